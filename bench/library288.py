@@ -95,11 +95,12 @@ def judged(row: Row, text: str) -> Answered:
 async def researched(client: Client, rows: Sequence[Row]) -> list[Answered]:
     """Ask `research` over all files; the second of a pair with the session of the first."""
     found: list[Answered] = []
-    session = ""
+    sessions: dict[str, str] = {}
     for row in rows:
+        pair = row["id"][:-1]
         goes_on = row["kind"] == "followup" and row["id"].endswith("b")
-        text = await ask(client, "research", question=row["question"], session=session if goes_on else "")
-        session = session_of(text) or session
+        text = await ask(client, "research", question=row["question"], session=sessions[pair] if goes_on else "")
+        sessions[pair] = session_of(text)
         found.append(judged(row, text))
     return found
 

@@ -18,7 +18,7 @@ from cli.install import CLIENTS, entry_in, file_of, read_config
 from cli.models import report_roles
 from cli.output import FAILED, OK, Check, print_json
 from cli.terminal import drawn_check, pen_for
-from errors import UsageError, WinnowError
+from errors import UsageError, WinnowError, without_password
 from extra import is_there
 from pipeline.fetch.cookies import Cookies
 from pipeline.fetch.render import find_browser
@@ -193,10 +193,10 @@ async def _answers(name: str, address: str) -> Check:
         async with service_client() as http:
             answer = await http.get(address)
     except httpx2.HTTPError as error:
-        reason = str(error) or type(error).__name__
+        reason = without_password(str(error)) or type(error).__name__
         mend = "is it running there?" if name == "searxng" else "is this machine on the web, and is it let through?"
-        return Check(name, f"{address} does not answer ({reason}); {mend}", healthy=False)
-    return Check(name, f"{address} answers with status {answer.status_code}")
+        return Check(name, f"{without_password(address)} does not answer ({reason}); {mend}", healthy=False)
+    return Check(name, f"{without_password(address)} answers with status {answer.status_code}")
 
 
 def _clients() -> list[Check]:

@@ -18,13 +18,14 @@ from typing import Final
 import anyio
 
 from errors import SourceError, UsageError
+from pipeline.anchors import place_of_address
 from pipeline.changes import changes
 from pipeline.documents import Document, Page
 from pipeline.evidence.cite import place_name, place_of
-from pipeline.evidence.show import shortened
+from pipeline.evidence.show import GAP, shortened
 from pipeline.fetch.handles import page_handle
 from pipeline.gather import MAX_FILES, Loaded, files_in
-from pipeline.prune.prune import UNASKED_PAGE, Pruned, PrunedPage
+from pipeline.prune.prune import UNASKED_PAGE, Pruned, PrunedPage, PruneOptions
 from pipeline.prune.render import Kept, Style, all_links, render, repeats_title
 from pipeline.read.converted import html_table, whole_page
 from pipeline.search.listing import not_searched
@@ -115,6 +116,23 @@ def read_place(
     return _filled(listings, UNASKED_PAGE if max_tokens is None else max_tokens, number)
 
 
+def read_from_address(documents: Sequence[Document], options: PruneOptions) -> Pruned | None:
+    """Return documents from the place on that the fragment of their address points to; None where none has one.
+
+    What stands above it comes last; a document without such a place is read from its top.
+    """
+    begins = [place_of_address(one) for one in documents]
+    if all(begin is None for begin in begins):
+        return None
+    listings: list[_Listing] = []
+    for at, (one, begin) in enumerate(zip(documents, begins, strict=True)):
+        main = [place for place, block in enumerate(one.blocks) if block.main or block.closed]
+        places = sorted({*main, *(_below(one, begin) if begin is not None else ())})
+        first = bisect_left(places, begin or 0)
+        listings.append(_blocks(at, one, [*places[first:], *places[:first]], options.format, links=options.links))
+    return _filled(listings, UNASKED_PAGE if options.max_tokens is None else options.max_tokens, options.part)
+
+
 def _filled(listings: Sequence[_Listing], budget: int, number: int) -> Pruned:
     """Return the part of the listings' items that comes `number`-th, each part filled to the budget in order."""
     ends = [sum(one.count for one in listings[: place + 1]) for place in range(len(listings))]
@@ -198,11 +216,19 @@ def _section(at: int, document: Document, said: str, form: RowForm) -> _Listing 
     return f"There is no section {said!r}; headings are: {some}" if headings else "There are no headings"
 
 
-def _blocks(at: int, document: Document, places: range, form: RowForm, *, titled: bool = False) -> _Listing:
-    style = Style(FORMS[form], titled=titled)
+def _blocks(
+    at: int, document: Document, places: Sequence[int], form: RowForm, *, titled: bool = False, links: bool = False
+) -> _Listing:
+    style = Style(FORMS[form], titled=titled, links=links)
 
     def write(start: int, end: int) -> str:
-        return render(document, [Kept(place) for place in places[start:end]], style)
+        shown = places[start:end]
+        # Where the top of a page comes after its rest, it is written by itself.
+        turn = next((at for at in range(1, len(shown)) if shown[at] < shown[at - 1]), len(shown))
+        parts = (
+            render(document, [Kept(place) for place in part], style) for part in (shown[:turn], shown[turn:]) if part
+        )
+        return f"\n\n{GAP}\n\n".join(parts)
 
     return _Listing(at, len(places), write, blocks=tuple(places))
 

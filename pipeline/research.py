@@ -21,7 +21,7 @@ import numpy as np
 from errors import SearchFailed
 from pipeline.answer import Answer, Writing, write_answer
 from pipeline.documents import Document, Page, Reading, SearchOutcome, SearchQuery, SearchResult, Sentence, Trust
-from pipeline.evidence.assemble import UNASKED, Assembled, assemble
+from pipeline.evidence.assemble import Assembled, assemble, most_unasked
 from pipeline.evidence.show import (
     FRAME_SHARE,
     Sheet,
@@ -140,7 +140,7 @@ async def research(
     known = await follow(wanted, gathered, documents, reading, services)
     await report(9, 10, known.reading.reason)
     # 8. Assemble the enriched prompt within the budget
-    most = max_tokens or UNASKED
+    most = max_tokens or most_unasked(known.reading)
     room = most - (min(ANSWER_TOKENS, most // 3) if write else 0)
     text, assembled, mark = await in_thread(
         enriched, known, services, room, told, open_end=not max_tokens, listed=bool(subject)

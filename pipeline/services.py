@@ -5,7 +5,7 @@ Not for: making any of it (`server/wiring.py`), nor settings as such: a step tak
 
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
 from typing import Literal, Protocol
@@ -34,12 +34,20 @@ class DocumentMemory:
         key = f"{page.content_hash}:{page.final_url}"
         if key in self._kept:
             self._kept.move_to_end(key)
-            return self._kept[key]
+            return _as_asked(self._kept[key], page)
         document = await in_thread(read_document, page)
         self._kept[key] = document
         while len(self._kept) > KEPT_DOCUMENTS:
             self._kept.popitem(last=False)
         return document
+
+
+def _as_asked(document: Document, page: Page) -> Document:
+    """Return a kept document with how and when its page was asked for this time."""
+    known = document.page
+    if (known.url, known.fetched_at) == (page.url, page.fetched_at):
+        return document
+    return replace(document, page=replace(known, url=page.url, fetched_at=page.fetched_at))
 
 
 class Once:

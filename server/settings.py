@@ -135,6 +135,12 @@ def _address(text: str) -> str:
     return str(_matching(r"https?://[^/\s:]+(:\d{1,5})?(/.*)?", hint)(text.rstrip("/")))
 
 
+def _instance(text: str) -> str:
+    """Read the address of a search engine, which may carry the name and password that it asks for."""
+    hint = "Use an address such as http://127.0.0.1:8888, or http://user:password@host where it asks for them."
+    return str(_matching(r"https?://([^/\s:@]+:[^/\s]*@)?[^/\s:@]+(:\d{1,5})?(/.*)?", hint)(text.rstrip("/")))
+
+
 def _forges(text: str) -> tuple[Forge, ...]:
     named = (part.strip().partition("=") for part in text.split(",") if part.strip())
     return tuple(forge_at(kind.strip().lower(), _address(site.strip())) for kind, _, site in named)
@@ -198,7 +204,11 @@ class Settings:
         _folders,
     )
     searxng: str = _setting(
-        "", "Base URL of a SearXNG instance with JSON enabled, such as http://127.0.0.1:8888.", _address
+        "",
+        "Base URL of a SearXNG instance with JSON enabled, such as http://127.0.0.1:8888; user:password@ stands before "
+        "the host where it asks for them.",
+        _instance,
+        secret=True,
     )
     search: tuple[str, ...] = _setting(
         "auto",
@@ -293,7 +303,7 @@ class Settings:
         "Over stdio only; what is read is cached in a folder of its own on this machine.",
         _path,
     )
-    page_mb: int = _setting("30", "Largest page after decompression, in MB.", _whole(1, 1000))
+    page_mb: int = _setting("30", "Largest page or file, as it comes and unpacked, in MB.", _whole(1, 1000))
     seconds: float = _setting("25", "Time a tool call may take before it answers with what it has.", _number(1, 3600))
     structured: bool = _setting(
         "false",

@@ -36,7 +36,7 @@ from pipeline.fetch.proxy import parse_proxy
 from pipeline.fetch.render import Browser, find_browser
 from pipeline.read.converter import Converter
 from pipeline.search.chain import Chain, Provider
-from pipeline.search.folder import FolderProvider
+from pipeline.search.folder import FolderLimits, FolderProvider
 from pipeline.search.providers.metasearch import Metasearch
 from pipeline.search.providers.scholarly import SCHOLARLY
 from pipeline.search.providers.searxng import Searxng
@@ -181,6 +181,7 @@ _TRIED: Final[Mapping[str, tuple[_Try, Any]]] = {
 
 def _fetch_limits(settings: Settings) -> FetchLimits:
     return FetchLimits(
+        max_bytes=settings.page_mb * MEGABYTE,
         max_unpacked=settings.page_mb * MEGABYTE,
         allow_loopback=settings.allow_loopback,
         respect_robots=settings.robots,
@@ -278,7 +279,8 @@ async def _open_folder(
         yield None
         return
     place = stores.folders if settings.index else None
-    folder = FolderProvider(settings.folders, place, files=files, embedder=embedder, read=documents.read)
+    limits = FolderLimits(file_bytes=settings.page_mb * MEGABYTE)
+    folder = FolderProvider(settings.folders, place, files=files, embedder=embedder, read=documents.read, limits=limits)
     async with folder.behind():
         yield folder
 

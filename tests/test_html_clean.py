@@ -51,7 +51,7 @@ def test_empty_tags_are_dropped_as_in_the_paper() -> None:
 def test_scripts_styles_comments_templates_and_drawings_leave_nothing() -> None:
     html = (
         "<script>var a</script><style>p{}</style><!-- c --><template><p>t</p></template><noscript>n</noscript>"
-        "<svg><text>s</text></svg><canvas>v</canvas><iframe>i</iframe><p>kept</p>"
+        "<svg><desc>s</desc></svg><canvas>v</canvas><iframe>i</iframe><p>kept</p>"
     )
     assert body(html) == "<p>kept</p>"
 

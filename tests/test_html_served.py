@@ -191,6 +191,119 @@ async def test_headings_over_empty_columns_are_kept_in_every_tool(connect: Conne
             assert "Shift | Monday | Tuesday | Friday" in text, tool
 
 
+DRAWN = {
+    "a label": ("<svg viewBox='0 0 100 30'><text x=1 y=10>Depth 9 m</text></svg>", "Depth 9 m"),
+    "labels of a chart": ("<figure><svg><g><text>May</text><text>12 t</text></g></svg></figure>", "May · 12 t"),
+    "lines of one": (
+        "<svg><text><tspan x=0 dy=1em>North</tspan><tspan x=0 dy=1em>basin</tspan></text></svg>",
+        "North basin",
+    ),
+    "letters of one": ("<svg><text>Ber<tspan fill=red>th</tspan></text></svg>", "Berth"),
+    "HTML in a drawing": ("<svg><foreignObject><div>Open gate</div></foreignObject></svg>", "Open gate"),
+}
+UNDRAWN = {
+    "in definitions": "<svg><defs><text>WORD</text></defs></svg>",
+    "no fill": "<svg><text fill=none>WORD</text></svg>",
+    "the fill of the ground": "<svg><text fill='#fff'>WORD</text></svg>",
+    "a fill by style": "<svg><text style='fill:white'>WORD</text></svg>",
+    "a fill by sheet": "<style>.w{fill:#fff}</style><svg><text class=w>WORD</text></svg>",
+    "clear": "<svg><g opacity=0><text>WORD</text></g></svg>",
+    "hidden": "<svg visibility=hidden><text>WORD</text></svg>",
+    "not displayed": "<svg><text display=none>WORD</text></svg>",
+    "tiny": "<svg><text font-size='0.5'>WORD</text></svg>",
+    "outside": "<svg viewBox='0 0 100 30'><text x=9000>WORD</text></svg>",
+    "moved away": "<svg><g transform='translate(99999 0)'><text>WORD</text></g></svg>",
+    "a drawing of no size": "<svg width=0 height=0><text>WORD</text></svg>",
+    "a drawing that is hidden": "<svg style='display:none'><text>WORD</text></svg>",
+    "a part of a line": "<svg><text>Depth <tspan fill-opacity=0>WORD</tspan></text></svg>",
+    "in a frame of no size": "<iframe width=0 height=0 srcdoc='<p>WORD</p>'></iframe>",
+    "in a frame that is hidden": "<iframe hidden srcdoc='<p>WORD</p>'></iframe>",
+    "hidden in a frame": "<iframe srcdoc=\"<p style='display:none'>WORD</p>\"></iframe>",
+    "behind an object": "<object data=plan.pdf><p>WORD</p></object>",
+    "a frame in a frame": "<iframe srcdoc=\"<iframe srcdoc='WORD'></iframe>\"></iframe>",
+}
+LISTINGS = {
+    "a box": "<div style='white-space:pre;font-family:monospace'>if open:\n    close()</div>",
+    "a class": "<style>.src, .code-block{white-space:pre-wrap}</style><p class=code-block>if open:\n    close()</p>",
+    "a span": "<p>Write</p><span class=snippet style='WHITE-SPACE: break-spaces'>if open:\n    close()</span>",
+    "code": "<code style='display:block;white-space:pre'>if open:\n    close()</code>",
+}
+
+
+@pytest.mark.parametrize("case", DRAWN)
+def test_words_of_drawings_are_read(case: str) -> None:
+    html, wanted = DRAWN[case]
+    assert written(f"<p>{STORY}</p>{html}").endswith(f"\n{wanted}")
+
+
+@pytest.mark.parametrize("case", UNDRAWN)
+def test_words_that_no_reader_of_a_drawing_or_frame_sees_are_gone(case: str) -> None:
+    assert "WORD" not in document(f"<p>{STORY}</p>{UNDRAWN[case]}<p>Behind.</p>").text
+
+
+@pytest.mark.parametrize("case", LISTINGS)
+def test_a_listing_that_is_one_by_its_style_keeps_its_lines(case: str) -> None:
+    assert "```\nif open:\n    close()\n```" in written(LISTINGS[case])
+
+
+def test_prose_that_keeps_its_line_breaks_is_no_listing() -> None:
+    text = written("<div style='white-space:pre-wrap'>The gate is shut.\n  It opens at six.</div>")
+    assert text == "The gate is shut. It opens at six."
+
+
+FRAMES = {
+    "iframe": "<iframe src=inner.html></iframe>",
+    "object": "<object data='inner.html' type=text/html><p>Fallback.</p></object>",
+    "embed": "<embed type=text/html src=inner.html>",
+    "by the base": "<base href=/a/><iframe src=inner.html></iframe>",
+}
+
+
+@pytest.mark.parametrize("case", FRAMES)
+async def test_a_frame_of_the_pages_own_site_is_read_in_its_place(connect: Connect, site: Site, case: str) -> None:
+    site.put("/a/inner.html", "<title>Inner</title><p>A night costs <a href=more.html>31 crowns</a>.</p>")
+    url = site.put("/a/page", f"<title>Tariff</title><p>{STORY}</p>{FRAMES[case]}<p>Behind it.</p>")
+    async with connect(allow_loopback="true", embedder="none") as client:
+        text = text_of(await client.call_tool("fetch_and_prune_html", {"sources": [url], "references": True}))
+    assert "A night costs [31 crowns][1].\n\nBehind it." in text
+    assert f"[1]: {url.removesuffix('page')}more.html" in text
+    assert "Fallback" not in text
+    assert "Inner" not in text
+
+
+async def test_a_page_of_frames_is_its_frames_and_others_are_links(connect: Connect, site: Site) -> None:
+    site.put("/menu.html", "<p>Rooms and fees</p>")
+    site.put("/main.html", f"<p>{STORY}</p>")
+    frames = (
+        "<frameset cols=20%,80%><frame src=menu.html><frame src=main.html><frame src=http://other.invalid/x></frameset>"
+    )
+    url = site.put("/frames", f"<html><head><title>Harbour</title></head>{frames}</html>")
+    async with connect(allow_loopback="true", embedder="none") as client:
+        text = text_of(await client.call_tool("fetch_and_prune_html", {"sources": [url]}))
+        links = text_of(await client.call_tool("fetch_and_prune_html", {"sources": [url], "part": "links"}))
+    assert "Rooms and fees" in text
+    assert STORY in text
+    assert "frames of the page's own site were read" in text
+    assert "http://other.invalid/x" in links
+
+
+async def test_at_most_five_frames_are_asked_for_and_none_of_another_host(connect: Connect, site: Site) -> None:
+    inner = [site.put(f"/inner{n}", f"<p>Basin {n} is dredged.</p>") for n in range(8)]
+    others = "<iframe src=http://127.0.0.2:1/x></iframe><iframe hidden src=/unseen></iframe><iframe src=file:///etc/hosts></iframe>"
+    url = site.put("/many", f"<p>{STORY}</p>{others}{''.join(f'<iframe src={one}></iframe>' for one in inner)}")
+    async with connect(allow_loopback="true", embedder="none") as client:
+        text = text_of(await client.call_tool("fetch_and_prune_html", {"sources": [url]}))
+    assert [f"Basin {n}" in text for n in range(8)] == [n < 5 for n in range(8)]
+    assert "/unseen" not in site.asked
+
+
+async def test_a_frame_that_cannot_be_read_is_said(connect: Connect, site: Site) -> None:
+    url = site.put("/broken", f"<p>{STORY}</p><iframe src=/nowhere></iframe>")
+    async with connect(allow_loopback="true", embedder="none") as client:
+        text = text_of(await client.call_tool("fetch_and_prune_html", {"sources": [url]}))
+    assert "a frame of the page's own site could not be read" in text
+
+
 @pytest.mark.parametrize("case", CLOSED)
 def test_what_a_reader_opens_or_scrolls_to_is_content_of_low_rank(case: str) -> None:
     found = [block for block in document(f"<p>{STORY}</p>{CLOSED[case]}").blocks if "WORD" in block.text]

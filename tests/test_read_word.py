@@ -165,7 +165,7 @@ def test_what_is_not_read_is_said_by_kind_and_number() -> None:
 def test_a_part_that_breaks_off_is_read_to_there_and_the_rest_is_said() -> None:
     page = page_of(make_parts(paragraph("Boats."), header="<w:p><w:r><w:t>Revision D</w:t></w:r></w:p><w:p><"))
     assert "Revision D" in page.html and "Boats." in page.html
-    assert page.unread == "what follows a damaged place in word/header.xml"
+    assert page.unread == "what follows a damaged place in 1 of its parts"
 
 
 def test_long_lists_go_on_counting() -> None:
@@ -175,3 +175,18 @@ def test_long_lists_go_on_counting() -> None:
     assert text.html.count("<ol") == 1
     lines = read_document(text).text.split("\n")
     assert all(int(after.split()[-1]) == int(before.split()[-1]) + 1 for before, after in pairwise(lines))
+
+
+def test_a_drop_cap_begins_the_word_of_the_next_paragraph() -> None:
+    frame = '<w:p><w:pPr><w:framePr w:dropCap="drop" w:lines="3"/></w:pPr><w:r><w:t>{}</w:t></w:r></w:p>'
+    assert text_of(frame.format("T") + paragraph("he lamp was lit.")) == "The lamp was lit."
+    assert text_of(paragraph("Before.") + frame.format("A")).split() == ["Before.", "A"]
+
+
+def test_a_table_of_any_length_is_one_table_read_in_slices() -> None:
+    pair = f"<w:tr><w:tc>{paragraph('a{0}')}</w:tc><w:tc>{paragraph('b{0}')}</w:tc></w:tr>"
+    rows = "".join(map(pair.format, range(9000)))
+    page = page_of(make_parts(f"<w:tbl>{rows}</w:tbl>{paragraph('After all.')}"))
+    assert (page.html.count("<table"), page.html.count("<tr>"), page.unread) == (1, 9000, "")
+    assert "<td>a8999</td><td>b8999</td>" in page.html
+    assert "After all." in page.html

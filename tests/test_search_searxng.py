@@ -2,6 +2,7 @@
 
 import json
 import socket
+from base64 import b64encode
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -30,6 +31,7 @@ class Instance:
     body: bytes = b""
     hold: Event | None = None
     asked: list[tuple[str, dict[str, list[str]]]] = field(default_factory=list)
+    logins: list[str] = field(default_factory=list)
 
     def answer(self, body: object, *, status: int = 200, **headers: str) -> None:
         """Answer with JSON, or with bytes as they are."""
@@ -46,6 +48,7 @@ def instance() -> Iterator[Instance]:
         def do_GET(self) -> None:
             parts = urlsplit(self.path)
             state.asked.append((parts.path, parse_qs(parts.query)))
+            state.logins.append(self.headers.get("Authorization", ""))
             if state.hold is not None:
                 state.hold.wait(20)
             self.send_response(state.status)
@@ -308,3 +311,27 @@ def test_a_login_in_the_address_is_sent_and_never_told(instance: Instance) -> No
     late = ask(f"http://winnow:s3cret@{place}", seconds=0.1)
     assert place in late.reason
     assert "s3cret" not in late.reason + outcome.reason
+
+
+LOGINS = [("ann:sesame", "ann:sesame"), ("ann:p%40s%2Fs%3A1", "ann:p@s/s:1"), ("ann:p@s", "ann:p@s")]
+
+
+@pytest.mark.parametrize(("written", "meant"), LOGINS)
+def test_name_and_password_in_the_address_log_in_and_stand_in_no_reason_and_no_log(
+    instance: Instance, caplog: pytest.LogCaptureFixture, written: str, meant: str
+) -> None:
+    address = instance.address.replace("//", f"//{written}@")
+    with caplog.at_level("DEBUG"):
+        instance.answer(SUCCESS)
+        found = ask(address)
+        password = meant.partition(":")[2]
+        instance.answer({"error": f"wrong password {password}"}, status=401)
+        refused = ask(address)
+        away = ask(f"http://{written}@127.0.0.1:1/search")
+    assert found.status == "ok"
+    assert instance.logins[0] == f"Basic {b64encode(meant.encode()).decode()}"
+    assert refused.status == "unauthorized"
+    assert "WINNOW_SEARXNG" in refused.reason
+    said = f"{refused.reason} {away.reason} {caplog.text}"
+    assert password not in said
+    assert written not in said

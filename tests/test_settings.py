@@ -66,8 +66,17 @@ def test_a_secret_is_never_shown_with_the_settings() -> None:
 
 
 def test_a_password_in_an_address_is_not_repeated_when_that_is_refused() -> None:
-    with pytest.raises(UsageError, match=r"searxng is 'http://…@127\.0\.0\.1:8888'") as caught:
-        read_settings({"searxng": "http://ann:p@ssw0rd@127.0.0.1:8888"}, {})
+    with pytest.raises(UsageError, match=r"otlp is 'http://…@127\.0\.0\.1:8888'") as caught:
+        read_settings({"otlp": "http://ann:p@ssw0rd@127.0.0.1:8888"}, {})
+    assert "ssw0rd" not in str(caught.value)
+
+
+def test_the_password_of_a_search_engine_is_a_secret_whether_its_address_is_right_or_not() -> None:
+    settings = read_settings({"searxng": "http://ann:p@ssw0rd@127.0.0.1:8888/search"}, {})
+    assert settings.searxng == "http://ann:p@ssw0rd@127.0.0.1:8888/search"
+    assert "ssw0rd" not in repr(settings)
+    with pytest.raises(UsageError) as caught:
+        read_settings({"searxng": "ftp://ann:p@ssw0rd@127.0.0.1:8888"}, {})
     assert "ssw0rd" not in str(caught.value)
 
 

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from errors import UsageError
 from pipeline.documents import Reading
-from pipeline.evidence.assemble import UNASKED, Assembled, assemble
+from pipeline.evidence.assemble import UNASKED, Assembled, assemble, most_unasked
 from pipeline.evidence.show import Sheet, doubt, hint_room, notice_within, parts_room, told_parts
 from pipeline.evidence.view import view_evidence
 from pipeline.extract.extract import extract, left_unread, unless_cut
@@ -111,7 +111,7 @@ async def extract_relevant(
 
 def _sheet(loaded: Loaded, reading: Reading, max_tokens: int) -> tuple[Sheet, Assembled]:
     mark = new_mark()
-    most = max_tokens or UNASKED
+    most = max_tokens or most_unasked(reading)
     # Where parts are left out the answer ends with the call that shows them
     further = count_tokens(next_line(larger(TOOL, most), TOOL)) + 1 if hint_room(most) else 0
     sheet = Sheet(most, reserve=further + room_for(loaded.failures, most))

@@ -31,7 +31,7 @@ from pipeline.evidence.show import (
 from pipeline.evidence.view import view_pages
 from pipeline.fetch.handles import page_handle
 from pipeline.gather import Loaded, load_sources, room_for
-from pipeline.places import load_folders, named_pages, read_place, split_place
+from pipeline.places import load_folders, named_pages, read_from_address, read_place, split_place
 from pipeline.prune.paper import is_pruner, path_scorer
 from pipeline.prune.prune import Pruned, PrunedPage, PruneOptions, prune
 from pipeline.search.parse import cut_parts
@@ -209,6 +209,9 @@ def _computed(question: str, documents: Sequence[Document]) -> tuple[Told, ...]:
 
 
 async def _pruned(documents: Sequence[Document], question: str, options: PruneOptions, services: Services) -> Pruned:
+    led = None if question.strip() else await in_thread(read_from_address, documents, options)
+    if led is not None:
+        return led
     writer = services.generator
     # A model not trained for it gained nothing on 18 questions and takes seconds (docs/log.md): only on request.
     scoring = writer if writer and (services.any_pruner or is_pruner(writer.name)) else None

@@ -13,6 +13,7 @@ import numpy as np
 
 from pipeline.documents import Document, Evidence, Reading, Score, least_trust
 from pipeline.evidence.cite import Copies, cite, cite_copy, place_of
+from pipeline.evidence.named import asked_whole
 from pipeline.evidence.passages import CRUMB, END, Passage, PassageMaker
 from pipeline.evidence.show import (
     HEADING_TOKENS,
@@ -47,6 +48,8 @@ LISTED: Final = 0.25
 """Score of its best unit, of the best page's, from which a page is listed among what there is about a subject."""
 UNASKED: Final = 700
 """Most tokens of an answer whose budget the caller leaves open."""
+UNASKED_WHOLE: Final = 1_200
+"""The same where the question wants a procedure, a list or an example, which is of use to its end only."""
 ASKED_ABOUT: Final = 0.7
 """Share of the best score from which a unit that speaks to a model is what the question is about: of the forms of
 bench/injection.py, 0 of 121 units off the subject have it (the best .65, 5 over `WORTH`), 76 of 119 on it."""
@@ -143,7 +146,9 @@ def assemble(
     room -= count_tokens(told_speaking((), writer.unquoted))
     maker = writer.maker
     near = writer.first_each(near) if listed else near
-    chosen = writer.alone(near, room) if listed else maker.choose(near, writer.cost, room, end=end)
+    whole = room
+    room -= most_unasked(reading) - UNASKED if open_end else 0
+    chosen = writer.alone(near, room) if listed else maker.choose(near, writer.cost, room, end=end, whole=whole)
     # 3. What they share was counted twice, or not at all: there is room for more, or the weakest give way
     if nearest_alone(reading):
         chosen = chosen[:1]
@@ -155,7 +160,7 @@ def assemble(
                 break
             chosen += more
     written = writer.write(chosen).tokens
-    while len(chosen) > 1 and written > room:
+    while len(chosen) > 1 and written > whole:
         chosen.pop()
         written = writer.write(chosen).tokens
     # 4. The best unit is always shown, if only its beginning fits
@@ -167,6 +172,11 @@ def assemble(
     left_out = len(near) - len(chosen) if listed else maker.left_out(near)
     left_out = 0 if nearest_alone(reading) else left_out
     return Assembled(evidence, shown, left_out, writer.speaking(evidence, shown.labels))
+
+
+def most_unasked(reading: Reading) -> int:
+    """Return the most tokens of an answer whose budget the caller leaves open."""
+    return UNASKED_WHOLE if any(asked_whole(reading.question)) else UNASKED
 
 
 def nearest_alone(reading: Reading) -> bool:

@@ -15,6 +15,8 @@ from pipeline.text.words import guess_language, index_terms, is_cjk, meanings, r
 
 CERTAIN: Final = 2
 """Words of a heading from which it is no accident that the question has them all."""
+LONG: Final = 5
+"""Words of a heading from which the question may lack one of them."""
 HEAD: Final = 30
 """Characters at the beginning of a question in which it says that it wants all of something."""
 MOST_UNITS: Final = 400
@@ -71,8 +73,11 @@ def named_sections(
         title = _terms(document.page.title, language)
         for start, stop in _sections(document, units):
             heading = _terms(units[start].text, language)
-            own = heading - title
-            whole = bool(own) and (own <= known or _compound(units[start].text, language) in known)
+            if asked.all or asked.sample:
+                heading -= title
+            own = {term for term in heading if not _is_number(term)}
+            lacks = len(own - known)
+            whole = bool(own) and (lacks <= len(own) // LONG or _compound(units[start].text, language) in known)
             if whole and (len(own) >= CERTAIN or asked.all or asked.sample) and stop - start <= MOST_UNITS:
                 yield Section(first + start, first + stop)
         first += len(units)
@@ -93,6 +98,11 @@ def _sections(document: Document, units: Sequence[Sentence]) -> Iterator[tuple[i
 
 def _terms(text: str, language: str) -> set[str]:
     return set(index_terms(text, language=language))
+
+
+def _is_number(term: str) -> bool:
+    """Whether a term is the number of a section, as `26.3.3`."""
+    return term.replace(".", "").isdecimal()
 
 
 def _compound(heading: str, language: str) -> str:

@@ -27,6 +27,11 @@ LEAST: Final = 30
 """Tokens to which a passage grows whatever its neighbours score: a sentence with the one that completes it."""
 MOST: Final = 100
 """Tokens beyond which a passage grows no further, except to the end of what is whole."""
+ROUND: Final = 20
+"""Most tokens by which a passage grows to the beginning and to the end of a paragraph, whatever they score; of little
+room, that part of it."""
+BRIDGE: Final = 16
+"""Most tokens between two passages of a page that are quoted to make them one: a label and a heading cost as many."""
 END: Final = 0.4
 """Share of the best score below which no passage begins, whatever room is left."""
 WHOLE_SHARE: Final = 0.8
@@ -62,6 +67,8 @@ class Limits(NamedTuple):
     """Where that completes a list, a table or a record."""
     listing: int
     """Where that completes a listing: code is of use to its end only."""
+    paragraph: int
+    """By which it completes a paragraph, at each end."""
 
 
 def joined(passages: Iterable[Passage], parts: Callable[[int], bool]) -> list[range]:
@@ -108,9 +115,11 @@ class PassageMaker:
         self._said: set[int] = set()
         """First unit of each list of copies that a page has shown."""
         self._found: dict[int, Wholes] = {}
+        self._kept: list[Passage] = []
+        """All that are chosen."""
         self.cited: set[int] = set()
         """Documents of which a passage is chosen."""
-        self._begun: dict[int, list[int]] = {}
+        self._blocks: dict[int, list[int]] = {}
         self._lines: dict[int, list[int]] = {}
         self._rows: dict[int, Counter[str]] = {}
         """Of tables, by their first unit, how many rows are below each header."""
@@ -126,6 +135,7 @@ class PassageMaker:
         *,
         end: float = END,
         further: bool = False,
+        whole: int = 0,
     ) -> list[Passage]:
         """Return passages around the units of `order`, best first, whose costs are within `room` tokens together.
 
@@ -135,33 +145,81 @@ class PassageMaker:
             room: Tokens for all of them.
             end: Share of the best score below which no passage begins.
             further: Whether others are chosen already; of these only listings come whole at the cost of all others.
+            whole: Tokens that a whole may take which the question wants, where these are more than `room`.
 
         Returns:
             Empty where not even the first unit of `order` fits, or is worth it.
         """
         order = self._one_page_first(order)
-        chosen: list[Passage] = [] if further else self._named(cost, room)
-        room -= sum(map(cost, chosen))
+        whole = max(whole, room)
+        chosen: list[Passage] = [] if further else self._named(cost, whole)
+        spent = sum(map(cost, chosen))
         self._keep(chosen)
-        share = 1.0 if self._asked.all or self._asked.sample else WHOLE_SHARE
         comes_whole = not further and self._comes_whole(chosen)
         first = not further
         for row in order:
             check_cancelled()
-            if self._values[row] < end * self._best or room < CRUMB:
+            wanted = first and comes_whole and self._is_wanted(row)
+            left = (whole if wanted else room) - spent
+            if self._values[row] < end * self._best or left < CRUMB:
                 break
             if self._taken[row]:
                 continue
-            passage, used = self._fitting(row, cost, room, share if first and comes_whole else 0.0)
+            if begun := self._begun(row):
+                spent += self._gone_on(begun, row, chosen, cost, left)
+                continue
+            share = 1.0 if wanted else WHOLE_SHARE if first and comes_whole else 0.0
+            passage, used = self._fitting(row, cost, left, share)
             if passage is None and first and not chosen:
                 break
             if passage is None or not (first or self._is_complete(passage)):
                 continue
-            room -= used
+            passage = self._bridged(passage, left - used)
+            spent += cost(passage)
             chosen.append(passage)
             self._keep([passage])
             first = False
         return chosen
+
+    def _bridged(self, passage: Passage, room: int) -> Passage:
+        """Return a passage that reaches to those before and after it on its page where little is between them."""
+        most = min(BRIDGE, room)
+        low = passage.start
+        while self._precedes(low) and self._cost(low - 1, passage.start) <= most:
+            low -= 1
+        start = low if low and self._owners[low - 1] == self._owners[low] and self._taken[low - 1] else passage.start
+        most -= self._cost(start, passage.start)
+        high = passage.stop
+        while self._follows(high) and self._cost(passage.stop, high + 1) <= most:
+            high += 1
+        reaches = high < len(self._owners) and self._owners[high] == self._owners[high - 1] and self._taken[high]
+        return Passage(start, high if reaches else passage.stop, passage.best)
+
+    def _is_wanted(self, row: int) -> bool:
+        """Whether the question wants all of what a unit is part of; what explains options is no procedure."""
+        steps = self._asked.steps and self._kind(row) not in {"definition", "row"}
+        return self._asked.all or self._asked.sample or steps
+
+    def _begun(self, row: int) -> Passage | None:
+        """Return the passage that has a part of the listing of a unit: code in two pieces is of no use."""
+        listing = next((one for one in self._around(row) if one.kind == "listing"), None)
+        if listing is None:
+            return None
+        return next((one for one in self._kept if one.start < listing.stop and listing.start < one.stop), None)
+
+    def _gone_on(
+        self, begun: Passage, row: int, chosen: list[Passage], cost: Callable[[Passage], int], room: int
+    ) -> int:
+        """Let a chosen passage go on to a unit, if that fits, and return the tokens that it takes."""
+        longer = Passage(min(begun.start, row), max(begun.stop, row + 1), begun.best)
+        between = (*range(longer.start, begun.start), *range(begun.stop, longer.stop))
+        more = cost(longer) - cost(begun)
+        if begun not in chosen or more > min(room, MOST) or any(self._taken[unit] for unit in between):
+            return 0
+        chosen[chosen.index(begun)] = longer
+        self._kept.remove(begun)
+        self._keep([longer])
+        return more
 
     def _comes_whole(self, named: Sequence[Passage]) -> bool:
         """Whether the best passage may be a whole: not beside a section that came, unless an example is missing."""
@@ -171,6 +229,7 @@ class PassageMaker:
     def _keep(self, passages: Iterable[Passage]) -> None:
         """Let no other passage have the units of these."""
         for passage in passages:
+            self._kept.append(passage)
             self.cited.add(self._owners[passage.best])
             for unit in range(passage.start, passage.stop):
                 self._take(unit)
@@ -196,12 +255,16 @@ class PassageMaker:
             code = next((row for row in range(start, stop) if self._kind(row) == "code"), None)
             listing = next((one for one in self._around(code) if one.kind == "listing"), None) if code else None
             end = listing.stop if listing else (code or 0) + 1
-            if code and self._cost(code - 1, end) <= room:
-                return Passage(code - 1, end, code)
-        if self._asked.all:
-            end = bisect_right(self._ends, self._ends[start] + int(WHOLE_SHARE * room)) - 1
+            if code:
+                return Passage(code - 1, min(end, self._end_within(code - 1, int(WHOLE_SHARE * room))), code)
+        if self._asked.all or self._asked.steps:
+            end = self._end_within(start, int(WHOLE_SHARE * room))
             return Passage(start, end, start) if end > start + 1 else None
         return None
+
+    def _end_within(self, start: int, most: int) -> int:
+        """Return where a passage ends that begins with a unit and has at most so many tokens."""
+        return bisect_right(self._ends, self._ends[start] + most) - 1
 
     def _one_page_first(self, order: Iterable[int]) -> Iterable[int]:
         """Return an order in which the steps of the best page come before what other pages mention."""
@@ -243,14 +306,15 @@ class PassageMaker:
         """
         most = min(MOST, room // 2 if share else room)
         listing = int(max(share, WHOLE_SHARE) * room)
-        for limits in (Limits(most, int(share * room), listing), Limits(most, 0, 0)):
+        paragraph = min(ROUND, room // 20)
+        for limits in (Limits(most, int(share * room), listing, paragraph), Limits(most, 0, 0, 0)):
             passage = self.grow(row, limits)
             used = cost(passage)
             if used <= room:
                 return passage, used
         # What is written around the words takes the rest
         around = used - self._cost(passage.start, passage.stop)
-        passage = self.grow(row, Limits(room - around, 0, 0))
+        passage = self.grow(row, Limits(room - around, 0, 0, 0))
         used = cost(passage)
         return (passage, used) if used <= room else (None, 0)
 
@@ -264,6 +328,7 @@ class PassageMaker:
             start, stop = wider
         # 3. What it is part of
         start, stop = self._completed(row, start, stop, limits)
+        start, stop = self._rounded(start, stop, limits.paragraph)
         # 4. No heading and no lead-in at its end, whose text would be missing
         while stop - 1 > row and self._opens(stop - 1):
             stop -= 1
@@ -344,10 +409,10 @@ class PassageMaker:
 
     def _blocks_begun(self, owner: int) -> list[int]:
         """Return of each unit of a document how many blocks begin up to it, after the first; counted once."""
-        if owner not in self._begun:
+        if owner not in self._blocks:
             changes = (after.block != before.block for before, after in pairwise(self._tagged[owner]))
-            self._begun[owner] = list(accumulate(changes, initial=0))
-        return self._begun[owner]
+            self._blocks[owner] = list(accumulate(changes, initial=0))
+        return self._blocks[owner]
 
     def _line_ends(self, owner: int) -> list[int]:
         """Return where each line of a document ends that has more than white space; found once."""
@@ -375,7 +440,7 @@ class PassageMaker:
 
     def _precedes(self, row: int) -> bool:
         """Whether a unit is before another on the same page, and in no other passage."""
-        return self._owners[row] == self._owners[row - 1] and not self._taken[row - 1]
+        return row > 0 and self._owners[row] == self._owners[row - 1] and not self._taken[row - 1]
 
     def _answers_as_heading(self, row: int, most: int) -> bool:
         """Whether a heading scores as an answer does; where room is small, one that is not named whole anyway."""
@@ -463,8 +528,31 @@ class PassageMaker:
                 limit = limits.listing if one.kind == "listing" else limits.whole
                 # The cheap question first: a list of thousands is asked about for each of its items.
                 if cost > max(limits.most, limit) or (cost > limits.most and not self._bears(one)):
-                    break
+                    return self._as_far(one, start, stop, limit)
                 if not self._free(low, high):
                     break
                 start, stop = low, high
         return start, stop
+
+    def _rounded(self, start: int, stop: int, most: int) -> tuple[int, int]:
+        """Return a stretch with the paragraphs completed that it begins and ends in, where they lack little."""
+        block = self._unit(start).block
+        low = start
+        while self._precedes(low) and self._unit(low - 1).block == block and self._cost(low - 1, start) <= most:
+            low -= 1
+        whole = not (self._precedes(low) and self._unit(low - 1).block == block)
+        start = low if whole else start
+        block = self._unit(stop - 1).block
+        high = stop
+        while self._follows(high) and self._unit(high).block == block and self._cost(stop, high + 1) <= most:
+            high += 1
+        whole = not (self._follows(high) and self._unit(high).block == block)
+        return start, high if whole else stop
+
+    def _as_far(self, whole: Whole, start: int, stop: int, room: int) -> tuple[int, int]:
+        """Return a stretch with a list from its beginning, cut at the end, where steps or all items are wanted."""
+        wanted = self._is_wanted(start) and not self._asked.sample and whole.kind == "list"
+        low = min(start, whole.start)
+        high = min(whole.stop, self._end_within(low, room))
+        fits = high >= stop and self._free(low, high)
+        return (low, high) if wanted and fits else (start, stop)

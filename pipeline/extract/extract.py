@@ -30,6 +30,7 @@ from pipeline.search.parse import cut_parts
 from pipeline.tables.asked import FEWEST, ask_parts
 from pipeline.tables.cells import number_of
 from pipeline.text.frame import LONGEST, one_line, told_failure
+from pipeline.text.literals import begins_with, literals
 from pipeline.text.words import heard, index_terms, meanings, raw_words, whole_words, words
 from pipeline.work import STEP_SHARE, check_cancelled, in_thread, time_left, traced
 
@@ -145,7 +146,8 @@ def _judged(
     relevance: Relevance,
 ) -> Reading:
     verdict = judge(question, relevance)
-    values = lift_rows(question, documents, tagged, _content_first(documents, tagged, relevance.values))
+    values = lift_terms(question, tagged, _content_first(documents, tagged, relevance.values))
+    values = lift_rows(question, documents, tagged, values)
     return Reading(
         verdict.word,
         verdict.reason,
@@ -309,6 +311,29 @@ def _turns(parts: Sequence[Reading]) -> list[int]:
         used[turn] += lengths[row]
         taken[row] = None
     return list(taken)
+
+
+# Terms that a request names
+
+DEFINING: Final = 5
+"""Units that begin with a term from which none of them is its definition: it is a prompt, or a common word."""
+
+
+def lift_terms(request: str, tagged: Sequence[Sequence[Sentence]], values: Floats) -> Floats:
+    """Return the scores [size] with the units lifted that begin with a literal of `request`, as definitions do.
+
+    Stems and vectors hardly tell `--merge` from `--keep`, or `^1.2.3` from `~1.2.3`.
+    """
+    named = literals(request)
+    if not named:
+        return values
+    units = [unit.text for own in tagged for unit in own]
+    lifted = values.copy()
+    for literal in named:
+        rows = [row for row, text in enumerate(units) if begins_with(text, literal)]
+        if len(rows) < DEFINING:
+            lifted[rows] = np.nextafter(values.max(initial=0.0), np.float32(np.inf))
+    return lifted
 
 
 # Rows that a request chooses

@@ -14,6 +14,7 @@ import anyio.lowlevel
 import httpx2
 
 from errors import SourceTooLarge, SourceUnreadable
+from pipeline.read.converted import raising_the_cap
 
 Cut = Literal["broken", "late", "damaged"]
 """The connection broke, the time was up, or the rest cannot be unpacked."""
@@ -84,22 +85,21 @@ def _lacks_its_end(response: httpx2.Response) -> bool:
 async def _read(response: httpx2.Response, body: bytearray, *, url: str, max_bytes: int, max_unpacked: int) -> None:
     """Read into `body`, which has what came also where this raises, but for what is too large."""
 
-    def too_large(what: str) -> SourceTooLarge:
+    def too_large(what: str, size: int) -> SourceTooLarge:
         body.clear()  # the error keeps this frame alive for as long as someone holds it
-        hint = "Ask for a smaller part of it (another page, an API, a section)."
-        return SourceTooLarge(f"{url} {what}.", source=url, hint=hint)
+        return SourceTooLarge(f"{url} {what}.", source=url, hint=raising_the_cap(size))
 
     length = response.headers.get("content-length", "")
-    if length.isdecimal() and int(length[:15]) > max_bytes:
-        raise too_large(f"has {int(length[:15]):,} bytes, over the cap of {max_bytes:,}")
+    if length.isdecimal() and (size := int(length[:15])) > max_bytes:
+        raise too_large(f"has {size:,} bytes, over the cap of {max_bytes:,}", size)
     since = time.monotonic()
     try:
         async for chunk in response.aiter_bytes():
             body += chunk
             if response.num_bytes_downloaded > max_bytes:
-                raise too_large(f"sent more than {max_bytes:,} bytes")
+                raise too_large(f"sent more than {max_bytes:,} bytes", 2 * max_bytes)
             if len(body) > max_unpacked:
-                raise too_large(f"unpacks to more than {max_unpacked:,} bytes")
+                raise too_large(f"unpacks to more than {max_unpacked:,} bytes", 2 * max_unpacked)
             # What has arrived already is read without a look at the event loop; 64 kB in chunks of a byte take 0.3 s.
             if time.monotonic() - since > sys.getswitchinterval():
                 await anyio.lowlevel.checkpoint()

@@ -35,6 +35,7 @@ from pipeline.fetch.connect import open_client, pinned_client
 from pipeline.fetch.exchange import Answer, Exchange, error_for, lifetime, validators
 from pipeline.fetch.files import Files, may_open, name_span, path_of_url, split_span
 from pipeline.fetch.forge import Plan, plan_for
+from pipeline.fetch.frames import FRAMED, with_frames
 from pipeline.fetch.handles import NO_COPY, Known, find_answer, find_page, is_handle, keep_answer
 from pipeline.fetch.limits import FetchLimits
 from pipeline.fetch.render import RENDERED, Browser, Renderer, page_of
@@ -178,7 +179,9 @@ class Fetcher:
         if refusal is not None:
             raise refusal
         # 8. bytes to a page, kept for the next time
-        raw = await with_transcript(self._raw(source, answer, span), self._get_part, self._limits.step_seconds)
+        raw = self._raw(source, answer, span)
+        raw = await with_frames(raw, partial(self._get_frame, own=answer.own), self._limits.step_seconds)
+        raw = await with_transcript(raw, self._get_part, self._limits.step_seconds)
         page = await self._page(raw, answer)
         leads = f"it sends its reader on to {address(answer.leads_to)}" if answer.leads_to else ""
         more = tuple(filter(None, (why, WITH_COOKIES if answer.own else "", leads)))
@@ -241,6 +244,17 @@ class Fetcher:
             raise self._incomplete(url, answer.cut)
         return answer.body
 
+    async def _get_frame(self, url: str, *, own: bool) -> Raw:
+        """Return what a frame of a page holds; none that cookies open in a page that is read without them (`own`)."""
+        answer = await self._exchange.ask(url, validators={})
+        refusal = error_for(answer, url=url, now=self._clock())
+        if refusal is not None or answer.cut or (answer.own and not own):
+            raise refusal or self._incomplete(url, answer.cut or "broken")
+        raw = self._raw(url, answer, WHOLE)
+        shared = self._pages is not None and self._pages.shared
+        is_kept = lifetime(answer.headers, default=self._limits.fresh_seconds, shared=shared) is not None
+        return raw if is_kept else replace(raw, notes=(NO_COPY,))
+
     async def _by_handle(self, handle: str) -> Page:
         stores = filter(None, (self._pages, self.files.store))
         page = next(filter(None, [await in_thread(find_page, store, handle) for store in stores]), None)
@@ -276,12 +290,13 @@ class Fetcher:
             name=answer.target.url.path,
             fetched_at=self._now(),
             span=span,
+            most=self._limits.max_unpacked,
             language=language[:2] if re.fullmatch(r"[a-z]{2}(?:-[a-z0-9-]{1,20})?", language) else "",
         )
 
     async def _keep(self, key: str, page: Page, answer: Answer, known: Known | None) -> Page:
         """Keep a page where that is allowed; return it, with a note where it is not."""
-        if self._pages is None or answer.status not in {200, 304}:
+        if self._pages is None or answer.status not in {200, 304} or NO_COPY in page.notes:
             return page
         # A 304 that says nothing of its age leaves what was promised before (RFC 9111 §4.3.4).
         promised = known.lifetime if known is not None and known.lifetime is not None else self._limits.fresh_seconds
@@ -291,7 +306,8 @@ class Fetcher:
         asked = validators(answer.headers) or (known.validators if known is not None else {})
         # What a redirect led to is asked for at the first hop, where its validators mean nothing.
         usable = asked if page.final_url == key.partition(" ")[0] else {}
-        if RENDERED in page.notes:  # the page's own headers do not tell how long what its scripts load stays the same
+        # The page's own headers do not tell how long what its scripts load, or its frames hold, stays the same.
+        if not {RENDERED, FRAMED}.isdisjoint(page.notes):
             fresh, usable = min(fresh, self._limits.fresh_seconds), {}
         entry = Known(page, self._clock() + fresh, usable, fresh)
         await in_thread(keep_answer, self._pages, key, entry)

@@ -1,6 +1,7 @@
 """Local files below the allowed roots, as pages. Nothing else on this machine can be named.
 
-Symbolic links are resolved before the check, so that a link out of a root is refused. Hidden files (`.env`, what is in
+Symbolic links are resolved before the check, so that a link out of a root is refused, and none is followed when what
+was checked is opened, so that a folder exchanged with a link meanwhile is, too. Hidden files (`.env`, what is in
 `.ssh` or `.git`) and keys are refused too: they hold secrets more often than text. Who wants a hidden file or folder
 read names it as a root of its own. Not for: walking folders (`pipeline/search/folder.py`), nor anything over HTTP.
 """
@@ -21,11 +22,12 @@ from urllib.request import url2pathname
 from cache.store import Store
 from errors import AddressRefused, SourceNotFound, SourceTooLarge, SourceUnavailable, SourceUnreadable
 from pipeline.documents import Page
+from pipeline.fetch.beneath import open_beneath
 from pipeline.fetch.handles import find_page, keep_page
 from pipeline.fetch.limits import FetchLimits
 from pipeline.fetch.secrets import SECRET_NAME, is_secret
 from pipeline.read.convert import Raw, to_page
-from pipeline.read.converted import WHOLE, Span, Unreadable, can_recognise
+from pipeline.read.converted import WHOLE, Span, Unreadable, can_recognise, raising_the_cap
 from pipeline.read.converter import Converter, reader_version
 from pipeline.read.sniff import looks_like_text
 from pipeline.read.unpack import PACKED, beginning, is_packed, unpacked
@@ -48,7 +50,7 @@ MAX_FILE_BYTES: Final = FetchLimits().max_unpacked
 _OPEN_FLAGS: Final = (
     os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 )
-"""No link in the last place, no waiting at a pipe; where the system knows these."""
+"""No waiting at a pipe, where the system knows that; no link in the last place, and none above (`open_beneath`)."""
 _SPAN: Final = re.compile(r"#pages=(?P<first>\d{1,6})-(?P<last>\d{1,6})?\Z")
 _SNIFFED: Final = 1_024
 """Bytes of a file of another ending that are read to know whether it is text."""
@@ -199,7 +201,7 @@ def read_raw(resolved: Path, source: str, max_bytes: int, span: Span = WHOLE, *,
     does.
     """
     try:
-        descriptor = os.open(resolved, _OPEN_FLAGS)
+        descriptor = open_beneath(os.fspath(resolved), _OPEN_FLAGS)
     except OSError as e:
         raise _open_error(e, source) from e
     found = os.fstat(descriptor)
@@ -213,17 +215,17 @@ def read_raw(resolved: Path, source: str, max_bytes: int, span: Span = WHOLE, *,
         raise SourceTooLarge(
             f"The file '{source}' has {size:,} bytes, over the cap of {max_bytes:,}.",
             source=source,
-            hint="Split it, or raise the cap.",
+            hint=raising_the_cap(size),
         )
     when = datetime.fromtimestamp(found.st_mtime, UTC).isoformat(timespec="seconds")
     url, name = resolved.as_uri() + name_span(span), resolved.name
     if resolved.suffix.lower() in PACKED and is_packed(body):
         name = resolved.stem
         try:
-            body = unpacked(body)
+            body = unpacked(body, most=max_bytes)
         except Unreadable as error:
             raise SourceUnreadable(
-                f"{source} holds no text: {error}.", source=source, hint="Unpack it, or split it."
+                f"{source} holds no text: {error}.", source=source, hint=error.hint or "Unpack it, or split it."
             ) from error
     if not opened and is_secret(body):
         raise AddressRefused(
@@ -231,7 +233,7 @@ def read_raw(resolved: Path, source: str, max_bytes: int, span: Span = WHOLE, *,
             source=source,
             hint="A person can open it by naming the file itself in WINNOW_FOLDERS.",
         )
-    return Raw(body, url, url, name=name, fetched_at=when, span=span)
+    return Raw(body, url, url, name=name, fetched_at=when, span=span, most=max_bytes)
 
 
 def ending_of(name: str) -> str:
@@ -251,7 +253,7 @@ def is_document(path: str, ending: str) -> bool:
         return True
     if ending in OTHERS:
         return False
-    descriptor = os.open(path, _OPEN_FLAGS)
+    descriptor = open_beneath(path, _OPEN_FLAGS)
     with os.fdopen(descriptor, "rb", buffering=0) as file:
         start = file.read(_SNIFFED)
         if packed and is_packed(start):

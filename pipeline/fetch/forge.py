@@ -207,7 +207,8 @@ def _prose(name: str, body: bytes | str) -> str:
 
     words = body if isinstance(body, str) else body.decode("utf-8", "replace")
     markdown = name.lower().endswith((".md", ".markdown")) or not name
-    page = (text.markdown_to_html(words) if markdown else plain.plain_to_html(words)).html
+    # Forges take sheets away: one of a comment would hide what others say.
+    page = (text.markdown_to_html(words, sheets=False) if markdown else plain.plain_to_html(words)).html
     inner = page.partition("<body>")[2].rpartition("</body>")[0]
     return re.sub(r"<(/?)h([1-6])>", lambda tag: f"<{tag[1]}h{min(6, int(tag[2]) + 2)}>", inner)
 

@@ -9,15 +9,16 @@ from ipaddress import IPv4Network, IPv6Network
 from pipeline.fetch.cookies import Cookies
 from pipeline.fetch.forge import FORGES, Forge
 from pipeline.fetch.proxy import Proxy
+from pipeline.read.converted import MAX_UNPACKED
 
 
 @dataclass(frozen=True, slots=True)
 class FetchLimits:
     """Caps, deadlines and permissions of one fetcher."""
 
-    max_bytes: int = 15_000_000
+    max_bytes: int = MAX_UNPACKED
     """Of a body on the wire."""
-    max_unpacked: int = 30_000_000
+    max_unpacked: int = MAX_UNPACKED
     """Of a body after decompression."""
     total_seconds: float = 12.0
     """From the call to the last byte received: waiting for a place, redirects, robots.txt and the retry included."""

@@ -15,6 +15,8 @@ _BASE: Final = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 """A `base` element; what holds no elements is passed over."""
+LINKING: Final = frozenset({"a", "iframe"})
+"""Nodes of a cleaned tree that lead to another page."""
 _HREF: Final = re.compile(r"""\bhref\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""", re.IGNORECASE)
 
 
@@ -36,7 +38,7 @@ def base_of(html: str, url: str) -> str:
 def rebase(root: Node, base: str) -> None:
     """Make the links of a cleaned tree relative to nothing; those to a place in the page stay as they are."""
     for node in walk(root):
-        href = node.attrs.get("href", "") if node.tag == "a" else ""
+        href = node.attrs.get("href", "") if node.tag in LINKING else ""
         if href and not href.startswith("#"):
             try:
                 node.attrs = {**node.attrs, "href": urljoin(base, "".join(href.split()))}

@@ -6,12 +6,14 @@ different blocks are never glued. Not for: choosing what matters (`pipeline/prun
 """
 
 import re
-from collections.abc import Set
+from collections.abc import Mapping, Set
 from typing import Final, Literal
 
 from selectolax.lexbor import LexborNode
 
+from pipeline.html.addresses import base_of, rebase
 from pipeline.html.closed import can_be_opened, is_seen_all_the_same, moves_into_sight, something_moves
+from pipeline.html.drawing import BLANK_FILL, presented, words_of
 from pipeline.html.furniture import content_words, is_title_of, says_furniture
 from pipeline.html.guard import Segments, parse
 from pipeline.html.marks import mark_cells
@@ -19,10 +21,9 @@ from pipeline.html.names import (
     BOX,
     CELL,
     DROP,
-    FURNITURE,
+    FRAME,
     IMAGE,
     LINE,
-    NAMED_TAGS,
     NODE,
     PLACED,
     ROOTS,
@@ -33,7 +34,7 @@ from pipeline.html.names import (
     Tag,
     tag_of,
 )
-from pipeline.html.ordinals import type_of
+from pipeline.html.roles import Verdict, as_marked, keep, line_keepers
 from pipeline.html.sheets import Place, StyleJudge
 from pipeline.html.style import READER_CLASSES, Hiding, Shade, is_drawn, is_long
 from pipeline.html.tree import (
@@ -41,7 +42,6 @@ from pipeline.html.tree import (
     MAX_DEPTH,
     NAMED,
     OPENED,
-    ROLE_ROW,
     STAYS_EMPTY,
     TEXT_NODE,
     Node,
@@ -59,43 +59,28 @@ from pipeline.html.tree import (
     text_of,
     trim,
 )
-from pipeline.html.values import bare_tex, is_listing, language_of, said_by, stands_for, title_of
-from pipeline.read.converted import PLACE
+from pipeline.html.values import bare_tex, stands_for, title_of
 from pipeline.text.frame import LONGEST
 from pipeline.work import check_cancelled
 
-_GRID_ROLES: Final = {
-    "table": "table", "grid": "table", "treegrid": "table", "row": "tr", "rowgroup": "span",
-    "cell": "td", "gridcell": "td", "columnheader": "th", "rowheader": "th",
-}  # fmt: skip
-_TABLE_TAGS: Final = tags("table tbody td tfoot th thead tr")
-_HOLDERS: Final = {"table": "", "tr": "table", "td": ROLE_ROW, "th": ROLE_ROW, "span": "table"}
-"""The element that a table's part must stand in; elsewhere a role makes no table."""
-_DRAWN_AS_LINE: Final = re.compile(r"display\s*:\s*(?:block|flex|grid|list-item|table(?!-cell))")
-_LINE_CLASSES: Final = tags("line code-line codeLine view-line")
 _COPIES: Final = frozenset({"copy", "copied", "copied!", "copy code", "copy to clipboard"})
-_ROLES: Final = {
-    "banner": "header",
-    "complementary": "aside",
-    "contentinfo": "footer",
-    "main": "main",
-    "navigation": "nav",
-    "heading": "",
-}
 _DROPPED_CLASSES: Final = frozenset({"mw-editsection", "mw-empty-elt", "mw-jump-link", "sortkey", "MathJax_Preview"})
 _NUMBER_CLASSES: Final = tags(
     "blob-num crayon-nums gutter hljs-ln-numbers line-number linenumber linenumbers lineno linenos ln lnt rouge-gutter"
 )
 """What holds the numbers of a listing's lines, and is left out where it holds numbers only."""
+_DRAWN_KINDS: Final = frozenset({FRAME, IMAGE})
 _DRAWN_TEXT: Final = re.compile(r"math|latex|tex\b|emoji", re.IGNORECASE)
 
 MAX_NODES: Final = 60_000
 """Elements that are kept as such, and images; of further ones the text is kept. The largest of 495 real pages has
 9,000; 10 MB of their bodies, one behind the other, have 36,000."""
+MAX_FRAMES: Final = 20
+"""Frames of a page that hold their own HTML (`srcdoc`) and are read."""
+DRAWN: Final = " · "
+"""Between the words of a drawing."""
 WAITING_WORDS: Final = 100
 """Words hidden by opacity or visibility from which a page may be waiting for its scripts."""
-
-_Verdict = Literal["", "reader", "dropped", "number"]
 
 
 def clean(html: str) -> Node:
@@ -138,9 +123,12 @@ class _Cleaner:
         *,
         show: Literal["", "soft", "all"] = "",
         uncovered: Set[int] = frozenset(),
+        is_frame: bool = False,
     ) -> None:
         self._top = top
         self._show = show
+        self._is_frame = is_frame
+        self._frames = 0
         self._uncovered = uncovered
         self.covered: set[int] = set()
         """Addresses of elements of more than `WAITING_WORDS` words that `aria-hidden` covers."""
@@ -158,10 +146,12 @@ class _Cleaner:
         self._images = 0
         self._met: dict[int, Tag] = {}
         """By Lexbor's numbers for names, which mean something in one page only."""
-        self._verdicts: dict[str | None, _Verdict] = {None: ""}
+        self._verdicts: dict[str | None, Verdict] = {None: ""}
         self._cells: list[tuple[Node, LexborNode]] = []
         self._controlled: Set[str] | None = None
+        self._line_keepers = line_keepers(top)
         self._moves: bool | None = None
+        self._draws: bool | None = None
         self._segments = Segments(top)
 
     def run(self) -> Node:  # noqa: PLR0912, PLR0915  one walk; calls per element cost a third
@@ -203,8 +193,8 @@ class _Cleaner:
                     hiding, shade = self._hides(current, attributes, behind, verdict, place)
                     if hiding and not (opened := self._opens(current, tag, attributes, hiding, pre)):
                         continue
-                if pre or not tag.marking.isdisjoint(attributes):
-                    tag, kind = _as_marked(current, tag, kind, attributes, node, pre)
+                if pre or verdict == "lines" or not tag.marking.isdisjoint(attributes):
+                    tag, kind = as_marked(current, tag, kind, attributes, node, pre, verdict)
             if kind == DROP or (below is None and not tag.alone):
                 continue
             if shade.apart or shade.parts or behind.parts:
@@ -248,14 +238,8 @@ class _Cleaner:
                 return (LINE if pre else NODE), current.first_child, current.next, False
             if not pre and (self._show or can_be_opened(current, attributes, self._ids_of_buttons)):
                 return NODE, current.first_child, current.next, True
-        elif kind == IMAGE:
-            if self._images < MAX_NODES and attributes.get("alt"):
-                self._images += 1
-                # Hidden from screen readers only, an image is drawn all the same.
-                drawn = {name: value for name, value in attributes.items() if name != "aria-hidden"}
-                hiding, _ = self._hides(current, drawn, Shade(), self._verdict(attributes), place)
-                if hiding in {"", "soft"} and is_drawn(attributes):
-                    _add_image(parent, attributes)
+        elif kind in _DRAWN_KINDS or tag.name == "svg":
+            self._draw(current, tag.name, parent, pre, place)
         elif (
             (tag.name != "script" or parent.tag not in ROOTS)
             and (said := stands_for(current, tag.name, attributes, parent.tag))
@@ -265,12 +249,77 @@ class _Cleaner:
                 add_text(parent, said, pre=False)
             else:
                 add_boxed(parent, said, pre=False)
-        elif tag.name == "svg" and self._images < MAX_NODES and (alt := title_of(current, attributes)):
-            self._images += 1
-            hiding, _ = self._hides(current, attributes, Shade(), self._verdict(attributes), place)
-            if not hiding and is_drawn(attributes):
-                _add_image(parent, {"alt": alt})
         return DROP, None, current.next, False
+
+    def _draw(self, current: LexborNode, name: str, parent: Node, pre: bool, place: Place | None) -> None:
+        """Add what a frame, image or drawing shows, or is said to show, unless it is hidden."""
+        own = current.attributes
+        if self._images >= MAX_NODES or (not own.get("alt") if name == "img" else pre):
+            return
+        # Hidden from screen readers only, it is drawn all the same.
+        said = presented(current) if name == "svg" else own
+        attributes = {key: value for key, value in said.items() if key != "aria-hidden"}
+        hiding, shade = self._hides(current, attributes, self._styles.ground, self._verdict(attributes), place)
+        if hiding not in ({"", "soft"} if name == "img" else {""}) or not is_drawn(attributes):
+            return
+        self._images += 1
+        if name == "img":
+            _add_image(parent, own)
+        elif name == "svg":
+            self._add_drawing(current, parent, shade, place)
+        else:
+            self._add_frame(parent, name, attributes)
+
+    def _add_drawing(self, svg: LexborNode, parent: Node, shade: Shade, place: Place | None) -> None:
+        """Add the words of a drawing, and what it is said to show."""
+        attributes = svg.attributes
+        if said := stands_for(svg, "svg", attributes, parent.tag):
+            add_boxed(parent, said, pre=False)
+            return
+        if alt := title_of(svg, attributes):
+            _add_image(parent, {"alt": alt})
+        if not self._draws_words():
+            return
+        words = words_of(svg, self._looked, shade, place)
+        if len(words) > 1 and parent.breaks:
+            box = Node("div")
+            add_text(box, DRAWN.join(words), pre=False)
+            attach(parent, box)
+        elif words:
+            add_boxed(parent, DRAWN.join(words), pre=False)
+
+    def _looked(
+        self, node: LexborNode, attributes: dict[str, str | None], behind: Shade, around: Place | None
+    ) -> tuple[bool, Shade, Place | None]:
+        """Return whether an element of a drawing is hidden, and what what stands in it inherits."""
+        place = self._styles.enter(around, node.tag or "", attributes) if around is not None else None
+        hiding, shade = self._hides(node, attributes, behind, self._verdict(attributes), place)
+        return hiding != "", shade, place
+
+    def _draws_words(self) -> bool:
+        """Whether drawings of the page have words, and no style sheet may fill them so that nobody sees them."""
+        if self._draws is None:
+            sheets = self._top.css("style") if self._top.css_first("text, foreignobject") is not None else None
+            self._draws = sheets is not None and not any(BLANK_FILL.search(sheet.text(deep=True)) for sheet in sheets)
+        return self._draws
+
+    def _add_frame(self, parent: Node, name: str, attributes: Mapping[str, str | None]) -> None:
+        """Read what a frame holds in place of it; of another keep the address."""
+        self._frames += 1
+        held = attributes.get("srcdoc") or ""
+        top = parse(held) if held and name == "iframe" and not self._is_frame and self._frames <= MAX_FRAMES else None
+        if top is not None:
+            inner, box = _Cleaner(top, StyleJudge(top), is_frame=True), Node("div")
+            for part in _body_of(inner.run()):
+                if isinstance(part, Node):
+                    attach(box, part)
+                else:
+                    add_text(box, part, pre=False)
+            rebase(box, base_of(held, ""))
+            self.unseen_words += inner.unseen_words
+            attach(parent, box)
+        elif (address := attributes.get("data" if name == "object" else "src")) and self._frames <= MAX_NODES:
+            parent.children.append(Node("iframe", {"href": address}))
 
     def _opens(
         self, current: LexborNode, tag: Tag, attributes: dict[str, str | None], hiding: Hiding, pre: bool
@@ -298,7 +347,7 @@ class _Cleaner:
             self._controlled = frozenset(" ".join(named).split())
         return self._controlled
 
-    def _verdict(self, attributes: dict[str, str | None]) -> _Verdict:
+    def _verdict(self, attributes: dict[str, str | None]) -> Verdict:
         """Return what the class of an element that is read by its attributes says about it."""
         verdict = self._verdicts.get(attributes.get("class"))
         return self._judge_classes(attributes["class"] or "") if verdict is None else verdict
@@ -366,7 +415,7 @@ class _Cleaner:
         current: LexborNode,
         attributes: dict[str, str | None],
         behind: Shade,
-        verdict: _Verdict,
+        verdict: Verdict,
         place: Place | None,
     ) -> tuple[Hiding, Shade]:
         """Return how an element is hidden, and what its text inherits."""
@@ -406,16 +455,18 @@ class _Cleaner:
             self.covered.add(current.mem_id)
             self.covered_words += words
 
-    def _judge_classes(self, classes: str) -> _Verdict:
+    def _judge_classes(self, classes: str) -> Verdict:
         """Return what the value of a class attribute alone says about an element, and remember it."""
         names = classes.split()
-        verdict: _Verdict = ""
+        verdict: Verdict = ""
         if not _DROPPED_CLASSES.isdisjoint(names):
             verdict = "dropped"
         elif not READER_CLASSES.isdisjoint(names):
             verdict = "reader"
         elif not _NUMBER_CLASSES.isdisjoint(names):
             verdict = "number"
+        elif self._line_keepers and not self._line_keepers.isdisjoint(names):
+            verdict = "lines"
         self._verdicts[classes] = verdict
         return verdict
 
@@ -431,7 +482,7 @@ class _Cleaner:
             self._cells.append((node, current))
         named = tag.named
         if tag.listing or not tag.kept.isdisjoint(attributes):
-            named = _keep(node, tag, attributes, current)
+            named = keep(node, tag, attributes, current)
         if named and (label := attributes.get("class")):
             node.furniture = NAMED * self._says_furniture(label)
         if named and not node.furniture and (label := attributes.get("id")):
@@ -446,6 +497,17 @@ class _Cleaner:
         return known
 
 
+def _body_of(root: Node) -> list[Node | str]:
+    """Return what stands in the body of a cleaned page."""
+    found: list[Node | str] = []
+    for child in root.children:
+        if isinstance(child, Node) and child.tag == "body":
+            found += child.children
+        elif isinstance(child, str) or child.tag != "title":
+            found.append(child)
+    return found
+
+
 def _left(
     done: Node, item: LexborNode | None, node: Node, pre: bool, behind: Shade, around: Place | None, boxed: bool
 ) -> tuple[LexborNode | None, Node, bool, Shade, Place | None]:
@@ -457,33 +519,6 @@ def _left(
     return item, node, pre, behind, around
 
 
-def _keep(node: Node, tag: Tag, attributes: dict[str, str | None], current: LexborNode) -> bool:
-    """Give a node those attributes that mean something; return whether its names are asked for furniture."""
-    node.place = attributes.get(PLACE) or ""
-    named = tag.named
-    role = attributes.get("role")
-    if tag.neutral and role:
-        name = _ROLES.get(role) or tag.name
-        if role == "heading":
-            level = attributes.get("aria-level") or "2"
-            name = f"h{level}" if level in "123456" else "h6"
-        node.tag = name
-        node.furniture = NAMED * (name in FURNITURE)
-        named = name in NAMED_TAGS and not node.furniture
-    kept = {key: attributes[key] or "" for key in tag.attributes if key in attributes}
-    if tag.listing and (spoken := language_of(current)):
-        kept["class"] = f"language-{spoken}"
-    if tag.counted and (form := type_of(attributes)):
-        kept["type"] = form
-    if tag.block and (language := attributes.get("lang")):
-        kept["lang"] = language
-    if tag.name == "table" and role in {"presentation", "none"}:
-        kept["role"] = "presentation"
-    if kept:
-        node.attrs = kept
-    return named
-
-
 def _laid(parent: Node, shade: Shade, behind: Shade, kind: int, *, pre: bool, inline: bool) -> tuple[int, bool, Shade]:
     """Return how an element is read, whether it is a box apart from the words around it, what its text inherits."""
     own = shade is not behind
@@ -492,32 +527,6 @@ def _laid(parent: Node, shade: Shade, behind: Shade, kind: int, *, pre: bool, in
         add_space(parent)
     kind = LINE if pre and kind == THROUGH and shade.apart and own else kind
     return kind, apart, shade._replace(apart=False, parts=shade.parts and own)
-
-
-def _as_marked(
-    current: LexborNode, tag: Tag, kind: int, attributes: dict[str, str | None], parent: Node, pre: bool
-) -> tuple[Tag, int]:
-    """Return what an element is by its role and style; one that says a value is written, and dropped."""
-    if pre:
-        if kind == THROUGH and not _LINE_CLASSES.isdisjoint((attributes.get("class") or "").split()):
-            add_line(parent)
-        if tag.name == "code" and (before := current.prev) is not None and before.tag == "code" and language_of(before):
-            add_line(parent, "\n\n")  # the listing again, in a language of which a sheet shows one at a time
-    elif tag.name == "table" and "class" in attributes and is_listing(current, attributes["class"] or ""):
-        return tag_of("pre"), NODE
-    elif said := said_by(current, tag.name, attributes, parent.tag):
-        add_boxed(parent, said, pre=False)
-        return tag, DROP
-    elif (name := _GRID_ROLES.get(attributes.get("role") or "")) and (
-        _HOLDERS[name] in {"", parent.tag} and tag.name not in _TABLE_TAGS
-    ):
-        tag = Tag(name)
-        if name == "tr":
-            tag.name = ROLE_ROW
-        return tag, tag.kind
-    if pre and kind == THROUGH and (style := attributes.get("style")) and _DRAWN_AS_LINE.search(style):
-        kind = LINE
-    return tag, kind
 
 
 def _add_image(node: Node, attributes: dict[str, str | None]) -> None:

@@ -45,7 +45,7 @@ _BOXES: Final = frozenset({"checkbox", "radio"})
 
 def mark_cells(cells: Iterable[tuple[Node, LexborNode]]) -> None:
     """Write a mark into each cell of a page that holds no words and says by its markup which it is."""
-    found = [(cell, list(_said(cell, current))) for cell, current in cells if _may_be_marked(cell)]
+    found = [(cell, list(_said(cell, current))) for cell, current in cells if _may_be_marked(cell, current)]
     # Boxes of which none is ticked are there to choose rows with.
     ticks = any("ticked" in said for _, said in found)
     for cell, said in found:
@@ -54,9 +54,11 @@ def mark_cells(cells: Iterable[tuple[Node, LexborNode]]) -> None:
             cell.children = [YES if "yes" in marks else NO]
 
 
-def _may_be_marked(cell: Node) -> bool:
-    text = cell.children[0] if len(cell.children) == 1 else ""
-    return not cell.children or (isinstance(text, str) and text.strip() in _LIGATURES)
+def _may_be_marked(cell: Node, current: LexborNode) -> bool:
+    if not cell.children:
+        return current.first_child is not None or "class" in current.attributes
+    text = cell.children[0] if len(cell.children) == 1 else None
+    return isinstance(text, str) and text.strip() in _LIGATURES
 
 
 _LIGATURES: Final = frozenset({"", "cancel", "check", "check_circle", "clear", "close", "done"})

@@ -12,7 +12,7 @@ from pipeline.read.converted import PLACE
 
 _DROPPED: Final = tags(
     "applet area audio base basefont bgsound canvas col colgroup command datalist embed frame "
-    "frameset iframe img input link map math meta noembed noframes noscript object param rp script source style svg "
+    "iframe img input link map math meta noembed noframes noscript object param rp script source style svg "
     "track video"
 )
 """Elements of which a person sees nothing, or nothing in words."""
@@ -27,12 +27,15 @@ _SPACED: Final = tags("button label meter optgroup output progress")
 """Inline elements drawn as boxes of their own; a space keeps their words apart from the text around."""
 _SPEAKING: Final = tags("canvas input math script svg")
 """Elements without text of their own that may stand for words."""
+_FRAMES: Final = tags("embed frame iframe object")
 _VALUED: Final = tags("meter progress span time")
 """Elements that may hold nothing and yet say something by their attributes, as any may in a table's cell."""
 _UNCHANGED: Final = tags("del ins rt s strike sub sup")
 """Marked where they stand in a sentence, but nothing is inserted in a listing."""
 _ROLE_PARENTS: Final = frozenset({"table", ROLE_ROW})
 """In them, what has no role only wraps rows or cells."""
+_LINED: Final = frozenset({"code", "p", "samp"})
+"""With boxes, what may keep its line breaks by its style."""
 _LISTINGS: Final = frozenset({"code", "pre"})
 WATCHED: Final = frozenset({"aria-hidden", "background", "bgcolor", "color", "hidden", "popover", "style"})
 """Attributes that may hide an element."""
@@ -59,9 +62,10 @@ FURNITURE: Final = frozenset({"aside", "footer", "nav", "select"})
 NAMED_TAGS: Final = tags("aside dialog div fieldset figure form header legend menu ol p section table ul")
 """Elements whose class and id are asked for boilerplate names."""
 
-DROP, SAYS, IMAGE, SHUT, PLACED, THROUGH, CELL, BOX, LINE, NODE = range(10)
-"""Left out; but for words that it may stand for; images; dialogs, which are shut until opened; places of segments that
-came later; text kept; as a cell in a listing; with blanks around it; as a line of a listing; kept."""
+DROP, SAYS, IMAGE, FRAME, SHUT, PLACED, THROUGH, CELL, BOX, LINE, NODE = range(11)
+"""Left out; but for words that it may stand for; images; frames of other pages; dialogs, which are shut until opened;
+places of segments that came later; text kept; as a cell in a listing; with blanks around it; as a line of a listing;
+kept."""
 
 
 class Tag:
@@ -82,12 +86,17 @@ class Tag:
             self.kind = BOX if name in _SPACED or "-" in name else THROUGH
         if name in _SPEAKING:
             self.kind = SAYS
+        elif name in _FRAMES:
+            self.kind = FRAME
         self.valued = name in _VALUED
+        self.neutral = name in NEUTRAL
         self.listing = name in _LISTINGS
         self.linking = name == "a"
         self.marking = _MARKING | {"style"} if self.kind == THROUGH or self.valued else _MARKING - {"value"}
         if name == "table":
             self.marking |= {"class"}
+        elif self.neutral or name in _LINED:
+            self.marking |= {"style"}
         self.block = name in BLOCK_TAGS
         self.furniture = NAMED * (name in FURNITURE)
         self.named = name in NAMED_TAGS and not self.furniture

@@ -301,6 +301,10 @@ def _listing(code: str, spans: Sequence[tuple[int, int]]) -> str:
 # Links
 
 
+FRAME: Final = "(frame)"
+"""Stands in the list of links for the words of one that a page shows in a frame."""
+
+
 class References:
     """The addresses that one page's kept units link to, numbered as they come."""
 
@@ -360,15 +364,28 @@ def all_links(document: Document) -> dict[str, str]:
     here = urldefrag(document.page.final_url).url
     found: dict[str, str] = {}
     for node in walk(document.root):
-        if node.tag == "a" and (words := text_of(node)) and (address := absolute(node.attrs.get("href", ""), here)):
+        words = FRAME if node.tag == "iframe" else text_of(node) if node.tag == "a" else ""
+        href = node.attrs.get("href", "")
+        if words and (address := absolute(href, here) or (_beside(href, here) if words == FRAME else "")):
             found.setdefault(address, words)
     return found
+
+
+def _beside(href: str, base: str) -> str:
+    """Return the address of a file that a file shows in a frame, empty for any other."""
+    try:
+        address = urljoin(base, href.strip())
+        is_file = urlsplit(base).scheme == urlsplit(address).scheme == "file"
+    except ValueError:
+        return ""
+    return address if is_file and len(address) <= LONGEST else ""
 
 
 def absolute(href: str, base: str) -> str:
     """Return the address of a link to another page, empty for any other.
 
-    Longer ones than `LONGEST` carry tracking data and cost more than they tell.
+    It is one of the web, or of a file where the page is one. Longer ones than `LONGEST` carry tracking data and cost
+    more than they tell.
     """
     try:
         address = urljoin(base, "".join(href.split()))

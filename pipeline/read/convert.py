@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from errors import NeedsBrowser, SourceUnreadable
 from pipeline.documents import Page
 from pipeline.read import plain, sniff
-from pipeline.read.converted import WHOLE, Converted, Span, Unreadable, unplaced
+from pipeline.read.converted import MAX_UNPACKED, WHOLE, Converted, Span, Unreadable, unpacking, unplaced
 from pipeline.read.scripts import NeedsScripts, look_at
 from pipeline.read.sniff import decode
 from pipeline.read.unpack import PACKED, is_packed, unpacked
@@ -81,6 +81,8 @@ class Raw:
     """Pages wanted of a PDF; of other documents all is read."""
     sighted: bool = True
     """Whether pages that are images are recognised, where that is installed."""
+    most: int = MAX_UNPACKED
+    """Bytes that it may have unpacked."""
 
 
 def kind_of(raw: Raw) -> str:
@@ -90,7 +92,8 @@ def kind_of(raw: Raw) -> str:
 
 def unreadable(raw: Raw, why: object) -> SourceUnreadable:
     """Return the error that says why `raw` holds no text."""
-    return SourceUnreadable(f"{raw.url} holds no text: {why}.", source=raw.url, hint=_TEXT_HINT)
+    hint = why.hint if isinstance(why, Unreadable) else ""
+    return SourceUnreadable(f"{raw.url} holds no text: {why}.", source=raw.url, hint=hint or _TEXT_HINT)
 
 
 def to_page(raw: Raw, *, pdf: "PdfReading | None" = None) -> Page:
@@ -99,6 +102,11 @@ def to_page(raw: Raw, *, pdf: "PdfReading | None" = None) -> Page:
     Raises `NeedsBrowser` for a page that is empty until its scripts run, `SourceUnreadable` for what is binary,
     encrypted, scanned or empty.
     """
+    with unpacking(raw.most):
+        return _to_page(raw, pdf)
+
+
+def _to_page(raw: Raw, pdf: "PdfReading | None") -> Page:
     # 1. something must be there
     if not raw.body.strip(b"\x00\t\n\f\r "):
         raise SourceUnreadable(f"{raw.url} is empty.", source=raw.url, hint="Check the address.")
@@ -142,7 +150,7 @@ def to_page(raw: Raw, *, pdf: "PdfReading | None" = None) -> Page:
 def _unpacked(raw: Raw) -> Raw:
     """Return `raw` with what its packed file holds."""
     try:
-        body = unpacked(raw.body)
+        body = unpacked(raw.body, most=raw.most)
     except Unreadable as e:
         raise unreadable(raw, e) from e
     return replace(raw, body=body, content_type="", name=posixpath.splitext(raw.name)[0])

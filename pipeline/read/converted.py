@@ -11,6 +11,7 @@ import time
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import date
 from typing import TYPE_CHECKING, Final
@@ -32,8 +33,11 @@ told as unread."""
 MAX_PAGES: Final = 500
 """Of one reading: some 250,000 words, more than any call shows. The rest can be asked for."""
 MAX_UNPACKED: Final = 30_000_000
-"""Bytes of one source after unpacking, as many as a page has by default (`FetchLimits`); of an archive, all parts that
-hold text together."""
+"""Bytes of one source, as it comes and unpacked, where no setting says otherwise (`WINNOW_PAGE_MB`); of an archive, all
+parts that hold text together."""
+MOST_MEGABYTES: Final = 1000
+"""Largest value of that setting."""
+_allowed: Final[ContextVar[int]] = ContextVar("allowed", default=MAX_UNPACKED)
 SLOW_LETTERS: Final = 5_000_000
 """Characters that are given to a library which cannot be stopped; markdown-it and striprtf need 1 s a million."""
 PLACE: Final = "data-place"
@@ -82,6 +86,11 @@ class Converted:
 class Unreadable(Exception):
     """There is no text to read; the text says why, as the end of a sentence (`… holds no text: it is encrypted`)."""
 
+    def __init__(self, why: str, *, hint: str = "") -> None:
+        """Keep what to do about it; empty for what helps with any source."""
+        super().__init__(why)
+        self.hint = hint
+
 
 def person(author: str, tools: str) -> str:
     """Return the author that a file names, empty where that is one of the `tools` that made the file."""
@@ -109,6 +118,32 @@ def placed(inner: str, place: str, *, tag: str = "section") -> str:
 def can_recognise() -> bool:
     """Return whether the extra `ocr` is installed, so that images are read."""
     return importlib.util.find_spec("rapidocr") is not None
+
+
+@contextmanager
+def unpacking(most: int) -> Iterator[None]:
+    """Let sources that are converted inside have `most` bytes unpacked; what converters ask by `most_unpacked`."""
+    before = _allowed.set(most)
+    try:
+        yield
+    finally:
+        _allowed.reset(before)
+
+
+def most_unpacked() -> int:
+    """Return the bytes that the source at hand may have unpacked."""
+    return _allowed.get()
+
+
+def raising_the_cap(size: int) -> str:
+    """Return how a source of `size` bytes, which is over the cap, is read."""
+    megabytes = -(-size // 1_000_000)
+    if megabytes > MOST_MEGABYTES:
+        return f"Split it: no more than {MOST_MEGABYTES} MB can be allowed."
+    return (
+        f"It is read by a server that was started with WINNOW_PAGE_MB={megabytes}, and by: "
+        f"winnow fetch SOURCE --set page_mb={megabytes}"
+    )
 
 
 @contextmanager

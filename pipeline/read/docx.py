@@ -11,6 +11,7 @@ from typing import Final
 from lxml import etree
 
 from pipeline.read.converted import Converted, Unreadable, whole_page
+from pipeline.read.docx_layout import rejoined
 from pipeline.read.docx_looks import W, read_looks
 from pipeline.read.docx_styles import read_styles
 from pipeline.read.docx_walk import Walk, count_words
@@ -54,7 +55,7 @@ def docx_to_html(body: bytes, *, depth: int = 0) -> Converted:
         walk.begin(main)
         blocks = [*above, *walk.body(), *walk.rest(), *_margins(walk, kinds.get("footer", []))]
     walk.ledger.give("word", walk.words)
-    inner = "\n".join(blocks)
+    inner = rejoined("\n".join(blocks))
     if not inner.strip():
         damaged = " that is damaged" if package.damaged else " without text"
         lacking = f": {walk.ledger.unread}" if walk.ledger.unread else ""

@@ -5,10 +5,19 @@ Not for: which number an item has (`docx_styles.py`).
 
 import re
 from collections.abc import Iterator
+from copy import deepcopy
 from dataclasses import dataclass
+from typing import Final
+
+from lxml import etree
 
 from pipeline.read.converted import escape
 from pipeline.read.docx_styles import Number
+
+CONTINUED: Final = "continued"
+"""Attribute of a table whose first rows were read as another."""
+MARK: Final = f"<!--{CONTINUED}-->"
+"""Before the HTML of such a table; text of the file has no such signs."""
 
 
 @dataclass(slots=True)
@@ -62,8 +71,11 @@ def table_html(rows: list[Row]) -> str:
     return f"<table>\n{written}\n</table>" if written else ""
 
 
-def lists_html(items: list[tuple[Number, str]]) -> Iterator[str]:
-    """Yield items as lists: bullets, several numbers that HTML counts; others as paragraphs with their number."""
+def lists_html(items: list[tuple[Number, str]], *, in_cell: bool) -> Iterator[str]:
+    """Yield items as lists: bullets, several numbers that HTML counts; others as paragraphs with their number.
+
+    A table's cell is read as one text, in which each number is written out.
+    """
     at = 0
     while at < len(items):
         number, text = items[at]
@@ -71,8 +83,9 @@ def lists_html(items: list[tuple[Number, str]]) -> Iterator[str]:
         end = at + 1
         while kind is not None and end < len(items) and _follows(items[end - 1][0], items[end][0], kind):
             end += 1
-        if kind is None or (kind and end == at + 1):
+        if kind is None or (kind and (end == at + 1 or in_cell)):
             yield f"<p>{escape(number.text)} {text}</p>"
+            end = at + 1
         else:
             inner = "".join(f"<li>{one}</li>" for _, one in items[at:end])
             yield f"<ul>{inner}</ul>" if not number.text else f'<ol start="{number.text[:-1]}">{inner}</ol>'
@@ -90,3 +103,20 @@ def _follows(before: Number, number: Number, kind: str) -> bool:
     if _kind(number.text) != kind:
         return False
     return not kind or int(number.text[:-1]) == int(before.text[:-1]) + 1
+
+
+def sliced(table: etree._Element, end: int) -> etree._Element:
+    """Return a copy of a table that is still parsed up to its child `end`, and let it go on without these."""
+    done = table[:end]
+    copy = deepcopy(table)
+    del copy[end:]
+    for child in done:
+        child.clear()
+        table.remove(child)
+    table.set(CONTINUED, "1")
+    return copy
+
+
+def rejoined(html: str) -> str:
+    """Return HTML in which the slices of a table are one table again."""
+    return html.replace(f"</table>\n{MARK}<table>\n", "").replace(MARK, "")

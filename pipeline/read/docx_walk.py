@@ -14,7 +14,7 @@ from lxml import etree
 
 from pipeline.html.tree import LABEL_WORDS
 from pipeline.read.converted import Converted, Unreadable, escape
-from pipeline.read.docx_layout import Cell, Row, lists_html, table_html
+from pipeline.read.docx_layout import CONTINUED, MARK, Cell, Row, lists_html, sliced, table_html
 from pipeline.read.docx_looks import Seen, W
 from pipeline.read.docx_styles import Number, Styles, value_of
 from pipeline.read.docx_symbols import symbol, without_private
@@ -30,6 +30,7 @@ from pipeline.read.equations import EQUATION, M, equation_text
 from pipeline.read.ledger import Ledger
 from pipeline.read.package import MAX_TAGS, Package
 from pipeline.read.rtf import rtf_to_html
+from pipeline.read.sheets import MAX_CELLS
 from pipeline.read.sniff import decode
 from pipeline.read.text import XML_OPTIONS, fragment_to_html, has_own_entities
 from pipeline.work import check_cancelled
@@ -39,6 +40,8 @@ _PARAGRAPH, _TABLE, _ROW, _CELL, _BODY = (f"{W}{name}" for name in ("p", "tbl", 
 _TOP: Final = (_PARAGRAPH, _TABLE, f"{W}sdt")
 """What a body holds but for rare elements, which are read with the next of these."""
 _CHUNK: Final = 1 << 18
+_SLICE: Final = 60_000
+"""Tags of a table that are in memory at once."""
 """Bytes of XML that are parsed at a time, some 1,000 paragraphs."""
 _TEXTS: Final = (f"{W}t", f"{M}t")
 _DROPPED: Final = frozenset(
@@ -107,6 +110,10 @@ class Walk:
     """Whether a header or footer is read."""
     has_page_number: bool = False
     in_table: int = 0
+    cells: int = 0
+    """Cells of tables that were written."""
+    initial: str = ""
+    """A drop cap: a large first letter in a frame of its own, before the paragraph that it begins."""
 
     # Parts
 
@@ -125,14 +132,15 @@ class Walk:
         source = self.package.read(self.main)
         if has_own_entities(source):
             return
-        parser = etree.XMLPullParser(("end",), tag=_TOP, remove_comments=True, **XML_OPTIONS)
+        parser = etree.XMLPullParser(("end",), tag=(*_TOP, _ROW), remove_comments=True, **XML_OPTIONS)
         tags = 0
         for start in range(0, len(source), _CHUNK):
             check_cancelled()
             chunk = source[start : start + _CHUNK]
             parser.feed(chunk)
             tags += chunk.count(b"<")
-            done = [one for _, one in parser.read_events() if _is_top(one)]
+            ended = [one for _, one in parser.read_events()]
+            done = [one for one in ended if _is_top(one)]
             for element in done:
                 body = element.getparent()
                 while body is not None and element.getparent() is body:
@@ -141,7 +149,13 @@ class Walk:
                     first.clear()  # moving it with its children takes time by the square of their number
                     del body[0]
                 tags = 0
-            del done
+            # A long table is read in slices, so that it is never whole in memory.
+            rows = [one for one in ended if one.tag == _ROW and _is_top(one.getparent())] if tags > _SLICE else []
+            table = rows[-1].getparent() if rows else None
+            if table is not None:
+                yield self.hold(sliced(table, table.index(rows[-1]) + 1))
+                tags = 0
+            del done, ended, rows
             if tags > MAX_TAGS:
                 raise Unreadable(f"it is a Word file with a part of more than {MAX_TAGS:,} tags: split it")
         root = parser.close()
@@ -173,16 +187,19 @@ class Walk:
             if number is not None:
                 items.append((number, made))
             elif items and (made or self.after):
-                yield from lists_html(items)
+                yield from lists_html(items, in_cell=self.in_table > 0)
                 items = []
             if number is None and made:
                 yield made
             if self.after and not self.in_table:
                 after, self.after = self.after, []
-                yield from lists_html(items)
+                yield from lists_html(items, in_cell=self.in_table > 0)
                 yield from after
                 items = []
-        yield from lists_html(items)
+        yield from lists_html(items, in_cell=self.in_table > 0)
+        if self.initial:  # nothing followed it
+            initial, self.initial = self.initial, ""
+            yield f"<p>{initial}</p>"
 
     def _block(self, element: etree._Element) -> tuple[Number | None, str]:
         """Return one element as HTML, with its number where it is an item of a list."""
@@ -212,6 +229,10 @@ class Walk:
         text = text.strip()
         if not text or (self.in_margin and self.has_page_number and len(_plain(text).split()) <= _FEW):
             return None, ""
+        if _is_drop_cap(paragraph):
+            self.initial += text
+            return None, ""
+        text, self.initial = f"{self.initial}{text}", ""
         if level:
             return None, f"<h{level}>{escape(number.text) + ' ' if number and number.text else ''}{text}</h{level}>"
         return (number, text) if number is not None else (None, f"<p>{text}</p>")
@@ -220,7 +241,7 @@ class Walk:
         self.in_table += 1
         rows = [self._row(row) for row in _parts(table, _ROW)]
         self.in_table -= 1
-        return table_html(rows)
+        return f"{MARK if table.get(CONTINUED) else ''}{table_html(rows)}"
 
     def _row(self, row: etree._Element) -> Row:
         check_cancelled()
@@ -230,7 +251,9 @@ class Walk:
             return Row(0, False, [])
         before = value_of(about.find(f"{W}gridBefore")) if about is not None else ""
         head = about is not None and _is_on(about.find(f"{W}tblHeader"))
-        cells = [self._cell(cell) for cell in _parts(row, _CELL)]
+        # What is beyond is missing in the ledger by its words.
+        cells = [self._cell(cell) for cell in _parts(row, _CELL)] if self.cells < MAX_CELLS else []
+        self.cells += len(cells)
         return Row(_count(before, 0), head, cells)
 
     def _cell(self, cell: etree._Element) -> Cell:
@@ -502,8 +525,8 @@ _INLINE: Final = {
 }
 
 
-def _is_top(element: etree._Element) -> bool:
-    above = element.getparent()
+def _is_top(element: etree._Element | None) -> bool:
+    above = element.getparent() if element is not None else None
     return above is not None and above.tag == _BODY
 
 
@@ -541,6 +564,11 @@ def _led(lead: str, blocks: list[str]) -> list[str]:
 def _comment_lead(comment: etree._Element) -> str:
     author = " ".join(comment.get(f"{W}author", "").split())
     return f"Comment by {escape(author)}: " if author else "Comment: "
+
+
+def _is_drop_cap(paragraph: etree._Element) -> bool:
+    frame = paragraph.find(f"{W}pPr/{W}framePr")
+    return frame is not None and frame.get(f"{W}dropCap", "none") != "none"
 
 
 def count_words(element: etree._Element) -> int:

@@ -10,6 +10,8 @@ from typing import Final
 
 from lxml import etree
 
+from pipeline.html.tree import count_words
+from pipeline.html.values import DESCRIBED_WORDS
 from pipeline.read.converted import escape, html_table
 from pipeline.read.equations import EQUATION, equation_text
 from pipeline.read.text import local_name
@@ -120,8 +122,9 @@ def chosen(element: etree._Element) -> list[etree._Element]:
 
 
 def described(about: etree._Element | None) -> str:
-    """Return what an author says that a picture shows, empty where nothing is."""
-    return "" if about is None else " ".join((about.get("descr") or "").split())
+    """Return what an author says that a picture shows; empty where nothing is, or a word that describes nothing."""
+    said = "" if about is None else " ".join((about.get("descr") or "").split())
+    return said if count_words(said) >= DESCRIBED_WORDS else ""
 
 
 def is_decorative(about: etree._Element | None) -> bool:

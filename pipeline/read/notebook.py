@@ -8,8 +8,9 @@ import re
 from typing import Any, Final
 
 from pipeline.read.converted import MAX_ITEMS, Converted, escape, placed, whole_page
+from pipeline.read.markdown import markdown_to_body
 from pipeline.read.records import json_to_html
-from pipeline.read.text import fragment_to_html, markdown_to_body
+from pipeline.read.text import fragment_to_html
 from pipeline.work import check_cancelled
 
 _COLOURS: Final = re.compile(r"\x1b\[[\d;]*m")

@@ -16,7 +16,7 @@ from xml.parsers.expat import ExpatError
 
 from lxml import etree
 
-from pipeline.read.converted import DAMAGED, MAX_ITEMS, MAX_UNPACKED, Unreadable, person
+from pipeline.read.converted import DAMAGED, MAX_ITEMS, Unreadable, most_unpacked, person, raising_the_cap
 from pipeline.read.text import XML_OPTIONS, child_text, has_own_entities, local_name
 
 MAX_TAGS: Final = 600_000
@@ -38,8 +38,9 @@ class Package:
         if len(self.names) > MAX_ITEMS:
             raise Unreadable(f"it is {what} of {len(self.names):,} parts, over the cap of {MAX_ITEMS:,}")
         unpacked = sum(archive.getinfo(name).file_size for name in self.names)
-        if unpacked > MAX_UNPACKED:
-            raise Unreadable(f"it is {what} that unpacks to {unpacked:,} bytes, over the cap of {MAX_UNPACKED:,}")
+        if unpacked > most_unpacked():
+            told = f"it is {what} that unpacks to {unpacked:,} bytes, over the cap of {most_unpacked():,}"
+            raise Unreadable(told, hint=raising_the_cap(unpacked))
         for name in self.names:
             if name.endswith((".xml", ".rels", ".opf")) and has_own_entities(archive.read(name)):
                 raise Unreadable(f"it is {what} with XML entities of its own, as only attacks have them")
@@ -57,7 +58,7 @@ class Package:
     def raw(self, name: str) -> bytes:
         """Return the bytes of a part of any kind, none for one that is not there or too large."""
         part = self._archive.NameToInfo.get(name)
-        return self._archive.read(part) if part is not None and part.file_size <= MAX_UNPACKED else b""
+        return self._archive.read(part) if part is not None and part.file_size <= most_unpacked() else b""
 
     def tree(self, name: str) -> etree._Element | None:
         """Return the root of an XML part, None for one that is not there."""

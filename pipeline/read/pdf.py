@@ -38,8 +38,8 @@ from pipeline.read.converted import (
 )
 from pipeline.read.ledger import Ledger
 from pipeline.read.pdf_guard import Guard
-from pipeline.read.pdf_layout import drop_running, lines_of
-from pipeline.read.pdf_lines import Cell, Line, parts_of, sizes_of
+from pipeline.read.pdf_layout import lines_of
+from pipeline.read.pdf_lines import Cell, Line, drop_running, parts_of, sizes_of
 from pipeline.read.pdf_page import Print, opened, printed
 from pipeline.read.sniff import PDF
 from pipeline.work import check_cancelled

@@ -35,6 +35,12 @@ class _Set:
     lowered: float = 0.35
     near: float = 0.35
     """Between a script and the type beside it."""
+    dropped: float = 1.8
+    """A drop cap is at least so many times larger than the type beside it."""
+    initial: int = 2
+    """Letters of it, with a quotation mark."""
+    capital: float = 0.7
+    """Height of a capital."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +74,6 @@ ALIGNED: Final = 0.8
 """Share of the first column's lines that have another cell beside them."""
 MOST_REPEATED: Final = 0.5
 """Share of a table's cells that may be spanned by others."""
-EDGE_TOP: Final = 0.88
-EDGE_LOW: Final = 0.12
-"""Parts of a page's height above and below which running heads are looked for."""
-SHORT: Final = 4
-"""Words of a line with numbers, such as `Page 3 of 12`, that recurs below another running head."""
-_NUMBERS: Final = re.compile(r"\d+|\b[ivxlc]+\b")
 _ORDINALS: Final = frozenset({"st", "nd", "rd", "th", "er", "re", "e", "o", "a"})
 _NOTE_AFTER: Final = frozenset(".,;:)”\"'»")
 
@@ -103,7 +103,7 @@ class _Segment:
 
 def lines_of(page: Print) -> list[Line]:
     """Return the lines of a page in reading order."""
-    segments = _without_doubles(_segments(page.pieces, page.upright))
+    segments = _with_initials(_without_doubles(_segments(page.pieces, page.upright)))
     for value in page.values:
         _fill_in(segments, value)
     for grid in _grids(page.upright, page.level):
@@ -157,9 +157,10 @@ def _joins(before: _Segment, piece: Piece, upright: Sequence[tuple[float, float,
         return True
     gap, level = _away(before, piece), abs(piece.y - before.y)
     near = -0.4 * em < gap < (_SET.level if piece.tight else _SET.blank) * em
-    if near and 0 < level < _SET.raised * em and _is_plain(before, piece, level):
+    dropped = level > 0 and _begins_with(before, piece)
+    if near and 0 < level < _SET.raised * em and not dropped and _is_plain(before, piece, level):
         return True
-    if level > _SET.level * min(em, piece.size or em):
+    if dropped or level > _SET.level * min(em, piece.size or em):
         return False
     if not -_SET.torn * em < gap < TYPE.gap * em:
         return False
@@ -219,6 +220,8 @@ def _script_of(base: _Segment, piece: Piece | _Segment) -> str:
     """Return `^` or `_` for a piece that is a script of a segment, before or after it; else nothing."""
     em = base.size
     level = piece.y - base.y
+    if _begins_with(base, piece):
+        return ""
     if piece.size > _SET.script * em or not -_SET.lowered * em <= level <= _SET.raised * em:
         return ""
     if abs(level) < 0.05 * em or not -0.4 * em < _away(base, piece) < _SET.near * em:
@@ -273,6 +276,38 @@ def _without_doubles(segments: Iterable[_Segment]) -> list[_Segment]:
         same.append(one)
         kept.append(one)
     return kept
+
+
+def _begins_with(cap: _Segment, piece: Piece | _Segment) -> bool:
+    """Return whether a segment may be a drop cap of a piece: one capital, much larger than words."""
+    letter = cap.text.strip("\"'“‘«„")
+    is_word = len(piece.text) > 1 and piece.text[0].isalpha()
+    return len(letter) == 1 and letter.isupper() and is_word and piece.size * _SET.dropped <= cap.size
+
+
+def _with_initials(segments: list[_Segment]) -> list[_Segment]:
+    """Return segments with each drop cap, whose line is the topmost beside it, at the beginning of that line."""
+    for cap in [one for one in segments if one.turn == 0 and len(one.text) <= _SET.initial]:
+        beside = [
+            one
+            for one in segments
+            if one.turn == 0
+            and _begins_with(cap, one)
+            and 0 <= one.y - cap.y + 1 <= cap.size
+            and -_SET.near * one.size <= one.left - cap.right <= one.size
+        ]
+        if len(beside) < 2:  # the capital is as deep as one line below it
+            continue
+        beside.sort(key=lambda one: -one.y)
+        first, second = beside[:2]
+        if abs(cap.y + _SET.capital * cap.size - first.y - _SET.capital * first.size) > first.size:
+            continue
+        parted = first.left - second.left > _SET.blank * first.size
+        text, _ = first.parts[0]
+        first.text = cap.text + " " * parted + first.text
+        first.parts[0], first.left = (cap.text + " " * parted + text, cap.left), cap.left
+        segments.remove(cap)
+    return segments
 
 
 def _fill_in(segments: list[_Segment], value: Value) -> None:
@@ -527,46 +562,3 @@ def _line(row: list[_Segment]) -> Line:
     text = " ".join(one.text for one in row)
     cells = [Cell(one.left, one.right, one.parts) for one in sorted(row, key=lambda one: one.left)]
     return Line(text, sizes.most_common(1)[0][0], first.y, fixed, cells)
-
-
-# --- what recurs ------------------------------------------------------------------------------------------------------
-
-
-def drop_running(pages: Sequence[list[Line]], heights: Sequence[float]) -> None:
-    """Take running heads and feet away: what recurs, numbers aside, at the edge of most pages, or of every second one.
-
-    The first of each kind stays at the head of its page, where it is often the title; page numbers go.
-    """
-    if len(pages) < 4:
-        return
-    edges = [_edges(page, height) for page, height in zip(pages, heights, strict=True)]
-    said = [{_NUMBERS.sub("#", line.text.strip()) for line in (*top, *foot)} for top, foot in edges]
-    every = Counter(text for texts in said for text in texts)
-    halves = [Counter(text for texts in said[half::2] for text in texts) for half in (0, 1)]
-    recurring = {
-        text
-        for text, count in every.items()
-        if 2 * count > len(pages) or any(half[text] >= 3 and 3 * half[text] > len(pages) for half in halves)
-    }
-    seen: set[str] = set()
-    for page, (top, foot) in zip(pages, edges, strict=True):
-        dropped = set()
-        for side, is_foot in ((top, False), (foot, True)):
-            for depth, line in enumerate(side):
-                text = _NUMBERS.sub("#", line.text.strip())
-                is_short = text == line.text.strip() or len(text.split()) <= SHORT
-                if text not in recurring or (depth and not is_short):
-                    break
-                if text in seen or ("#" in text and (is_foot or len(text.split()) <= SHORT)):
-                    dropped.add(id(line))
-                seen.add(text)
-        if len(dropped) < len(page):
-            page[:] = [line for line in page if id(line) not in dropped]
-
-
-def _edges(page: Sequence[Line], height: float) -> tuple[list[Line], list[Line]]:
-    """Return the lines at the top and at the foot of a page, the outermost first."""
-    lines = sorted((line for line in page if not line.rows), key=lambda line: -line.y)
-    top = [line for line in lines if line.y > EDGE_TOP * height]
-    foot = [line for line in reversed(lines) if line.y < EDGE_LOW * height]
-    return top, foot

@@ -51,6 +51,12 @@ class _TableLimits:
     """Share of the rows that must have two cells or more with text."""
 
 
+EDGE_TOP: Final = 0.88
+EDGE_LOW: Final = 0.12
+"""Parts of a page's height above and below which running heads are looked for."""
+SHORT: Final = 4
+"""Words of a line with numbers, such as `Page 3 of 12`, that recurs below another running head."""
+_NUMBERS: Final = re.compile(r"\d+|\b[ivxlc]+\b")
 TYPE: Final = _Type()
 _TABLE: Final = _TableLimits()
 
@@ -310,3 +316,46 @@ def _block(lines: list[Line], levels: dict[float, int]) -> str:
     ):
         return f"<h{level}>{escape(text)}</h{level}>"
     return f"<p>{escape(text)}</p>"
+
+
+# --- what recurs ------------------------------------------------------------------------------------------------------
+
+
+def drop_running(pages: Sequence[list[Line]], heights: Sequence[float]) -> None:
+    """Take running heads and feet away: what recurs, numbers aside, at the edge of most pages, or of every second one.
+
+    The first of each kind stays at the head of its page, where it is often the title; page numbers go.
+    """
+    if len(pages) < 4:
+        return
+    edges = [_edges(page, height) for page, height in zip(pages, heights, strict=True)]
+    said = [{_NUMBERS.sub("#", line.text.strip()) for line in (*top, *foot)} for top, foot in edges]
+    every = Counter(text for texts in said for text in texts)
+    halves = [Counter(text for texts in said[half::2] for text in texts) for half in (0, 1)]
+    recurring = {
+        text
+        for text, count in every.items()
+        if 2 * count > len(pages) or any(half[text] >= 3 and 3 * half[text] > len(pages) for half in halves)
+    }
+    seen: set[str] = set()
+    for page, (top, foot) in zip(pages, edges, strict=True):
+        dropped = set()
+        for side, is_foot in ((top, False), (foot, True)):
+            for depth, line in enumerate(side):
+                text = _NUMBERS.sub("#", line.text.strip())
+                is_short = text == line.text.strip() or len(text.split()) <= SHORT
+                if text not in recurring or (depth and not is_short):
+                    break
+                if text in seen or ("#" in text and (is_foot or len(text.split()) <= SHORT)):
+                    dropped.add(id(line))
+                seen.add(text)
+        if len(dropped) < len(page):
+            page[:] = [line for line in page if id(line) not in dropped]
+
+
+def _edges(page: Sequence[Line], height: float) -> tuple[list[Line], list[Line]]:
+    """Return the lines at the top and at the foot of a page, the outermost first."""
+    lines = sorted((line for line in page if not line.rows), key=lambda line: -line.y)
+    top = [line for line in lines if line.y > EDGE_TOP * height]
+    foot = [line for line in reversed(lines) if line.y < EDGE_LOW * height]
+    return top, foot

@@ -25,6 +25,7 @@ from pipeline.read.page_data import elements, page_values, value_of
 from pipeline.text.frame import LONGEST
 from pipeline.work import check_cancelled
 
+ONLY_FRAMES: Final = 'the page shows other pages in frames and nothing else; part="links" names them'
 MAY_NEED_BROWSER: Final = "the page shows little text; a browser that runs its scripts may show more"
 _FEW_LETTERS: Final = 200
 """Visible letters below which a page with scripts may be a shell."""
@@ -42,6 +43,12 @@ _ROOT_NAMES: Final = {"app-root", "app-component"}
 _SILENT: Final = {"script", "style", "template", "noscript", "svg", "iframe", "object", "title", "textarea"}
 """Elements whose content is not shown; skipped to their first closing tag."""
 _CLOSING: Final = {name: re.compile(rf"</{name}\b", re.IGNORECASE) for name in _SILENT}
+_HELD: Final = re.compile(
+    r"""<iframe\b[^<>"']*(?:"[^"]*"[^<>"']*|'[^']*'[^<>"']*){0,20}?\bsrcdoc\s*=\s*(?:"([^"]*)"|'([^']*)')""",
+    re.IGNORECASE,
+)
+"""A frame with what it holds."""
+_FRAME: Final = re.compile(r"<(?:i?frame|embed)\b[^<>]*\bsrc\s*=|<object\b[^<>]*\bdata\s*=", re.IGNORECASE)
 _LANG: Final = re.compile(r"""\b(?:xml:)?lang\s{0,3}=\s{0,3}["']?\s{0,3}([A-Za-z]{2})(?![A-Za-z])""", re.IGNORECASE)
 _NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9:-]{0,40}")
 
@@ -61,7 +68,9 @@ def look_at(html: str, *, rendered: bool = False) -> Converted:
     if rendered and scan.letters == 0:
         raise Unreadable("it shows no text even after its scripts have run in a browser")
     if scan.letters == 0 and not scan.has_scripts:
-        raise Unreadable("it is a page without visible text")
+        if _FRAME.search(html) is None:
+            raise Unreadable("it is a page without visible text")
+        return Converted(html, scan.title, scan.language, notes=(ONLY_FRAMES,))
     is_shell = not rendered and scan.is_shell()
     if is_shell and scan.letters < EMPTY_LETTERS and not script_texts(html):
         shows = f"{scan.letters} letters" if scan.letters else "nothing"
@@ -143,6 +152,11 @@ class _Scan:
         if name_match is None:
             return end + 1
         name = name_match.group().lower()
+        if name == "iframe" and (held := _HELD.match(self.html, start)) is not None:
+            inner = _Scan(entities.unescape(held[1] or held[2] or ""), self.enough)
+            inner.run()
+            self.letters += inner.letters
+            end = max(end, self.html.find(">", held.end()))
         tag = self.html[start : min(end + 1, start + 2000)]
         if name == "html" and not self.language:
             lang = _LANG.search(tag)

@@ -35,7 +35,7 @@ _GROUP: Final = f"{_P}grpSp"
 _SHAPES: Final = frozenset(f"{_P}{name}" for name in ("sp", "graphicFrame", "cxnSp", "pic", "contentPart"))
 _TITLES: Final = frozenset({"title", "ctrTitle"})
 _UNSAID: Final = frozenset({"sldNum", "dt", "sldImg"})
-"""Places of a slide that say its number and date, or show its image."""
+"""Places of a slide that say its number and today's date, or show its image."""
 _MARGINS: Final = frozenset({"ftr", "hdr"})
 _ON: Final = frozenset({"1", "true"})
 _LARGE_IMAGE: Final = 15 * 360_000**2
@@ -91,7 +91,7 @@ class _Slide:
             kind = _kind(shape.element)
             if kind in _TITLES and not heading:
                 heading = words_of(shape.element)
-            elif kind in _MARGINS:
+            elif kind in _MARGINS or (kind == "dt" and shape.element.find(".//{*}fld") is None):
                 self.deck.footers |= dict.fromkeys(filter(None, texts_of(shape.element)))
             elif kind not in _UNSAID:
                 parts += self._shape(shape)

@@ -12,20 +12,18 @@ from itertools import islice
 from typing import Any, Final
 
 from lxml import etree
-from markdown_it import MarkdownIt
 
 from pipeline.html.guard import parse
 from pipeline.read.converted import MAX_ITEMS, SLOW_LETTERS, Converted, day_in, escape, html_table, unplaced, whole_page
+from pipeline.read.markdown import markdown_to_body
 from pipeline.read.plain import plain_to_html
 from pipeline.work import check_cancelled
 
 _FRONT_MATTER: Final = re.compile(r"\A---\r?\n(.{0,4000}?)\r?\n---\r?\n", re.DOTALL)
 
-_markdown: Final = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
 
-
-def markdown_to_html(text: str) -> Converted:
-    """Return Markdown as HTML; HTML inside it is shown as text, never taken as markup."""
+def markdown_to_html(text: str, *, sheets: bool = True) -> Converted:
+    """Return Markdown as HTML, HTML inside it as such; without `sheets` its style sheets go."""
     front = _FRONT_MATTER.match(text)
     above = front[1] if front else ""
     text = text[front.end() :] if front else text
@@ -36,15 +34,10 @@ def markdown_to_html(text: str) -> Converted:
         notes = ("Markdown over 5 million characters, read as plain text",)
         return Converted(plain.html, title, author=author, published=published, notes=notes)
     check_cancelled()
-    inner = markdown_to_body(text)
+    inner = markdown_to_body(text, sheets=sheets)
     heading = re.search(r"<h1>(.{1,300}?)</h1>", inner)
     headline = re.sub(r"<[^>]*>", "", heading.group(1)) if heading else ""
     return Converted(whole_page(inner, title=title), title or headline, author=author, published=published)
-
-
-def markdown_to_body(text: str) -> str:
-    """Return Markdown as the inside of an HTML page."""
-    return str(_markdown.render(text))
 
 
 def _field(names: str, front_matter: str) -> str:

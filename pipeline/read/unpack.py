@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Callable
 from typing import Final, Protocol
 
-from pipeline.read.converted import DAMAGED, MAX_UNPACKED, Unreadable
+from pipeline.read.converted import DAMAGED, MAX_UNPACKED, Unreadable, raising_the_cap
 from pipeline.work import check_cancelled
 
 PACKED: Final = frozenset({".gz", ".bz2", ".xz"})
@@ -74,7 +74,8 @@ def unpacked(body: bytes, *, most: int = MAX_UNPACKED) -> bytes:
                 at += len(piece)
                 size += _append(stream, piece, pieces, allowed + 1 - size)
                 if size > allowed:
-                    raise Unreadable(f"it is {what} that unpacks to more than {allowed:,} bytes")
+                    told = f"it is {what} that unpacks to more than {allowed:,} bytes"
+                    raise Unreadable(told, hint=raising_the_cap(2 * allowed) if allowed == most else "")
         except (*DAMAGED, lzma.LZMAError) as error:
             if pieces and at - start <= _PIECE and not stream.eof and size and start:
                 break  # padding behind the last stream, as tapes have

@@ -17,12 +17,13 @@ import struct
 import sys
 import weakref
 from collections import Counter, deque
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
-from os.path import splitext
+from operator import attrgetter
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from pipeline.fetch.beneath import open_beneath
 from pipeline.fetch.files import DOCUMENTS, OTHERS, ending_of, is_document
 from pipeline.fetch.secrets import SECRET_NAME
 from pipeline.search.word_index import FileStamp
@@ -46,6 +47,8 @@ _ENDING: Final = re.compile(r"(?:\.[a-z0-9_+-]{1,8})?")
 """An ending as messages name it: longer ones, and those with blanks, are words of whoever named the file."""
 _NAMED: Final = 6
 """Endings that a message names."""
+_ENDINGS: Final = frozenset(ending[1:] for ending in DOCUMENTS)
+_NAME: Final = attrgetter("name")
 _MOUNTS: Final = Path("/proc/self/mountinfo")
 _ESCAPED: Final = re.compile(r"\\([0-7]{3})")
 # From <sys/inotify.h>: modified, attributes (links among them), closed after writing, moved, made, deleted; the folder
@@ -93,7 +96,7 @@ class Folders:
         self, roots: Sequence[Path], *, most: int = MOST_FILES, file_bytes: int = MOST_BYTES, watched: bool = True
     ) -> None:
         """List at most `most` files of at most `file_bytes` each below resolved `roots`, which may be files."""
-        self._roots = [os.fspath(root) for root in roots]
+        self._roots = [os.path.realpath(root) for root in roots]
         self._most = most
         self._file_bytes = file_bytes
         self._watch = _Watch() if watched and sys.platform == "linux" else None
@@ -191,14 +194,10 @@ class Folders:
     ) -> _Folder:
         files, passed = list[FileStamp](), list[FileStamp]()
         below, too_large = list[str](), 0
-        with os.scandir(folder) as entries:
-            listed = sorted((entry for entry in entries if entry.name[0] != "."), key=_name)
-        for entry in listed:
-            path = entry.path
+        for path, entry in _entries(folder):
             try:
                 old = known.get(path)
-                ending = splitext(entry.name)[1].lower() if old is None else ""
-                is_named = ending in DOCUMENTS and ending != ".txt"
+                is_named = old is None and _is_named(entry.name)
                 if (old is not None or is_named) and entry.is_file(follow_symlinks=False):
                     found = entry.stat(follow_symlinks=False)
                 elif entry.is_file(follow_symlinks=False):
@@ -228,6 +227,27 @@ class Folders:
             except OSError:
                 continue  # it went between listing and looking
         return _Folder(*there, tuple(files), tuple(below), too_large, tuple(passed), watched)
+
+
+def _entries(folder: str) -> Iterator[tuple[str, os.DirEntry[str]]]:
+    """Yield what is in a folder that no link leads to, by name, without hidden names: its path and its entry."""
+    above = folder if folder.endswith(os.sep) else folder + os.sep
+    descriptor = open_beneath(folder, os.O_RDONLY | os.O_DIRECTORY) if os.scandir in os.supports_fd else None
+    try:
+        with os.scandir(folder if descriptor is None else descriptor) as found:
+            listed = sorted([entry for entry in found if entry.name[0] != "."], key=_NAME)
+        for entry in listed:
+            yield above + entry.name, entry
+    finally:
+        if descriptor is not None:  # beneath it entries are looked at
+            os.close(descriptor)
+
+
+def _is_named(name: str) -> bool:
+    """Whether a file is a document by its ending; of these only a text may be a browser's cookies."""
+    stem, _, ending = name.rpartition(".")
+    ending = ending.lower()
+    return ending in _ENDINGS and stem != "" and not (ending == "txt" and SECRET_NAME.match(name))
 
 
 def _is_read(stamp: FileStamp) -> bool:
@@ -264,10 +284,6 @@ def _is(one: object, other: object) -> bool:
 
 def _is_skipped(folder: str) -> bool:
     return folder in _SKIPPED_FOLDERS or SECRET_NAME.match(folder) is not None
-
-
-def _name(entry: "os.DirEntry[str]") -> str:
-    return entry.name
 
 
 def _is_local(folder: str) -> bool:

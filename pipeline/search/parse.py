@@ -26,6 +26,7 @@ from errors import ModelError
 from models.protocols import Generator, Said
 from pipeline.documents import Freshness, ParsedRequest, SearchQuery
 from pipeline.messages import ANSWER_TOKENS, Asking, ask
+from pipeline.search.sides import sides_of
 from pipeline.text.frame import one_line
 from pipeline.text.words import (
     LOOKED_AT,
@@ -98,7 +99,8 @@ def cut_parts(request: str) -> tuple[str, ...]:
         return _bounded(items)
     pieces = [piece for sentence in _sentences(request, rules) for piece in _clauses(sentence, rules)]
     if len(pieces) < 2:
-        return _compared(request, rules)
+        sides = sides_of(request, rules.language)
+        return _bounded(list(sides)) if sides else _compared(request, rules)
     whole = next((piece for piece in pieces if _own_words(piece, rules) >= _OWN_WORDS), request)
     return _bounded([_with_subject(piece, whole, rules) for piece in pieces])
 

@@ -174,3 +174,36 @@ SEEN_CSS: Final = {
     "turned a little": _own("transform:rotate(3deg)"),
 }
 """Bodies of pages whose text is seen, though a hasty reader may take it for hidden."""
+
+HIDDEN_MARKDOWN: Final = {
+    "comment": "Boats.\n\n<!-- {bad} -->\n",
+    "comment in a line": "Boats <!-- {bad} --> leave.\n",
+    "comment over lines": "<!--\n\n{bad}\n\n-->\n",
+    "comment without an end": "Boats.\n\n<!-- {bad}\n",
+    "hidden": "<div hidden>\n\n{bad}\n\n</div>\n",
+    "hidden in a line": "Boats <span hidden>{bad}</span> leave.\n",
+    "not displayed": '<p style="display:none">{bad}</p>\n',
+    "not displayed by an escape": '<p style="dis\\70 lay:none">{bad}</p>\n',
+    "white": '<span style="color:#fff">{bad}</span>\n',
+    "script": "<script>\n{bad}\n</script>\n",
+    "script in a line": "Boats <script>{bad}</script> leave.\n",
+    "style sheet": "<style>.q{{display:none}}</style>\n<p class=q>{bad}</p>\n",
+    "template": "<template>\n\n{bad}\n\n</template>\n",
+    "title": "<title>{bad}</title>\n",
+    "an element of no name": "<x-note hidden>{bad}</x-note>\n",
+    "in a closed list": "- Boats\n- <i hidden>{bad}</i>\n",
+    "in a cell": "| a | b |\n|---|---|\n| 1 | <i hidden>{bad}</i> |\n",
+    "a link's comment": "[//]: # ({bad})\n",
+}
+"""Markdown whose text no renderer draws; braces are doubled."""
+
+SEEN_MARKDOWN: Final = {
+    "a placeholder": "Use <your name> and Vec<T>: {bad}\n",
+    "a tag that is named": "Put a <script> tag in front.\n\n{bad}\n",
+    "a listing of markup": "```html\n<p hidden>{bad}</p>\n```\n",
+    "code in a line": "`<p hidden>` {bad}\n",
+    "an end tag alone": "Boats </section></div> leave. {bad}\n",
+    "details": "<details><summary>Light</summary>\n\n{bad}\n\n</details>\n",
+    "bold": "<b>{bad}</b>\n",
+}
+"""Markdown whose text is drawn."""

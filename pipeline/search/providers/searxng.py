@@ -5,9 +5,11 @@ SearXNG answers 200 with no results when every engine behind it was blocked; the
 instance). The base address is a person's own setting and may be loopback. Not for: setting up an instance.
 """
 
+from base64 import b64encode
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
+from urllib.parse import unquote, urlsplit
 
 import httpx2
 
@@ -45,12 +47,20 @@ _STATUS_WORDS: Final[Mapping[str, SearchStatus]] = {
 }
 """What engines' reasons say, as a status; the first that any of them says counts, since it says most about what to
 do."""
-_MEANING: Final[Mapping[SearchStatus, str]] = {
+_MEANING: Final[dict[SearchStatus, str]] = {
     "rate_limited": "the instance limits our requests; where its limiter is on, every program is refused until "
     "`pass_ip` in its limiter.toml names us",
     "blocked": "the instance refuses; most likely its JSON API is switched off: add `json` under `search: formats:` in "
     "its settings.yml and restart it",
 }
+
+
+_REFUSED: Final[dict[SearchStatus, str]] = {"unauthorized": "the name and password in WINNOW_SEARXNG were not accepted"}
+
+
+def _basic(login: str) -> str:
+    """Return name and password, percent-encoded as in an address, as the header has them (RFC 7617)."""
+    return b64encode(unquote(login).encode()).decode("ascii")
 
 
 class Searxng:
@@ -59,11 +69,21 @@ class Searxng:
     def __init__(
         self, client: httpx2.AsyncClient, base_url: str, *, name: str = "searxng", timeout: float = DEADLINE
     ) -> None:
-        """Ask the instance at `base_url` (without `/search`) through `client`."""
+        """Ask the instance at `base_url` (without `/search`, with `user:password@` where it wants them) by `client`."""
         self.name = name
-        self._address = base_url.rstrip("/").removesuffix("/search") + "/search"
+        parts = urlsplit(base_url)
+        login, _, host = parts.netloc.rpartition("@")
+        # In the address itself they would stand in the client's log.
+        bare = parts._replace(netloc=host).geturl()
+        self._address = bare.rstrip("/").removesuffix("/search") + "/search"
+        self._headers = {"Accept": "*/*"} | ({"Authorization": f"Basic {_basic(login)}"} if login else {})
         self._exchange = Exchange(
-            name, client, timeout, judge=lambda code, answer: "blocked" if code == 403 else None, meaning=_MEANING
+            name,
+            client,
+            timeout,
+            secret=unquote(login.partition(":")[2]),
+            judge=lambda code, answer: "blocked" if code == 403 else None,
+            meaning=_MEANING | (_REFUSED if login else {}),
         )
 
     async def search(self, query: SearchQuery, *, limit: int) -> SearchOutcome:
@@ -81,7 +101,7 @@ class Searxng:
         if query.page > 1:
             parameters["pageno"] = str(query.page)
         # Its limiter takes a program that accepts no HTML for a bot
-        answer = await self._exchange.ask(Request("GET", self._address, {"Accept": "*/*"}, parameters))
+        answer = await self._exchange.ask(Request("GET", self._address, self._headers, parameters))
         if isinstance(answer, SearchOutcome):
             return answer
         rows, silent = rows_of(answer.get("results")), answer.get("unresponsive_engines") or []

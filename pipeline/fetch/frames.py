@@ -1,0 +1,155 @@
+"""The frames of a web page that its own site fills: fetched through the guard, and put where they stand in the page.
+
+A page's `frame`, `iframe`, `object` and `embed` with an address of its host are fetched, at most `MOST` of them, and
+stand in the page's HTML as what an `iframe` holds (`srcdoc`), so that cleaning reads them in place and leaves out those
+that nobody sees. Not for: frames of other hosts, which stay addresses among the page's links.
+"""
+
+import re
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from html import escape, unescape
+from typing import Final
+from urllib.parse import urldefrag, urljoin, urlsplit
+
+import anyio
+
+from errors import SourceError
+from pipeline.html.addresses import base_of
+from pipeline.read.convert import Raw, kind_of
+from pipeline.read.sniff import HTML, decode
+from pipeline.work import in_thread
+
+MOST: Final = 5
+LARGEST: Final = 2_000_000
+"""Characters of a frame; a larger one is a page to be read by itself."""
+FRAMED: Final = "frames of the page's own site were read as part of it"
+UNREAD: Final = 'a frame of the page\'s own site could not be read; part="links" names it'
+_SIGNS: Final = re.compile(rb"<(?:i?frame|object|embed)\b", re.IGNORECASE)
+_FRAME: Final = re.compile(
+    r"<!--.*?(?:-->|\Z)|<(script|style|template|textarea|title|noscript|noframes)\b.*?(?:</\1|\Z)"
+    r"""|<(iframe|frame|object|embed)\b((?:"[^"]{0,2000}"|'[^']{0,2000}'|[^"'<>])*+)>""",
+    re.IGNORECASE | re.DOTALL,
+)
+_ATTRIBUTE: Final = re.compile(r"""([a-z-]+)\s{0,9}=\s{0,9}(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""", re.IGNORECASE)
+_OBJECT_END: Final = re.compile(r"</object\s*>", re.IGNORECASE)
+_SET: Final = re.compile(r"<(/?)frameset\b[^<>]*>", re.IGNORECASE)
+_LONE: Final = re.compile(r"<frame\b([^<>]*)>", re.IGNORECASE)
+_NO_PAGE: Final = re.compile(r"\.(?:pdf|svg|png|jpe?g|gif|webp|swf|mp[34]|webm|mov|avi|zip)$", re.IGNORECASE)
+_HIDDEN: Final = re.compile(
+    r"""\bhidden\b(?!\s*-)|display\s*:\s*none|\b(?:width|height)\s*=\s*["']?[012](?:px)?["'\s]"""
+)
+_BOM: Final = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True, slots=True)
+class _Frame:
+    """A frame of a page."""
+
+    name: str
+    start: int
+    end: int
+    attributes: str
+    """As written."""
+    url: str
+
+
+async def with_frames(raw: Raw, get: Callable[[str], Awaitable[Raw]], seconds: float) -> Raw:
+    """Return a web page with what the frames of its own host hold; a note says so, and where one could not be read.
+
+    `get` fetches one of them and raises `SourceError`; all of them may take `seconds`.
+    """
+    if not _SIGNS.search(raw.body) or kind_of(raw) != HTML:
+        return raw
+    text, frames = await in_thread(_frames, raw)
+    urls = list(dict.fromkeys(frame.url for frame in frames))[:MOST]
+    found: dict[str, str] = {}
+    failed: list[str] = []
+    said: set[str] = set()
+
+    async def read(url: str) -> None:
+        try:
+            answer = await get(url)
+        except SourceError:
+            failed.append(url)
+            return
+        if kind_of(answer) == HTML and _host(answer.final_url) == _host(raw.final_url):
+            found[url] = await in_thread(_inside, answer)
+            said.update(answer.notes)
+
+    with anyio.move_on_after(seconds):
+        async with anyio.create_task_group() as group:
+            for url in urls:
+                group.start_soon(read, url)
+    whole = {url: inner for url, inner in found.items() if inner}
+    notes = [*sorted(said), *[UNREAD][: len(failed)]]
+    if not whole:
+        return replace(raw, notes=(*raw.notes, *notes)) if notes else raw
+    body = _BOM + (await in_thread(_filled, text, frames, whole)).encode("utf-8", "replace")
+    return replace(raw, body=body, notes=(*raw.notes, FRAMED, *notes))
+
+
+def _frames(raw: Raw) -> tuple[str, list[_Frame]]:
+    """Return the text of a page and its frames with an address on its host that a reader may see."""
+    text = decode(raw.body, content_type=raw.content_type).text
+    base = base_of(text, raw.final_url)
+    found: list[_Frame] = []
+    for tag in _FRAME.finditer(text):
+        if tag[2] is None:
+            continue
+        attributes = {name.lower(): a or b or c for name, a, b, c in _ATTRIBUTE.findall(tag[3])}
+        address = attributes.get("data" if tag[2].lower() == "object" else "src", "")
+        is_text = "html" in attributes.get("type", "html")
+        if not address or not is_text or "srcdoc" in attributes or _HIDDEN.search(f"{tag[3]} "):
+            continue
+        url = _joined(base, unescape(address))
+        if url and _host(url) == _host(raw.final_url) and url != urldefrag(raw.final_url).url:
+            found.append(_Frame(tag[2].lower(), tag.start(), tag.end(), tag[3], url))
+    return text, found
+
+
+def _joined(base: str, address: str) -> str:
+    """Return an address of a page without its fragment, empty for what is none."""
+    try:
+        url = urldefrag(urljoin(base, "".join(address.split()))).url
+        parts = urlsplit(url)
+    except ValueError:
+        return ""
+    return url if parts.scheme in {"http", "https"} and not _NO_PAGE.search(parts.path) else ""
+
+
+def _host(url: str) -> str:
+    """Return host and port of an address, with and without `www.` alike."""
+    try:
+        return urlsplit(url).netloc.lower().removeprefix("www.")
+    except ValueError:
+        return ""
+
+
+def _inside(answer: Raw) -> str:
+    """Return the HTML of a frame, its addresses relative to its own; empty where it is too large."""
+    text = decode(answer.body, content_type=answer.content_type).text
+    base = escape(base_of(text, answer.final_url))
+    return f'<base href="{base}">{text}' if len(text) <= LARGEST else ""
+
+
+def _filled(text: str, frames: list[_Frame], inside: dict[str, str]) -> str:
+    """Return a page whose frames are `iframe` elements with what they hold, each once."""
+    parts: list[str] = []
+    at = 0
+    left = dict(inside)
+    for frame in frames:
+        if frame.start < at or (held := left.pop(frame.url, None)) is None:
+            continue
+        end = frame.end
+        if frame.name == "object" and (closing := _OBJECT_END.search(text, end)):
+            end = closing.end()
+        attributes = frame.attributes.rstrip(" /")
+        closed = "" if frame.name == "iframe" else "</iframe>"
+        parts += [text[at : frame.start], f'<iframe{attributes} srcdoc="{escape(held)}">{closed}']
+        at = end
+    filled = "".join([*parts, text[at:]])
+    if _SET.search(filled) is None:
+        return filled
+    # In a set of frames no other element is parsed.
+    return _SET.sub(r"<\1div>", _LONE.sub(r"<iframe\1></iframe>", filled))

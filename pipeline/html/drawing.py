@@ -1,0 +1,104 @@
+"""Words that a drawing (SVG) shows: its `text` elements and the HTML in it, as far as a reader sees them.
+
+Not for: what a drawing is said to show (`values.py`).
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from selectolax.lexbor import LexborNode
+
+from pipeline.html.sheets import Place
+from pipeline.html.style import Shade
+from pipeline.html.tree import TEXT_NODE, tags
+
+Look = Callable[[LexborNode, dict[str, str | None], Shade, Place | None], tuple[bool, Shade, Place | None]]
+"""Says whether an element is hidden, and what what stands in it inherits."""
+BLANK_FILL: Final = re.compile(
+    r"(?:fill|stroke)(?:-opacity)?\s*:\s*(?:none|transparent|white|#f{3}|#f{6}|0|hsla?\(|rgba?\(|var\()", re.IGNORECASE
+)
+"""Of a style sheet: it may fill letters with no colour, or with that of the ground."""
+_UNDRAWN: Final = tags("clippath defs desc filter marker mask metadata pattern script style symbol title")
+_TEXTS: Final = tags("foreignobject text")
+_PRESENTED: Final = ("display", "font-size", "opacity", "transform", "visibility")
+_SHIFTED: Final = re.compile(r"-?\d{4,}")
+_MOST: Final = 2_000
+"""Elements of a drawing that are looked at."""
+LONGEST: Final = 2_000
+"""Characters of all words of a drawing."""
+_SIZES: Final = re.compile(r"-?(?:\d{1,9}(?:\.\d{0,9})?|\.\d{1,9})")
+_NUMBER: Final = re.compile(r"\s*(-?(?:\d{1,9}(?:\.\d{0,9})?|\.\d{1,9}))")
+
+
+def words_of(svg: LexborNode, look: Look, shade: Shade, place: Place | None) -> list[str]:
+    """Return the texts that a drawing shows, in its order; `shade` and `place` are those of the drawing itself."""
+    said = next((value for name, value in svg.attributes.items() if name.lower() == "viewbox"), "")
+    box = [float(part) for part in _SIZES.findall(said or "")[:4]]
+    edges = (box[0], box[0] + box[2], box[1], box[1] + box[3]) if len(box) == 4 else (-1e4, 1e4, -1e4, 1e4)
+    found: list[str] = []
+    waiting = [(node, shade, place) for node in reversed(list(svg.iter()))]
+    for _ in range(_MOST):
+        if not waiting:
+            break
+        node, behind, around = waiting.pop()
+        name = (node.tag or "").lower()
+        own = presented(node)
+        if name in _UNDRAWN or _SHIFTED.search(own.get("transform") or "") or not _is_inside(own, edges):
+            continue
+        hidden, behind, around = look(node, own, behind, around)
+        if hidden or behind.unseen:
+            continue
+        if name in _TEXTS:
+            found += filter(None, [_text_of(node, look, behind, around)])
+        else:
+            waiting += [(child, behind, around) for child in reversed(list(node.iter()))]
+    size = 0
+    for number, text in enumerate(found):
+        size += len(text)
+        if size > LONGEST:
+            return found[:number]
+    return found
+
+
+def presented(node: LexborNode) -> dict[str, str | None]:
+    """Return the attributes of an element of a drawing, those of its looks as a style."""
+    own = dict(node.attributes)
+    said = [f"{name}:{own[name]}" for name in _PRESENTED if own.get(name)]
+    said += [f"color:{own['fill']}"] if own.get("fill") else []
+    if own.get("fill") == "none" or (own.get("fill-opacity") or "1").strip("0.%") == "":
+        said.append("opacity:0")
+    style = (own.get("style") or "").replace("fill:", "color:")
+    return {**own, "style": ";".join([*said, style])} if said or style else own
+
+
+def _is_inside(own: Mapping[str, str | None], edges: tuple[float, float, float, float]) -> bool:
+    """Whether the place of an element is within its drawing, as far as it names one."""
+    left, right, top, bottom = edges
+    for name, least, most in (("x", left, right), ("y", top, bottom)):
+        found = _NUMBER.match(own.get(name) or "")
+        slack = (most - least) / 2
+        if found and "%" not in (own.get(name) or "") and not least - slack <= float(found[1]) <= most + slack:
+            return False
+    return True
+
+
+def _text_of(text: LexborNode, look: Look, shade: Shade, place: Place | None) -> str:
+    """Return the words of a text, those of lines of it and of what stands in it parted."""
+    parts: list[str] = []
+    waiting: list[tuple[LexborNode, Shade, Place | None]] = [(text, shade, place)]
+    for _ in range(_MOST):
+        if not waiting:
+            break
+        node, behind, around = waiting.pop()
+        if node.tag_id == TEXT_NODE:
+            parts.append(node.text_content or "")
+            continue
+        if node is not text:
+            own = presented(node)
+            hidden, behind, around = look(node, own, behind, around)
+            if hidden or behind.unseen or (node.tag or "") in _UNDRAWN:
+                continue
+            parts.append(" " if {"x", "y", "dy"} & own.keys() or node.tag != "tspan" else "")
+        waiting += [(child, behind, around) for child in reversed(list(node.iter(include_text=True)))]
+    return " ".join("".join(parts).split())

@@ -1,0 +1,138 @@
+"""What an element is beside its name: a heading or cell by its role, a listing by its style or class, a value by its
+attributes; and which of its attributes are kept.
+
+Not for: what is done with names (`names.py`), what hides (`style.py`).
+"""
+
+import re
+from itertools import islice
+from typing import Final, Literal
+
+from selectolax.lexbor import LexborNode
+
+from pipeline.html.names import DROP, FURNITURE, LINE, NAMED_TAGS, NODE, THROUGH, Tag, tag_of
+from pipeline.html.ordinals import type_of
+from pipeline.html.tree import NAMED, ROLE_ROW, Node, add_boxed, add_line, tags
+from pipeline.html.values import is_listing, language_of, said_by
+from pipeline.read.converted import PLACE
+
+Verdict = Literal["", "reader", "dropped", "number", "lines"]
+"""What the class of an element says: that it is for screen readers, nothing to read, a line's number, or that its line
+breaks are kept."""
+_GRID_ROLES: Final = {
+    "table": "table", "grid": "table", "treegrid": "table", "row": "tr", "rowgroup": "span",
+    "cell": "td", "gridcell": "td", "columnheader": "th", "rowheader": "th",
+}  # fmt: skip
+_LINED: Final = tags("article blockquote code div p samp section span")
+"""What may be a listing by its style."""
+_TABLE_TAGS: Final = tags("table tbody td tfoot th thead tr")
+_HOLDERS: Final = {"table": "", "tr": "table", "td": ROLE_ROW, "th": ROLE_ROW, "span": "table"}
+"""The element that a table's part must stand in; elsewhere a role makes no table."""
+_DRAWN_AS_LINE: Final = re.compile(r"display\s*:\s*(?:block|flex|grid|list-item|table(?!-cell))")
+_LINE_CLASSES: Final = tags("line code-line codeLine view-line")
+_ROLES: Final = {
+    "banner": "header",
+    "complementary": "aside",
+    "contentinfo": "footer",
+    "main": "main",
+    "navigation": "nav",
+    "heading": "",
+}
+_KEEPS_LINES: Final = re.compile(r"white-space(?:-collapse)?\s*:\s*(?:pre|break-spaces|preserve)\b(?!-line)")
+_CLASS: Final = re.compile(r"\.([\w-]+)\s*(?:,|$)")
+_CODE: Final = re.compile(
+    r"cod(?:e|ing)|mono|courier|consol|highlight|listing|output|samp|shell|snippet|source|terminal"
+)
+_INDENTED: Final = re.compile(r"[{}();:=>\[]\n(?: {2,}|\t)\S")
+"""A line of code, and one that belongs to it."""
+_RULES: Final = 100
+_LONG_RULE: Final = 2_000
+"""Rules of a sheet that keep line breaks, and characters of each, that are looked at."""
+_TEXTS: Final = 300
+"""Nodes of an element that are looked at for line breaks."""
+
+
+def line_keepers(top: LexborNode) -> frozenset[str]:
+    """Return the classes by which a page's style sheets keep line breaks as they stand in the source."""
+    found: set[str] = set()
+    for sheet in top.css("style"):
+        text = sheet.text(deep=True)
+        for kept in islice(_KEEPS_LINES.finditer(text), _RULES):
+            opening = text.rfind("{", max(0, kept.start() - _LONG_RULE), kept.start())
+            before = max(text.rfind("}", max(0, opening - _LONG_RULE), max(opening, 0)), 0)
+            found.update(_CLASS.findall(text[before : max(opening, 0)]))
+    return frozenset(found)
+
+
+def _is_code(current: LexborNode, attributes: dict[str, str | None], verdict: Verdict) -> bool:
+    """Whether an element is a listing by its style: it keeps line breaks, has some, and reads or is named like code."""
+    style = (attributes.get("style") or "").lower()
+    if verdict != "lines" and not _KEEPS_LINES.search(style):
+        return False
+    nodes = islice(current.traverse(include_text=True), _TEXTS)
+    text = "".join(node.text_content or "" for node in nodes if node.is_text_node).strip("\n\r ")
+    if "\n" not in text:
+        return False
+    named = f"{current.tag} {attributes.get('class') or ''} {style}".lower()
+    return _CODE.search(named) is not None or _INDENTED.search(text) is not None
+
+
+def keep(node: Node, tag: Tag, attributes: dict[str, str | None], current: LexborNode) -> bool:
+    """Give a node those attributes that mean something; return whether its names are asked for furniture."""
+    node.place = attributes.get(PLACE) or ""
+    named = tag.named
+    role = attributes.get("role")
+    if tag.neutral and role:
+        name = _ROLES.get(role) or tag.name
+        if role == "heading":
+            level = attributes.get("aria-level") or "2"
+            name = f"h{level}" if level in "123456" else "h6"
+        node.tag = name
+        node.furniture = NAMED * (name in FURNITURE)
+        named = name in NAMED_TAGS and not node.furniture
+    kept = {key: attributes[key] or "" for key in tag.attributes if key in attributes}
+    if tag.listing and (spoken := language_of(current)):
+        kept["class"] = f"language-{spoken}"
+    if tag.counted and (form := type_of(attributes)):
+        kept["type"] = form
+    if tag.block and (language := attributes.get("lang")):
+        kept["lang"] = language
+    if tag.name == "table" and role in {"presentation", "none"}:
+        kept["role"] = "presentation"
+    if kept:
+        node.attrs = kept
+    return named
+
+
+def as_marked(
+    current: LexborNode,
+    tag: Tag,
+    kind: int,
+    attributes: dict[str, str | None],
+    parent: Node,
+    pre: bool,
+    verdict: Verdict,
+) -> tuple[Tag, int]:
+    """Return what an element is by its role and style; one that says a value is written, and dropped."""
+    if pre:
+        if kind == THROUGH and not _LINE_CLASSES.isdisjoint((attributes.get("class") or "").split()):
+            add_line(parent)
+        if tag.name == "code" and (before := current.prev) is not None and before.tag == "code" and language_of(before):
+            add_line(parent, "\n\n")  # the listing again, in a language of which a sheet shows one at a time
+    elif (tag.name == "table" and "class" in attributes and is_listing(current, attributes["class"] or "")) or (
+        tag.name in _LINED and _is_code(current, attributes, verdict)
+    ):
+        return tag_of("pre"), NODE
+    elif said := said_by(current, tag.name, attributes, parent.tag):
+        add_boxed(parent, said, pre=False)
+        return tag, DROP
+    elif (name := _GRID_ROLES.get(attributes.get("role") or "")) and (
+        _HOLDERS[name] in {"", parent.tag} and tag.name not in _TABLE_TAGS
+    ):
+        tag = Tag(name)
+        if name == "tr":
+            tag.name = ROLE_ROW
+        return tag, tag.kind
+    if pre and kind == THROUGH and (style := attributes.get("style")) and _DRAWN_AS_LINE.search(style):
+        kind = LINE
+    return tag, kind

@@ -1,0 +1,86 @@
+"""A folder that somebody exchanges with a link while it is read: nothing outside the allowed folder is."""
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from errors import SourceError
+from pipeline.fetch.beneath import open_beneath
+from pipeline.fetch.files import MAX_FILE_BYTES, allowed_path, read_file, read_raw
+from pipeline.search.listing import list_files
+
+READS = 2_000
+"""Of each race; before, 7 in a thousand were of the outside file."""
+
+
+@contextmanager
+def exchanged(tmp_path: Path) -> Iterator[Path]:
+    """While open, a folder below the root is exchanged with a link to one outside, again and again."""
+    root, outside = tmp_path / "root", tmp_path / "outside"
+    for folder, said in ((root / "a", "inside"), (outside, "OUTSIDE")):
+        folder.mkdir(parents=True)
+        (folder / "note.md").write_text(f"# Note\n\n{said} of the folder\n")
+    (outside / "other.md").write_text("OUTSIDE\n")
+    (root / "link").symlink_to(outside, target_is_directory=True)
+    ended = threading.Event()
+
+    def exchange() -> None:
+        while not ended.is_set():
+            for one, other in (("a", "kept"), ("link", "a"), ("a", "link"), ("kept", "a")):
+                (root / one).rename(root / other)
+
+    racing = threading.Thread(target=exchange)
+    racing.start()
+    try:
+        yield root
+    finally:
+        ended.set()
+        racing.join()
+
+
+def _read(root: Path) -> str:
+    return read_file(root / "a" / "note.md", roots=[root]).html
+
+
+def _counted(root: Path) -> str:
+    """As the search does, which has the path from a listing."""
+    path = root / "a" / "note.md"
+    return read_raw(path, str(path), MAX_FILE_BYTES).body.decode()
+
+
+def _listed(root: Path) -> str:
+    return "OUTSIDE" if any("other" in file.path for file in list_files([root]).files) else "inside"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links need a right of their own on Windows")
+@pytest.mark.parametrize("door", [_read, _counted, _listed])
+def test_nothing_outside_is_read_while_a_folder_is_exchanged_with_a_link(
+    tmp_path: Path, door: Callable[[Path], str]
+) -> None:
+    said = set()
+    with exchanged(tmp_path) as root:
+        for _ in range(READS):
+            with suppress(SourceError):
+                said.add("OUTSIDE" in door(root))
+    assert said == {False}
+
+
+@pytest.mark.skipif(os.name == "nt", reason="as above")
+@pytest.mark.parametrize("by_steps", [False, True])
+def test_no_step_of_a_path_may_be_a_link_whether_or_not_the_kernel_looks(tmp_path: Path, *, by_steps: bool) -> None:
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    (tmp_path / "a" / "b" / "c.md").write_text("said")
+    (tmp_path / "l").symlink_to("a", target_is_directory=True)
+    (tmp_path / "a" / "f.md").symlink_to("b/c.md")
+    descriptor = open_beneath(str(tmp_path / "a" / "b" / "c.md"), os.O_RDONLY, by_steps=by_steps)
+    with os.fdopen(descriptor) as file:
+        assert file.read() == "said"
+    for path in ("l/b/c.md", "a/f.md", "l"):
+        with pytest.raises(OSError, match=r"(?i)symbolic|directory"):
+            open_beneath(str(tmp_path / path), os.O_RDONLY, by_steps=by_steps)
+    resolved = allowed_path(tmp_path / "l" / "b" / "c.md", roots=[tmp_path])
+    assert resolved == tmp_path / "a" / "b" / "c.md"
