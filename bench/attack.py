@@ -127,7 +127,7 @@ def rebinding(rng: random.Random, count: int) -> Iterator[str]:
 def paths(rng: random.Random, count: int) -> Iterator[str]:
     """Names of files outside of a folder, or hidden in it: links, dots, encodings, devices."""
     with tempfile.TemporaryDirectory() as place:
-        root, outer = Path(place, "root"), Path(place, "outer.md")
+        root, outer = Path(place, "inner"), Path(place, "outer.md")
         (root / "below").mkdir(parents=True)
         outer.write_text("secret")
         for name in SECRET_FILES:
@@ -136,7 +136,7 @@ def paths(rng: random.Random, count: int) -> Iterator[str]:
         (root / "link.md").symlink_to(outer)
         (root / "folder").symlink_to(place)
         names = ["link.md", "folder/outer.md", "../outer.md", "below/../../outer.md", str(outer), "/etc/passwd"]
-        names += ["/proc/self/environ", "/dev/zero", "/proc/1/cmdline", "folder/root/../outer.md", "below/\0x", "~/x"]
+        names += ["/proc/self/environ", "/dev/zero", "/proc/1/cmdline", "folder/below/../../outer.md", "below/\0x", "~/x"]
         names += [name for name in SECRET_FILES if name not in {"renamed.txt", "server.pem"}]
         for _ in range(count):
             name = rng.choice(names)
