@@ -2,6 +2,7 @@
 
 import asyncio
 import gzip
+import re
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -15,6 +16,8 @@ from pipeline.fetch.client import open_fetcher
 from pipeline.fetch.cookies import Cookies, Jar
 from pipeline.fetch.limits import FetchLimits
 from pipeline.fetch.refresh import refresh_of
+from tests.support import Connect, text_of
+from tests.support import Site as FixedSite
 from tests.support.web_site import LOOPBACK, PAGE, WORDS, Asked, Reply, Route, failure_of, open_local, open_site
 
 pytestmark = pytest.mark.anyio
@@ -301,3 +304,28 @@ async def test_a_beginning_that_says_nothing_is_a_connection_that_broke(reply: R
         error = await failure_of(fetcher, site.url("/p"))
     assert type(error) is SourceUnavailable
     assert "broke" in error.what
+
+
+# Pages that are in the cache
+
+
+@pytest.mark.parametrize("tool", ["fetch_and_prune_html", "extract_relevant"])
+async def test_a_page_from_the_cache_says_its_age_and_is_read_again_on_request(
+    connect: Connect, site: FixedSite, tool: str
+) -> None:
+    question = {} if tool == "fetch_and_prune_html" else {"question": "When was the harbour of Piran rebuilt?"}
+    url = site.put(f"/aged-{tool}", PAGE)
+    async with connect(folders=" ", search="none", allow_loopback="true") as client:
+
+        async def ask(**more: bool) -> str:
+            return text_of(await client.call_tool(tool, {"sources": [url], **question, **more}))
+
+        first, second = await ask(), await ask()
+        site.put(f"/aged-{tool}", PAGE.replace(b"1287", b"1391"))
+        kept, fresh, after = await ask(), await ask(fresh=True), await ask()
+    assert "As read" not in first
+    assert re.search(r"As read \d+ s ago; fresh=true reads again", second)
+    assert "1287" in kept
+    assert "1391" in fresh
+    assert "As read" not in fresh
+    assert "1391" in after
