@@ -1,12 +1,13 @@
-"""Office files whose words are all known: which of them are read, said to be unread, or lost in silence.
+"""Office and PDF files whose words are all known: which of them are read, said to be unread, or lost in silence.
 
     python -m bench.documents                100 files, a line for each form and program
     python -m bench.documents --check        300 files; exit code 1 where a word is lost in silence or a number altered
     python -m bench.documents --misses       and which words of which files
 
-python-docx, openpyxl, python-pptx, pandoc write files from a few random parts each (tables, notes, comments, charts,
-fields, merged cells …), LibreOffice saves some of them once more. Each word is made of syllables and is in its file
-once; what is hidden must not come out. Not for: where words are, or questions about them (`bench/formats.py`).
+python-docx, openpyxl, python-pptx, ReportLab, FPDF, pandoc write files from a few random parts each (tables, notes,
+comments, charts, fields, merged cells …), LibreOffice saves some of them once more. Each word is made of syllables and
+is in its file once; what is hidden must not come out. Not for: where words are, or questions about them
+(`bench/formats.py`).
 """
 
 import argparse
@@ -283,6 +284,48 @@ def _deck_chart(slide: Any, known: Known) -> None:
 _DECK_PARTS: Final[list[Callable[[Any, Known], None]]] = [_bullets, _boxes, _deck_table, _deck_chart]
 
 
+# PDF
+
+
+def _by_reportlab(known: Known) -> bytes:
+    flow, styles = import_module("reportlab.platypus"), import_module("reportlab.lib.styles").getSampleStyleSheet()
+    out = io.BytesIO()
+    parts: list[Any] = [flow.Paragraph(known.line(3), styles["Title"])]
+    for part in known.rng.choices(("text", "table", "list", "hidden"), k=known.rng.randint(*PARTS)):
+        if part == "text":
+            parts += [flow.Paragraph(known.line(24), styles["BodyText"]) for _ in range(2)]
+        elif part == "table":
+            rows = [[known.line(1), known.line(2), str(known.number())] for _ in range(4)]
+            parts.append(flow.Table(rows, style=[("GRID", (0, 0), (-1, -1), 0.5, "black")]))
+        elif part == "list":
+            items = [flow.Paragraph(known.line(), styles["BodyText"]) for _ in range(3)]
+            parts.append(flow.ListFlowable(items, bulletType="1"))
+        else:
+            parts.append(
+                flow.Paragraph(f'{known.line()} <font color="white">{known.unseen()}</font>', styles["Normal"])
+            )
+    flow.SimpleDocTemplate(out).build(parts)
+    return out.getvalue()
+
+
+def _by_fpdf(known: Known) -> bytes:
+    page = import_module("fpdf").FPDF()
+    page.add_page()
+    page.set_font("Helvetica", size=11)
+    for part in known.rng.choices(("text", "table", "cells"), k=known.rng.randint(*PARTS)):
+        if part == "text":
+            page.multi_cell(0, 6, known.line(30), align="L", new_x="LMARGIN", new_y="NEXT")
+        elif part == "table":
+            with page.table() as table:
+                for _ in range(4):
+                    table.row([known.line(1), known.line(2), str(known.number())])
+        else:
+            for _ in range(3):
+                page.cell(60, 8, known.line(2), border=1)
+            page.ln()
+    return bytes(page.output())
+
+
 # By pandoc
 
 
@@ -300,7 +343,9 @@ def _markdown(known: Known) -> str:
     return "\n\n".join(parts) + notes
 
 
-def _by_pandoc(form: str) -> Callable[[Known], bytes]:
+def by_pandoc(form: str) -> Callable[[Known], bytes]:
+    """Return the maker of files that pandoc writes in a form."""
+
     def make(known: Known) -> bytes:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / f"a.{form}"
@@ -314,8 +359,10 @@ MAKERS: Final[dict[str, tuple[str, Callable[[Known], bytes], str]]] = {
     "python-docx": ("docx", _word, "docx"),
     "openpyxl": ("xlsx", _workbook, "openpyxl"),
     "python-pptx": ("pptx", _deck, "pptx"),
-    "pandoc, docx": ("docx", _by_pandoc("docx"), "pandoc"),
-    "pandoc, pptx": ("pptx", _by_pandoc("pptx"), "pandoc"),
+    "ReportLab": ("pdf", _by_reportlab, "reportlab"),
+    "FPDF": ("pdf", _by_fpdf, "fpdf"),
+    "pandoc, docx": ("docx", by_pandoc("docx"), "pandoc"),
+    "pandoc, pptx": ("pptx", by_pandoc("pptx"), "pandoc"),
 }
 """By program: the form of its files, how they are made, and the package or program that must be there."""
 

@@ -43,8 +43,10 @@ MOST_LOW: Final = 10
 SHOWN: Final = 8
 """Missing words that are printed of a file."""
 _WORD: Final = re.compile(r"\w+")
-_LEFT_OUT: Final = re.compile(r"^[\s>|-]*(?:\(?(?:\d+|[a-z]|[ivx]+)[.)])+\s|\\[a-z]+", re.MULTILINE | re.IGNORECASE)
-"""Numbers of list items, and commands of TeX."""
+_LEFT_OUT: Final = re.compile(
+    r"^[\s>|-]*(?:\(?(?:\d+|[a-z]|[ivx]+)[.)])+\s|\\[a-z]+|\[image\]", re.MULTILINE | re.IGNORECASE
+)
+"""Numbers of list items, commands of TeX, and what pandoc writes for a picture in RTF."""
 _SCRIPT: Final = re.compile(r"(?<=\w)[\^_]+(?=\w)")
 _SLIDE: Final = re.compile(r"ppt/(?:slides|notesSlides)/[^/]+\.xml")
 _DRAWING: Final = "{http://schemas.openxmlformats.org/drawingml/2006/main}"

@@ -258,3 +258,10 @@ def test_files_of_the_old_container_are_refused_with_their_name_and_what_to_do(s
     with pytest.raises(SourceUnreadable) as refused:
         read(body, "a.doc")
     assert said in str(refused.value)
+
+
+def test_large_pictures_of_rtf_are_said_to_be_unread() -> None:
+    picture = r"{{\pict\pngblip\picwgoal{0}\pichgoal{0} 89504e47}}"
+    twice = r"{\*\shppict" + picture.format(5000) + r"}{\nonshppict" + picture.format(5000) + "}"
+    page = read(r"{\rtf1\ansi The plan of the dam.\par " + twice + picture.format(400) + r"\par}", "a.rtf")
+    assert page.unread == "1 image"

@@ -12,7 +12,15 @@ from typing import Final, Literal
 from selectolax.lexbor import LexborNode
 
 from pipeline.html.addresses import base_of, rebase
-from pipeline.html.closed import can_be_opened, is_seen_all_the_same, moves_into_sight, something_moves
+from pipeline.html.closed import (
+    CONTROLLING,
+    CONTROLS,
+    can_be_opened,
+    is_covered_part,
+    is_seen_all_the_same,
+    moves_into_sight,
+    something_moves,
+)
 from pipeline.html.drawing import BLANK_FILL, presented, words_of
 from pipeline.html.furniture import content_words, is_title_of, says_furniture
 from pipeline.html.guard import Segments, parse
@@ -150,6 +158,8 @@ class _Cleaner:
         self._cells: list[tuple[Node, LexborNode]] = []
         self._controlled: Set[str] | None = None
         self._line_keepers = line_keepers(top)
+        self._is_drawn = False
+        """Whether the last element that was asked about is hidden from screen readers and by no style."""
         self._moves: bool | None = None
         self._draws: bool | None = None
         self._segments = Segments(top)
@@ -330,6 +340,8 @@ class _Cleaner:
             return False
         if hiding == "begun":
             return True
+        if hiding == "shut" and self._is_drawn and is_covered_part(current, attributes):
+            return True
         if hiding == "soft" and moves_into_sight(current, attributes, self._something_moves):
             return True
         return hiding in {"shut", "soft"} and can_be_opened(current, attributes, self._ids_of_buttons)
@@ -342,9 +354,9 @@ class _Cleaner:
     def _ids_of_buttons(self) -> Set[str]:
         """Return the ids of what the page's buttons say that they control."""
         if self._controlled is None:
-            buttons = [button.attributes for button in self._top.css("[aria-controls], [popovertarget]")]
-            named = [button.get(name) or "" for button in buttons for name in ("aria-controls", "popovertarget")]
-            self._controlled = frozenset(" ".join(named).split())
+            buttons = [button.attributes for button in self._top.css(CONTROLS)]
+            named = [button.get(name) or "" for button in buttons for name in CONTROLLING]
+            self._controlled = frozenset(" ".join(named).replace("#", " ").split())
         return self._controlled
 
     def _verdict(self, attributes: dict[str, str | None]) -> Verdict:
@@ -440,6 +452,7 @@ class _Cleaner:
         hiding, behind = self._styles.look(place, current, attributes, behind)
         if hiding == "hard":
             self._miss(current)
+        self._is_drawn = not hiding and attributes.get("aria-hidden") == "true"
         if hiding == "hard" or closed:
             return hiding if hiding == "hard" else "shut", behind
         if hiding in {"soft", "begun"}:

@@ -31,6 +31,17 @@ _OPENER_NODES: Final = 12
 many of those beside a button are compared with it."""
 _NO_CONTENT: Final = frozenset({"alert", "listbox", "menu", "navigation", "search", "status", "tooltip"})
 """Roles of closed things that hold no content."""
+CONTROLLING: Final = ("aria-controls", "popovertarget", "data-target", "data-bs-target", "href")
+CONTROLS: Final = (
+    "[aria-controls], [popovertarget], [data-target], [data-bs-target], "
+    "a[href^='#'][role=button], a[href^='#'][data-toggle], a[href^='#'][data-bs-toggle]"
+)
+"""What opens something with an id, and the attributes that name it."""
+_WAITING: Final = re.compile(
+    r"modal|overlay|popup|offcanvas|off-canvas|drawer|dropdown|tooltip|backdrop|panel|slide|toast"
+)
+"""Names of what covers a page once it is opened."""
+_PARTS: Final = tags("blockquote dd li p pre")
 _OPENERS: Final = tags("button dt h2 h3 h4 h5 h6 label summary")
 _SAID: Final = 600
 """Characters of an element that are looked at."""
@@ -85,10 +96,11 @@ def _opens(before: LexborNode, current: LexborNode, label: str) -> bool:
     if not before.is_element_node or around is None or is_long(before):
         return False
     is_button = before.tag in {"button", "label"} or before.attributes.get("role") == "button"
-    if not is_button and before.tag not in _OPENERS:
+    asks = is_button or before.text(deep=True).rstrip().endswith(("?", "？", "؟"))
+    if not asks and before.tag not in _OPENERS:
         return False
     names = f"{label} {_names(around)}"
-    if _SHUT.search(names) or (not _FOLDED.search(names) and not (is_button and _has_like(before))):
+    if _SHUT.search(names) or (not _FOLDED.search(names) and not (asks and _has_like(before))):
         return False
     return not _is_menu(current)
 
@@ -102,14 +114,17 @@ def _is_menu(current: LexborNode) -> bool:
 
 
 def _has_like(button: LexborNode) -> bool:
-    """Whether another button of the same class stands beside one, or in a box like that around it."""
+    """Whether another button or question of the same class stands beside one, or in a box like that around it."""
     own, around = button.attributes.get("class"), button.parent
     if any(other.tag == button.tag and other.attributes.get("class") == own for other in _beside(button)):
-        return True
-    boxes = _beside(around) if around is not None and around.attributes.get("class") else ()
+        return own is not None or button.tag in {"button", "dt", "label"}
+    boxes = _beside(around) if around is not None and (own or around.attributes.get("class")) else ()
     return any(
         box.attributes.get("class") == around.attributes.get("class")
-        and any(node.tag == button.tag for node in islice(box.traverse(), _OPENER_NODES))
+        and any(
+            node.tag == button.tag and node.attributes.get("class") == own
+            for node in islice(box.traverse(), _OPENER_NODES)
+        )
         for box in boxes
         if around is not None
     )
@@ -149,6 +164,19 @@ def something_moves(top: LexborNode) -> bool:
     """Return whether an element of a page is clear by its own style until an animation begins."""
     found = islice(top.css('[style*="opacity"]'), _SAID)
     return any(how_hidden(declarations(node.attributes.get("style") or "")) == "begun" for node in found)
+
+
+def is_covered_part(current: LexborNode, attributes: Mapping[str, str | None]) -> bool:
+    """Return whether a box that is hidden from screen readers alone is a part of the page: it has a heading and text, a
+    table, or several paragraphs, and no name or role of what waits to be opened."""
+    if attributes.get("aria-hidden") != "true" or not {"hidden", "popover", "role", "tabindex"}.isdisjoint(attributes):
+        return False
+    names = _names(current)
+    if _SHUT.search(names) or _WAITING.search(names) or not READER_CLASSES.isdisjoint(names.split()):
+        return False
+    inner = [node.tag for node in islice(current.traverse(), 1, _LOOKED_AT)]
+    parts = sum(name in _PARTS for name in inner)
+    return "table" in inner or parts > 1 or (parts > 0 and any(name in _HEADINGS for name in inner))
 
 
 def is_seen_all_the_same(current: LexborNode, attributes: Mapping[str, str | None]) -> bool:

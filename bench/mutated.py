@@ -1,0 +1,150 @@
+"""Files with random damage: each is read, or refused by an error of ours, within bounds; nothing else ends a call.
+
+    python -m bench.mutated                  2,000 files
+    python -m bench.mutated --check          20,000 files; exit code 1 where one crashes, hangs or raises another error
+    python -m bench.mutated --seed 7         other damage
+
+The files are those of `bench/documents.py`, a PDF, mail, RTF and JSON written by hand, and by pandoc ODT, EPUB and a
+notebook, where it is installed. Damage: bytes changed, cut, doubled, put in; of a zip the same inside of one of its
+parts, which is packed again. Each hundred is read in a process of its own. Not for: files made to exhaust us
+(`tests/support/hostile_files.py`).
+"""
+
+import argparse
+import io
+import shutil
+import sys
+import time
+import warnings
+import zipfile
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from random import Random
+from typing import Final, NamedTuple
+
+from bench.documents import Known, by_pandoc, samples
+from errors import WinnowError
+from pipeline.read.convert import Raw, to_page
+from tests.support.pdf import make_pdf
+
+FEW, MANY = 2_000, 20_000
+CHUNK: Final = 100
+"""Files of one process, which starts in half a second."""
+SECONDS: Final = 10.0
+"""Processor time of one file, all of which are small."""
+SEED: Final = 42
+_MAIL: Final = (
+    b"From: Edda <e@example.org>\r\nSubject: =?utf-8?q?Br=C3=BCcke?=\r\nMIME-Version: 1.0\r\n"
+    b'Content-Type: multipart/mixed; boundary="x"\r\n\r\n--x\r\nContent-Type: text/html\r\n\r\n<p>Boats leave.</p>\r\n'
+    b"--x\r\nContent-Type: text/plain\r\nContent-Transfer-Encoding: base64\r\n\r\nQm9hdHMu\r\n--x--\r\n"
+)
+_RTF: Final = (
+    rb"{\rtf1\ansi{\fonttbl{\f0 Times;}}\f0 Boats leave at nine.{\footnote Or ten.}\par\trowd\cellx9 a\cell\row}"
+)
+_JSON: Final = b'[{"name": "Arn", "tons": 5}, {"name": "Holt", "tons": 7.5}, {"name": "Wick", "tons": null}]'
+
+
+class Outcome(NamedTuple):
+    """How one file came out."""
+
+    number: int
+    name: str
+    what: str
+    """`read`, `refused`, or what went wrong."""
+
+
+def originals() -> list[tuple[str, bytes]]:
+    """Return whole files by name, the same ones each time."""
+    made = [(one.name, one.body) for one in samples(20)]
+    text = [[(f"Line {number} of the report", 12) for number in range(20)]] * 2
+    made += [("a.pdf", make_pdf(text)), ("a.eml", _MAIL), ("a.rtf", _RTF), ("a.json", _JSON)]
+    if shutil.which("pandoc"):
+        made += [(f"a.{form}", by_pandoc(form)(Known(Random(1)))) for form in ("odt", "epub", "ipynb")]
+    return made
+
+
+def damaged(body: bytes, draw: Random) -> bytes:
+    """Return a file with damage: of a zip half of the time inside of one part."""
+    if body.startswith(b"PK") and draw.random() < 0.5:
+        return _part_damaged(body, draw)
+    found = bytearray(body)
+    for _ in range(draw.choice((1, 1, 3, 20))):
+        at = draw.randrange(len(found) + 1)
+        length = draw.choice((1, 2, 8, 100))
+        match draw.randrange(5):
+            case 0:
+                found[at : at + length] = draw.randbytes(length)
+            case 1:
+                del found[at : at + length]
+            case 2:
+                found[at:at] = found[at : at + length] * draw.choice((1, 50))
+            case 3:
+                found[at:at] = draw.choice((b"\0", b"<", b"]]>", b"\xff\xfe", b"9" * 20, b"<!--", b"&#0;", b"{" * 99))
+            case _:
+                del found[at + length :]
+    return bytes(found)
+
+
+def _part_damaged(body: bytes, draw: Random) -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(body)) as given, zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as made:
+        names = given.namelist()
+        hit = draw.choice(names)
+        for name in names:
+            part = given.read(name)
+            made.writestr(name, damaged(part, draw) if name == hit else part)
+    return out.getvalue()
+
+
+def outcomes(first: int, count: int, seed: int) -> list[Outcome]:
+    """Read `count` damaged files from number `first` on."""
+    made = originals()
+    return [_outcome(made, number, seed) for number in range(first, first + count)]
+
+
+def _outcome(made: list[tuple[str, bytes]], number: int, seed: int) -> Outcome:
+    draw = Random(f"{seed} {number}")
+    name, body = made[number % len(made)]
+    hurt = damaged(body, draw)
+    began = time.process_time()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of libraries, about the damage
+            to_page(Raw(hurt, f"file:///{name}", f"file:///{name}", name=name))
+        what = "read"
+    except WinnowError:
+        what = "refused"
+    except Exception as error:  # noqa: BLE001  what is looked for
+        what = f"{type(error).__name__}: {error}"
+    seconds = time.process_time() - began
+    return Outcome(number, name, f"{seconds:.1f} s" if seconds > SECONDS else what)
+
+
+def check(count: int, seed: int) -> Iterator[Outcome]:
+    """Yield how each file came out; one that ends its process is named by the first of its hundred."""
+    for first in range(0, count, CHUNK):
+        with ProcessPoolExecutor(1) as pool:
+            try:
+                yield from pool.submit(outcomes, first, min(CHUNK, count - first), seed).result()
+            except BrokenProcessPool:
+                yield Outcome(first, "", "one of the hundred files from here on ended the process")
+
+
+def main() -> int:
+    """Run the benchmark; return the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="20,000 files; exit code 1 where one comes out wrong")
+    parser.add_argument("--seed", type=int, default=SEED)
+    options = parser.parse_args()
+    found = list(check(MANY if options.check else FEW, options.seed))
+    wrong = [one for one in found if one.what not in {"read", "refused"}]
+    print(Counter(one.what for one in found if one not in wrong))
+    for one in wrong:
+        print(f"WRONG {one.number} {one.name}: {one.what}")
+    return int(bool(wrong) and options.check)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
