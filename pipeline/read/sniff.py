@@ -165,8 +165,8 @@ _KNOWN: Final = {
 }
 
 
-_MARKUP: Final = re.compile(rb"<[a-zA-Z!/?]|&(?:[a-zA-Z]{2,8}|#x?[0-9a-fA-F]{1,6});")
-"""A tag or an entity: what has none is no page, whatever type it came with, and its lines are its own."""
+_MARKUP: Final = re.compile(rb"<|&(?:[a-zA-Z]{2,8}|#x?[0-9a-fA-F]{1,6});")
+"""What may begin a tag, or an entity: what has none is no page whatever its type, and its lines are its own."""
 _DATA_START: Final = re.compile(rb"\s*(?:\{\s*(?:\"|\})|\[\s*[\[{\"\d])")
 _PAGE_START: Final = re.compile(
     rb"\s*(?:<!--.{0,500}?-->\s*)*(?:<!doctype\s+html|<html)[\s>]", re.IGNORECASE | re.DOTALL
@@ -185,7 +185,8 @@ def media_type(body: bytes, *, content_type: str = "", name: str = "") -> str:
         return binary
     # A site's list of pages for models is Markdown, whatever its ending (llmstxt.org).
     by_name = MARKDOWN if name.endswith("/llms.txt") else _BY_NAME.get(posixpath.splitext(name)[1].lower(), "")
-    if clear := _clear_type(body, start, said, by_name):
+    # Zeros are UTF-16's, or strayed into a text.
+    if b"\x00" not in start and (clear := _clear_type(body, start, said, by_name)):
         return clear
     if said in _UNSAID:
         said = by_name if by_name and by_name not in {PDF, DOCX} else _guessed(start)
