@@ -53,7 +53,7 @@ def least_trust(trusts: Iterable[Trust]) -> Trust:
 
 
 ScoreMaker = Literal[
-    "bm25", "embedding", "blend", "rerank", "read", "path", "tag", "engine", "snippet", "content", "guided"
+    "bm25", "embedding", "blend", "rerank", "read", "path", "tag", "engine", "snippet", "content", "outline", "guided"
 ]
 
 
@@ -388,5 +388,7 @@ class Failure:
     """It was not ready in time: the same call again goes on from the cache."""
     rest: str = ""
     """The source under which more of it can be had, for one that was read in part."""
+    page: str = ""
+    """Address of a document that was read in part."""
     gone: bool = False
     """Nothing is there."""

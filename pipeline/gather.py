@@ -163,7 +163,7 @@ def read_in_part(documents: Iterable[Document]) -> list[Failure]:
 def in_part(url: str, unread: str, rest: str) -> Failure:
     """Return what an answer says of one source that was read in part."""
     told = f"{unread} (go on with #{rest.rpartition('#')[2]})" if rest else unread
-    return Failure(unquote(url.partition("#")[0].rpartition("/")[2]) or url, told, rest=rest)
+    return Failure(unquote(url.partition("#")[0].rpartition("/")[2]) or url, told, rest=rest, page=url)
 
 
 def failure_line(failure: Failure) -> str:
