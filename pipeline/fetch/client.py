@@ -31,7 +31,7 @@ from errors import (
 from pipeline.documents import WITH_COOKIES, Page
 from pipeline.fetch.address import Resolver, check_url, system_resolver
 from pipeline.fetch.body import CUT_WORDS, Cut
-from pipeline.fetch.connect import open_client
+from pipeline.fetch.connect import open_client, pinned_client
 from pipeline.fetch.exchange import Answer, Exchange, error_for, lifetime, validators
 from pipeline.fetch.files import Files, may_open, name_span, path_of_url, split_span
 from pipeline.fetch.forge import Plan, plan_for
@@ -293,6 +293,7 @@ class Fetcher:
             url=source,
             final_url=str(answer.target.url) + name_span(span),
             content_type=answer.headers.get("content-type", ""),
+            address=answer.address,
             name=answer.target.url.path,
             fetched_at=self._now(),
             span=span,
@@ -345,5 +346,11 @@ async def open_fetcher(
         renderer = None
         if browser is not None:
             open_web = await stack.enter_async_context(open_client(limits.public_only(), resolve, tls))
-            renderer = Renderer(browser, client, open_web, limits, anyio.Semaphore(browser.caps.at_once))
+            renderer = Renderer(
+                browser,
+                partial(pinned_client, limits=limits, tls=tls),
+                open_web,
+                limits,
+                anyio.Semaphore(browser.caps.at_once),
+            )
         yield Fetcher(Exchange(client, limits, clock), limits, pages, files or Files(), clock, renderer)

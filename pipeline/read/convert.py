@@ -69,6 +69,8 @@ class Raw:
     """File name or path of the URL, for its ending."""
     fetched_at: str = ""
     """ISO 8601 UTC time."""
+    address: str = ""
+    """Where its server was connected to; empty for files, and behind a proxy."""
     language: str = ""
     """What the server says, for documents that do not say it themselves."""
     notes: tuple[str, ...] = ()
