@@ -179,6 +179,8 @@ class Page:
     """Where all of its words come from, at best."""
     hidden: int = 0
     """Words, of a PDF pieces of text, that no reader sees and that were left out."""
+    age: float = field(default=-1.0, compare=False)
+    """Seconds since it was read, where the cache gave it unasked; -1 where it was asked for. It is not kept."""
 
     @property
     def own(self) -> bool:

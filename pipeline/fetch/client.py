@@ -125,10 +125,11 @@ class Fetcher:
     _renderer: Renderer | None
     _flights: Flights = field(default_factory=Flights)
 
-    async def fetch(self, url: str, *, since: str = "") -> Page:
+    async def fetch(self, url: str, *, since: str = "", anew: bool = False) -> Page:
         """Return one source as a page: an http(s) address, a `file:` URL or path below the roots, or a page's handle.
 
-        A kept page is new enough from the ISO time `since` on, whatever its server says of its age. Raises the
+        A kept page is new enough from the ISO time `since` on, whatever its server says of its age; with `anew` none
+        is, and its server is asked at least whether it has changed. Raises the
         `SourceError` that says why it cannot be read, `NeedsBrowser` where only scripts would fill it.
         """
         source, span = split_span(url.strip())
@@ -141,23 +142,29 @@ class Fetcher:
         target = str(check_url(source, self._limits).url)
         cookies = self._limits.cookies
         key = target + name_span(span) + (cookies.mark(target) if cookies is not None else "")
-        page = await self._flights.share(key, lambda: self._from_web(source, span, key, since))
+        flight = f"{key} anew" if anew else key
+        page = await self._flights.share(flight, lambda: self._from_web(source, span, key, since, anew=anew))
         return replace(page, url=url.strip())
 
-    async def _from_web(self, source: str, span: Span, key: str, since: str) -> Page:
+    async def _from_web(self, source: str, span: Span, key: str, since: str, *, anew: bool) -> Page:
         if self._pages is None:
             return await self._asked(source, span, key, None, 0.0)
         # 3. known and fresh, from this process or another
         store, patience = self._pages, self._limits.step_seconds
 
         def is_fresh(known: Known | None) -> TypeGuard[Known]:
-            return known is not None and (self._clock() < known.fresh_until or "" < since <= known.page.fetched_at)
+            return (
+                known is not None
+                and not anew
+                and (self._clock() < known.fresh_until or "" < since <= known.page.fetched_at)
+            )
 
         async with alone(
             store, f"fetch:{key}", lambda: find_answer(store, key), enough=is_fresh, patience=patience
         ) as (known, waited):
             if is_fresh(known):
-                return known.page
+                read = datetime.fromisoformat(known.page.fetched_at).timestamp()
+                return replace(known.page, age=max(0.0, self._clock() - read))
             return await self._asked(source, span, key, known, waited)
 
     async def _asked(self, source: str, span: Span, key: str, known: Known | None, waited: float) -> Page:
