@@ -12,6 +12,7 @@ from mcp_types import TextResourceContents
 
 from pipeline.documents import Page
 from pipeline.html.document import read_document
+from pipeline.read.convert import Raw, to_page
 from tests.support import LIBRARY, Connect, Site, data_of, text_of
 from tests.support.attacks import (
     BAD,
@@ -32,7 +33,8 @@ from tests.support.attacks import (
 )
 from tests.support.cache_server import PROGRAM, cache_server
 from tests.support.extras import need
-from tests.support.hidden_forms import HIDDEN_CSS, SEEN_CSS
+from tests.support.hidden_files import FILES
+from tests.support.hidden_forms import HIDDEN_CSS, HIDDEN_MARKDOWN, SEEN_CSS, SEEN_MARKDOWN
 
 pytestmark = pytest.mark.anyio
 
@@ -104,6 +106,35 @@ def test_text_that_chromium_does_not_draw_is_not_read_and_like_text_is() -> None
     read = {name: _words(body) for name, body in HIDDEN_CSS.items()}
     assert {name for name, words in read.items() if FACT not in words or "PWNED" in words} == set()
     assert {name for name, body in SEEN_CSS.items() if BAD not in _words(body)} == set()
+
+
+def _read(body: bytes, name: str) -> tuple[str, int]:
+    """The words that are read of a file, and how many were left out."""
+    page = to_page(Raw(body, f"file:///{name}", f"file:///{name}", name=name))
+    return "\n".join(block.text for block in read_document(page).blocks), page.hidden
+
+
+@pytest.mark.parametrize(("ending", "hidden", "seen"), FILES)
+def test_hidden_text_of_files_is_left_out_and_counted_and_like_text_is_read(
+    ending: str, hidden: dict[str, bytes], seen: dict[str, bytes]
+) -> None:
+    read = {name: _read(body, f"a.{ending}") for name, body in hidden.items()}
+    assert {name for name, (words, _) in read.items() if FACT not in words or "PWNED" in words} == set()
+    # What is deleted, or shown as nothing by its format, is no text.
+    assert {name for name, (_, count) in read.items() if not count} <= {"deleted", "a format that shows nothing"}
+    assert {name for name, body in seen.items() if BAD not in _read(body, f"a.{ending}")[0]} == set()
+
+
+@pytest.mark.parametrize("name", HIDDEN_MARKDOWN)
+def test_text_that_no_renderer_of_markdown_draws_is_not_read(name: str) -> None:
+    words = _read(f"# Light\n\n{FACT}\n\n{HIDDEN_MARKDOWN[name].format(bad=BAD)}".encode(), "a.md")[0]
+    assert FACT in words
+    assert "PWNED" not in words
+
+
+@pytest.mark.parametrize("name", SEEN_MARKDOWN)
+def test_text_that_renderers_of_markdown_draw_is_read(name: str) -> None:
+    assert BAD in _read(f"# Light\n\n{FACT}\n\n{SEEN_MARKDOWN[name].format(bad=BAD)}".encode(), "a.md")[0]
 
 
 async def test_hidden_text_of_pdf_files_reaches_no_tool(connect: Connect, site: Site) -> None:

@@ -3,6 +3,7 @@
 import json
 import time
 from html import escape
+from urllib.parse import quote
 
 import pytest
 from hypothesis import given
@@ -58,6 +59,11 @@ SCRIPTS = {
     f"{json.dumps({'status': 200, 'body': json.dumps(STATE)})}</script>",
     "a stream (React Router)": "<script>window.__reactRouterContext.streamController.enqueue("
     f"{json.dumps(json.dumps(STREAM) + chr(10))});</script>",
+    "a property of a component (Vue)": "<script src=/app.js></script>"
+    f'<my-post :post="{escape(json.dumps(POST))}"></my-post>',
+    "objects that a function fills (Nuxt 2)": "<script>window.__NUXT__=(function(a,b){b.title='The light of Pell';"
+    f"b.body=a;return {{data:[{{post:b}}]}}}}({json.dumps(POST['body'])},{{}}))</script>",
+    "percent signs": f'<script>window.S=JSON.parse(decodeURIComponent("{quote(json.dumps(POST))}"))</script>',
     "a second assignment": f"<script>window.__A__ = {{}};\nwindow.__B__ = {json.dumps(STATE)};</script>",
 }
 
@@ -88,6 +94,17 @@ def test_values_that_name_each_other_by_number_are_read() -> None:
     assert f"The light of Pell\n{STORY} {MORE}" in text
     assert "Height of the tower: 31 m" in text
     assert "ShallowReactive" not in text
+
+
+def test_texts_of_a_stream_that_comes_in_pieces_are_read() -> None:
+    pieces = (
+        [{"_1": 2}, "data", {"_3": 4, "_5": 6}, "title", "The light of Pell", "texts", [7], STORY],
+        ["more", MORE],
+    )
+    calls = [f"c.enqueue({json.dumps('P8:' * bool(n) + json.dumps(one))});" for n, one in enumerate(pieces)]
+    text = read(shell("".join(f"<script>{call}</script>" for call in calls))).text
+    assert STORY in text
+    assert MORE in text
 
 
 @pytest.mark.parametrize(

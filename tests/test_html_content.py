@@ -251,3 +251,27 @@ async def test_a_heading_behind_the_story_is_not_where_it_begins() -> None:
     story = f"<main><h2>The last lamp</h2>{PARAGRAPHS}</main>"
     text = await shown(f"<html>{head}<body>{story}<main><h1>More of this magazine</h1>{more}</main></body></html>")
     assert STORY[0] in text and STORY[11] in text
+
+
+@pytest.mark.parametrize("name", ["menu", "share-box"])
+async def test_what_a_box_named_as_furniture_holds_is_shown_where_it_is_the_story(name: str) -> None:
+    dishes = "".join(f"<h2>Course {n}</h2><p>{line}</p>" for n, line in enumerate(STORY))
+    text = await shown(f"<body><h1>The inn</h1><p>{LEAFLET}</p><div id={name}>{dishes}</div><p>{LEAFLET}</p></body>")
+    assert all(line in text for line in STORY)
+
+
+async def test_the_story_goes_on_behind_an_inset_near_its_end() -> None:
+    inset = f"<div class=inset><h3>Related articles</h3>{OTHERS}</div>"
+    end = "".join(f"<p>{line.replace('lamp', 'lantern')}</p>" for line in STORY[:3])
+    text = await shown(f"<main><h1>Lamps</h1><div>{PARAGRAPHS}{inset}{end}</div></main>")
+    assert "lantern 0" in text and "lantern 2" in text
+    assert "others of our readers" not in text
+
+
+async def test_a_banner_above_the_element_main_is_the_next_part() -> None:
+    notes = "".join(
+        f"<p>Orders of more than {n}0 crowns are sent without a fee to any of our islands.</p>" for n in STORY
+    )
+    text = await shown(f"<body><div>{notes}</div><main><h1>Lamps of glass</h1>{PARAGRAPHS}</main></body>")
+    assert STORY[0] in text
+    assert "without a fee" not in text

@@ -12,7 +12,7 @@ from pipeline.prune.prune import Method, Pruned, PruneOptions, prune
 from pipeline.prune.render import Kept, Style, render
 from pipeline.rank.relevance import Blend
 from pipeline.text.tokens import count_tokens
-from tests.support import Connect, Site
+from tests.support import Connect, Site, data_of
 from tests.support import text_of as shown_of
 from tests.support.doubles import Letters
 from tests.support.pages import RIVERS, document
@@ -279,3 +279,26 @@ async def test_a_header_over_all_columns_names_the_table_once() -> None:
     text = (await pruned("", 500, html=f"<p>Rivers.</p><table><tr><th colspan=2>Longest{rows}</table>")).pages[0].text
     assert text.count("Longest") == 1
     assert "Volga | 3531" in text
+
+
+async def test_the_cursor_ends_with_the_main_content_and_another_leads_around_it(connect: Connect, site: Site) -> None:
+    story = "".join(
+        f"<p>Bend {n} of the river is {n} miles from the sea, and no boat turns there.</p>" for n in range(40)
+    )
+    menu = "".join(f"<li><a href=/{n}>Map {n}</a></li>" for n in range(9))
+    url = site.put("/bends", f"<nav><ul>{menu}</ul></nav><main><h1>Bends</h1>{story}</main>")
+    texts: list[str] = []
+    cursor = ""
+    async with connect(allow_loopback="true", embedder="none") as client:
+        for _ in range(20):
+            arguments = {"sources": [url], "max_tokens": 400, "cursor": cursor}
+            result = await client.call_tool("fetch_and_prune_html", arguments)
+            texts.append(shown_of(result))
+            if not (cursor := data_of(result)["next_cursor"]):
+                break
+        around = data_of(result)["around_cursor"]
+        rest = await client.call_tool("fetch_and_prune_html", {**arguments, "cursor": around})
+    assert "Bend 39" in texts[-1] and "Map 3" not in "".join(texts)
+    assert f"Main content ends here. Around it, 9 parts: the same call with cursor={around}" in texts[-1]
+    assert "Map 3" in shown_of(rest) and "Bend 3" not in shown_of(rest)
+    assert "around_cursor" not in data_of(rest)

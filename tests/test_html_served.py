@@ -22,6 +22,7 @@ LISTS = {
     "a paragraph in each": ("<ol start=4><li><p>one</p><p>more</p><li><p>two</p></ol>", "4. one\n\n   more\n\n5. two"),
     "headings of steps": ("<ol start=3><li><h3>Mix</h3><p>Flour.</p></ol>", "# 3. Mix\n\nFlour."),
     "in another list": ("<ol start=2><li>one<ol type=i><li>in</ol><li>two</ol>", "2. one\n   i. in\n3. two"),
+    "listings": ("<ol start=5><li><pre>open</pre><li>two</ol>", "5. ```\n   open\n   ```\n\n6. two"),
     "bullets": ("<ul start=4><li value=9>one</ul>", "- one"),
 }
 TERMS = {
@@ -133,6 +134,8 @@ MARKS = {
     "<span class=not-included></span>": "✗",
     "<input type=checkbox checked disabled>": "✓",
     "<input type=checkbox disabled>": "✗",
+    "<mat-icon>check_circle</mat-icon>": "✓",
+    "<i class=ri-close-line></i>": "✗",
     "<span class=no-wrap></span>": "",
     "<span class=check-in></span>": "",
     "<i class=fa-check></i><i class=fa-times></i>": "",

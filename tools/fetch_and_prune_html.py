@@ -4,7 +4,7 @@ Not for: choosing sentences (`extract_relevant`) or trees over long documents (`
 """
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Annotated, Final, Literal
 
@@ -45,6 +45,7 @@ from tools.context import (
     APART,
     BUDGET,
     FIRST,
+    FRESH,
     HIDDEN,
     SPEAKS,
     TRUST,
@@ -57,9 +58,11 @@ from tools.context import (
     computed_in,
     drawn,
     failures_of,
+    noticed,
     repeated,
     reporter,
     services_of,
+    tell_age,
     tell_failures,
     tell_notes,
     tell_rest,
@@ -107,6 +110,9 @@ class FetchAndPruneResult(Part):
     pages: list[PrunedPageInfo]
     computed: list[ComputedValue] = Field(default=[], description="What tables tell, computed over all their rows")
     next_cursor: str = Field(description="Pass it as cursor for the next part; empty when nothing is left")
+    around_cursor: str = Field(
+        default="", description="Where the main content ends: cursor of menus, teasers, comments around it"
+    )
     left_out: int = Field(default=0, description="Parts of the pages that are in no answer yet")
     failures: list[str] = Field(description="Pages that could not be read, with the reason")
     scored_by: str = ""
@@ -128,17 +134,17 @@ async def fetch_and_prune_html(  # noqa: PLR0913, PLR0917  a tool's arguments ar
     ] = "markdown",
     references: Annotated[bool, Field(description="Add links and citations.")] = False,
     cursor: Annotated[str, Field(description="From the last answer.", max_length=64)] = "",
+    fresh: Annotated[bool, FRESH] = False,
 ) -> Annotated[CallToolResult, FetchAndPruneResult]:
     """Fetch pages (HTML, PDF, DOCX, text) and return what bears on question, or stands at part, within max_tokens.
 
     For more, repeat the call with its cursor. To find pages use search_web or research.
     """
     check_budget(max_tokens)
-    services, report = services_of(ctx), reporter(ctx)
-    key = _key(list(sources), question, max_tokens, format, references, part)
-    number = _number(cursor, key)
+    services, noticing = noticed(services_of(ctx), anew=fresh)
+    number = _number(cursor, key := _key(list(sources), question, max_tokens, format, references, part))
     # 1. Read the sources
-    loaded, part, before = await _load(sources, part, question, services, report)
+    loaded, part, before = await _load(sources, part, question, services, reporter(ctx))
     # 2. Plan what stands around the pages' words
     mark = new_mark()
     heads = _heads(loaded.documents, max_tokens or WIDE, mark)
@@ -159,18 +165,18 @@ async def fetch_and_prune_html(  # noqa: PLR0913, PLR0917  a tool's arguments ar
         options = PruneOptions(room, FORMS[format], references, services.pruning, number)
         pruned = await _pruned(loaded.documents, question, options, services)
     # 4. Write it out, and how to go on
-    next_cursor = f"{number + 1}.{key}" if pruned.parts_left else ""
+    further = f"{number + 1}.{key}"
     most = max_tokens or pruned.budget + frame + hint_room(WIDE) + unread + cited
-    following = [Next(tool=TOOL, arguments={"cursor": next_cursor})] if next_cursor else []
+    following = [Next(tool=TOOL, arguments={"cursor": further})] if pruned.parts_left else []
     following.extend(repeated(TOOL, loaded.failures))
     kept = {(page.document, place) for page in pruned.pages for place in page.kept}
     told = told_values(computed, loaded.documents, mark, max_tokens or UNASKED, kept)
     sheet = _sheet(loaded, pruned, heads, mark, most, told)
-    data = await in_thread(_data, loaded, pruned, next_cursor, following, citations=references)
+    data = await in_thread(_data, loaded, pruned, further, following, citations=references)
     await in_thread(_tell_citations, sheet, data.pages, hint + unread)
     tell_rest(sheet, loaded.failures)
-    _tell_next(sheet, following, pruned, part, max_tokens)
-    _add_notes(sheet, loaded, pruned)
+    _tell_next(sheet, data, pruned, part, max_tokens)
+    _add_notes(sheet, loaded, pruned, noticing.ages)
     data.computed, data.tokens = computed_in(computed, loaded.documents, kept), sheet.tokens
     view = await drawn(ctx, view_pages, question, loaded.documents, pruned)
     return answer(sheet.text, data, view=view)
@@ -270,29 +276,33 @@ def _speaks(page: PrunedPage, loaded: Loaded) -> bool:
     return speaks_to_models(f"{loaded.documents[page.document].page.title}\n{page.text}")
 
 
-def _add_notes(sheet: Sheet, loaded: Loaded, pruned: Pruned) -> None:
+def _add_notes(sheet: Sheet, loaded: Loaded, pruned: Pruned, ages: Mapping[str, float]) -> None:
     tell_failures(sheet, loaded.failures)
     if pruned.scored_by:
         sheet.add_cut(f"Scores: words, embeddings, {one_line(pruned.scored_by)}.")
     tell_notes(sheet, (document.page for document in loaded.documents))
+    tell_age(sheet, (document.page for document in loaded.documents), ages)
 
 
 def _shown(page: PrunedPage) -> str:
     return "\n".join(filter(None, (page.said, page.text)))
 
 
-def _tell_next(sheet: Sheet, following: Sequence[Next], pruned: Pruned, part: str, max_tokens: int) -> None:
+def _tell_next(sheet: Sheet, data: FetchAndPruneResult, pruned: Pruned, part: str, max_tokens: int) -> None:
     """Write the calls that go on; how many parts are left out where a place is read, or there is room.
 
-    A short answer has room for its cursor alone.
+    A short answer has room for its cursor alone. Behind the main content another call reads what stands around it.
     """
+    short = f"Around it: cursor={data.around_cursor}"
     if pruned.pages and _hint(part, max_tokens) == CURSOR_TOKENS:
-        cursor = next((call.arguments["cursor"] for call in following if "cursor" in call.arguments), "")
-        sheet.add(f"More: cursor={cursor}" if cursor else "")
+        sheet.add(f"More: cursor={data.next_cursor}" if data.next_cursor else short if data.around_cursor else "")
         return
-    write_next(sheet, following, TOOL)
+    write_next(sheet, data.next, TOOL)
     if pruned.parts_left and (part or not 0 < max_tokens < WIDE):
         sheet.add(f"Left out: {pruned.left_out} {'further' if part else 'weaker'} parts.")
+    if data.around_cursor:
+        ends = f"Main content ends here. Around it, {pruned.around} parts: the same call with"
+        _ = sheet.add(f"{ends} cursor={data.around_cursor}") or sheet.add(short)
 
 
 def _tell_citations(sheet: Sheet, pages: Sequence[PrunedPageInfo], kept: int) -> None:
@@ -317,7 +327,7 @@ def _why_nothing(document: Document, pruned: Pruned) -> str:
 
 
 def _data(
-    loaded: Loaded, pruned: Pruned, next_cursor: str, following: list[Next], *, citations: bool
+    loaded: Loaded, pruned: Pruned, cursor: str, following: list[Next], *, citations: bool
 ) -> FetchAndPruneResult:
     kept = {page.document: page for page in pruned.pages}
     pages = []
@@ -346,7 +356,8 @@ def _data(
         )
     return FetchAndPruneResult(
         pages=pages,
-        next_cursor=next_cursor,
+        next_cursor=cursor if pruned.parts_left else "",
+        around_cursor=cursor if pruned.around and not pruned.parts_left else "",
         left_out=pruned.left_out if pruned.parts_left else 0,
         failures=failures_of(loaded.failures),
         scored_by=pruned.scored_by,

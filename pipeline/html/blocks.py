@@ -54,7 +54,7 @@ _LEVELS: Final = 4
 """Boxes that may stand around a record's first label within it."""
 _BEGIN: Final = 3
 """Units with which an item may begin, of which the first that may have a number has the item's."""
-_NUMBERED: Final = frozenset({"item", "heading"})
+_NUMBERED: Final = frozenset({"code", "heading", "item"})
 _PLACE: Final = re.compile(r"\d+(?=/|$)")
 _SCOPES: Final = frozenset({"aside", "blockquote", "footer", "nav", "td", "th", "dialog", "details", "li"})
 """Elements whose headings say nothing about what follows them."""

@@ -46,7 +46,7 @@ _IN_MAIN: Final = re.compile(r"/(?:main|article)\d*(?=/)")
 _IN_ITEM: Final = re.compile(r".*?/(?:main|article)\d*/(?:.*?/)?li\d*/")
 _AROUND: Final = re.compile(r"/(?:nav|footer)\d*(?=/|$)")
 _ASIDE: Final = re.compile(r"/aside\d*(?=/|$)")
-_NAMED_SO: Final = re.compile(r"/(?:nav|footer|aside|select)\d*(?=/|$)")
+NAMED_SO: Final = re.compile(r"/(?:nav|footer|aside|select)\d*(?=/|$)")
 _THE_MAIN: Final = re.compile(r"/main\d*(?=/)")
 _WORD: Final = re.compile(r"[^\W_]+")
 _NO_PROSE: Final = frozenset({"code", "heading", "row"})
@@ -275,6 +275,6 @@ def _is_story(mark: Mark, units: Sequence[Unit], running: int) -> bool:
     if is_text and (mark.prose >= MAIN_PROSE * running or _ASIDE.search(path)):
         return True
     item = _IN_ITEM.match(path)
-    if item is None or _NAMED_SO.search(path):
+    if item is None or NAMED_SO.search(path):
         return False
     return mark.first > 0 and units[mark.first - 1].path.startswith(item[0])

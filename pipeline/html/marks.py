@@ -26,9 +26,10 @@ _NO: Final = tags(
 )
 _NOT: Final = tags("not non un")
 _PLAIN: Final = tags(
-    "2x alt bi big bold box circle color dashicons fa fab far fas fat fill filled fw fal glyphicon gray green grey "
-    "icon icons image img large lg light lucide mark material mdi o octicon outline outlined red regular round rounded "
-    "sign small sm solid square svg symbol symbols ti thin xs xl"
+    "2x alt bi big bold box cell circle col color danger dashicons fa fab fal far fas fat feather feature fill "
+    "filled fw glyphicon gray green grey heroicon icofont icon iconify icons image img la lar large las lg light "
+    "line lucide mark material mdi o octicon outline outlined ph pi plan red regular ri round rounded sign sm "
+    "small solid square status svg symbol symbols tabler text thin ti uil value xl xs"
 )
 """What may stand beside in a name."""
 _WORD: Final = re.compile(r"[A-Z]?[a-z]+|\d*[a-z]+|[A-Z]+")
@@ -38,6 +39,7 @@ _NODES: Final = 12
 """Elements of a cell that are looked at."""
 _LONGEST: Final = 24
 """Characters of a name, and of a cell's text that may be the name of an icon."""
+_SAYING: Final = frozenset({"class", "data-value"})
 _ICON: Final = re.compile(r"icon|material|symbol")
 _PRESSED: Final = frozenset({"a", "button"})
 _BOXES: Final = frozenset({"checkbox", "radio"})
@@ -56,7 +58,7 @@ def mark_cells(cells: Iterable[tuple[Node, LexborNode]]) -> None:
 
 def _may_be_marked(cell: Node, current: LexborNode) -> bool:
     if not cell.children:
-        return current.first_child is not None or "class" in current.attributes
+        return current.first_child is not None or not _SAYING.isdisjoint(current.attributes)
     text = cell.children[0] if len(cell.children) == 1 else None
     return isinstance(text, str) and text.strip() in _LIGATURES
 
@@ -67,8 +69,7 @@ _LIGATURES: Final = frozenset({"", "cancel", "check", "check_circle", "clear", "
 
 def _said(cell: Node, current: LexborNode) -> Iterator[str]:
     """Yield `yes`, `no`, `ticked` or `open` for each sign of a cell."""
-    own = current.attributes.get("class") or ""
-    yield from _of_names(name for name in own.split() if name.lower() in _YES | _NO)
+    yield from _of_names(_names("td", current.attributes))
     for node in islice(current.traverse(), 1, _NODES):
         attributes = node.attributes
         if node.tag in _PRESSED or "onclick" in attributes:
@@ -80,7 +81,7 @@ def _said(cell: Node, current: LexborNode) -> Iterator[str]:
                 yield "ticked" if "checked" in attributes else "no" if "disabled" in attributes else "open"
         elif not cell.children:
             yield from _of_names(_names(node.tag or "", attributes))
-        if cell.children and _ICON.search(attributes.get("class") or ""):
+        if cell.children and _ICON.search(f"{node.tag} {attributes.get('class') or ''}"):
             yield from _of_names(re.split(r"\W+", node.text(deep=True)[:_LONGEST]))
 
 

@@ -151,7 +151,7 @@ def _indented(lines: Sequence[Line], one: Callable[[Line], str], *, apart: str) 
     """Return the lines, items and what stands in them indented by the marks of the items around that are shown."""
     out: list[str] = []
     opened: list[tuple[Place, int]] = []
-    last = ""
+    last, begins = "", False
     for line in lines:
         around = {place.path for place in (line.places[:-1] if line.kind == "item" else line.places)}
         while opened and opened[-1][0].path not in around:
@@ -165,10 +165,12 @@ def _indented(lines: Sequence[Line], one: Callable[[Line], str], *, apart: str) 
         text = mark + one(line)
         if indent:
             text = "\n".join(indent + row if row else row for row in text.split("\n"))
-        if out:
+        if begins:  # a listing stands right behind the number of its item
+            text = text.lstrip()
+        elif out:
             out.append("\n" if line.kind == "item" and last == "item" else apart)
         out.append(text)
-        last = line.kind
+        last, begins = line.kind, line.kind == "item" and not line.text
     return "".join(out)
 
 
@@ -186,7 +188,7 @@ def _markdown_line(line: Line) -> str:
         width = max(len(row) for row in (first, *rows))
         head = (*first, *[""] * (width - len(first)))
         return "\n".join([_gfm_row(head), "|".join("-" * width) if width > 1 else "|-|", *map(_gfm_row, rows)])
-    return inert(line.text) or GAP
+    return inert(line.text) or ("" if line.kind == "item" else GAP)
 
 
 def _gfm_row(cells: Sequence[str]) -> str:
@@ -200,4 +202,4 @@ def _text_line(line: Line) -> str:
         return line.text
     if line.kind == "table":
         return inert(_pipes([line.header, *line.rows] if line.header else line.rows))
-    return inert(line.text) or GAP
+    return inert(line.text) or ("" if line.kind == "item" else GAP)

@@ -83,7 +83,9 @@ class Pruned:
     budget: int
     """Tokens there were, given or chosen."""
     left_out: int
-    """Units that are neither in this part nor in an earlier one."""
+    """Units that are neither in this part nor in an earlier one; of main content, while it is read from the top."""
+    around: int = 0
+    """Units around the main content of pages read from the top, which are a part behind it."""
     scored_by: str = ""
     """What made the scores besides the core, and what of the pages it was shown; empty for nothing."""
     reading: Reading | None = field(default=None, repr=False, compare=False)
@@ -171,6 +173,7 @@ def _fill_parts(documents: Sequence[Document], reading: Reading, options: PruneO
     left = pages.order(WORTH if open_end else 0.0)
     maker = PassageMaker(documents, reading, pages.costs)
     written: tuple[PrunedPage, ...] = ()
+    around = 0
     for number in range(1, options.part + 1):
         check_cancelled()
         if asked:
@@ -179,7 +182,9 @@ def _fill_parts(documents: Sequence[Document], reading: Reading, options: PruneO
             chosen = _passages(pages, maker, ready, budget, end)
         else:
             # The page's content scores over 1; what is none of it begins a part of its own.
-            ready = [row for row in left if reading.values[row] > 1] or left
+            ready = [row for row in left if reading.values[row] > 1]
+            around = len(left) - len(ready) if ready else 0
+            ready = ready or left
             chosen = fill(ready, pages.costs, lambda rows: count_tokens(_text(pages.write(rows))), budget)
         written = pages.write(chosen)
         if ready and not chosen:  # the best does not fit: its beginning does
@@ -188,7 +193,8 @@ def _fill_parts(documents: Sequence[Document], reading: Reading, options: PruneO
             break
         taken = set(chosen)
         left = [row for row in left if row not in taken]
-    return Pruned(written, count_tokens(_text(written)), budget, left_out=len(left), reading=reading)
+    tokens = count_tokens(_text(written))
+    return Pruned(written, tokens, budget, len(left) - around, around=around, reading=reading)
 
 
 def _passages(pages: "_Pages", maker: PassageMaker, ready: Sequence[int], budget: int, end: float) -> list[int]:

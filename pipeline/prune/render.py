@@ -190,6 +190,7 @@ class _Writer:
         if block.kind == "code":
             named = _LANGUAGE.match(block.html)
             language = named[1] if named else ""
+            self.lines.extend([Line("item", places=places)] if block.ordinal and spans[0][0] == 0 else [])
             self.lines.append(Line("code", _listing(block.text, spans), places=places, language=language))
             return
         text = _joined(block.text, spans)

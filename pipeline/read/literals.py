@@ -8,6 +8,7 @@ for all of a page, so that it takes no longer than the page is long. Not for: JS
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Final
 
 from pipeline.work import check_cancelled
@@ -34,6 +35,7 @@ _FUNCTION: Final = re.compile(
 _RETURN: Final = re.compile(r"\breturn\s*(?=[{\[])")
 _CALLED: Final = re.compile(r"\s*;?\s*\}\s*\)?\s*\(")
 """From the end of what a function returns to its arguments."""
+_ASSIGNED: Final = re.compile(r"(?<![\w$.])([\w$]{1,60})\.([\w$]{1,60})\s{0,3}=(?!=)")
 _LOOKED_AT: Final = 20
 """Functions of a script, and returns of each, that are looked at."""
 
@@ -81,11 +83,20 @@ class Literals:
                         continue
                     given, _ = self._list(source, call.end(), ")", _CONSTANTS, 0)
                     names = {**_CONSTANTS, **dict(zip(parameters, given, strict=False))}
+                    self._assign(source[made.end() : back.start()], names)
                     found.append(self.value(source, back.end(), names)[0])
                     return found
                 except NoLiteral:
                     continue
         return found
+
+    def _assign(self, source: str, names: dict[str, Json]) -> None:
+        """Put the values into objects that a function does before it returns: `a.title = b; …`."""
+        for assigned in _ASSIGNED.finditer(source):
+            holder = names.get(assigned[1])
+            if isinstance(holder, dict):
+                with suppress(NoLiteral):
+                    holder[assigned[2]] = self.value(source, assigned.end(), names)[0]
 
     def _token(self, source: str, at: int) -> tuple[str, str, int]:
         self._left -= 1

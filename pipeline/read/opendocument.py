@@ -11,6 +11,7 @@ from typing import Final
 from lxml import etree
 
 from pipeline.read.converted import Converted, Unreadable, escape, html_table, placed, whole_page
+from pipeline.read.opendocument_looks import Looks
 from pipeline.read.package import open_package
 from pipeline.read.sheets import MAX_CELLS, UNREAD, Row, sheet_to_html
 from pipeline.read.text import child_text
@@ -36,6 +37,8 @@ _ROMANS: Final = (
 )  # fmt: skip
 _ROMANS_END: Final = 4000
 _SHEETS: Final = f"{_OFFICE}spreadsheet"
+_SECTION, _HIDDEN_TEXT = f"{_TEXT}section", f"{_TEXT}hidden-text"
+_GROUPS: Final = (f"{_TABLES}table-row-group", f"{_TABLES}table-column-group")
 _UNSHOWN: Final = (f"{_TEXT}tracked-changes", f"{_OFFICE}annotation")
 _BLANKS: Final = {f"{_TEXT}s": " ", f"{_TEXT}tab": " ", f"{_TEXT}line-break": " "}
 _APART: Final = frozenset({"title", "page-number", "header", "footer", "date-time"})
@@ -76,12 +79,18 @@ class _Reader:
     """The number of an item whose paragraph comes next."""
     left: int = MAX_CELLS
     """Cells that may still be read."""
+    looks: Looks = field(default_factory=Looks)
+    hidden_rows: int = 0
+    hidden_columns: int = 0
 
     def blocks(self, parent: etree._Element, *, in_item: bool = False) -> Iterator[str]:
         """Yield what stands in an element as HTML; a paragraph behind the frames that are anchored in it."""
         for child in parent.iterchildren(tag=etree.Element):
             check_cancelled()
             if child.tag in _UNSHOWN or (child.tag == _FRAME and child.get(f"{_SHOW}class") in _APART):
+                continue
+            if child.tag == _SECTION and child.get(f"{_TEXT}display", "true") != "true":
+                self._miss(child)
                 continue
             if child.tag in {_PAGE, _TABLE}:
                 yield from self._slide(child) if child.tag == _PAGE else self._table(child)
@@ -171,14 +180,23 @@ class _Reader:
         elif not self._is_hidden(table, _TABLES):
             for shapes in table.iterchildren(f"{_TABLES}shapes"):
                 yield from self.blocks(shapes)
-            yield sheet_to_html(table.get(f"{_TABLES}name", ""), self._numbered(rows), MAX_CELLS).html
+            gone = _hidden_columns(table)
+            yield sheet_to_html(table.get(f"{_TABLES}name", ""), self._numbered(rows, gone), MAX_CELLS).html
+            self.hidden_columns += len(gone)
 
-    def _numbered(self, rows: Iterator[etree._Element]) -> Iterator[Row]:
-        """Yield the filled rows of a sheet, as often as each is repeated, while cells are left."""
+    def _numbered(self, rows: Iterator[etree._Element], gone: frozenset[int]) -> Iterator[Row]:
+        """Yield the filled rows of a sheet that are shown, as often as each is repeated, while cells are left."""
         number = 0
         for row in rows:
             check_cancelled()
             cells, times = self._cells(row), _count(row, "number-rows-repeated")
+            missed = [said for column, said in enumerate(cells) if column in gone] if gone else []
+            if cells and _is_collapsed(row):
+                self.hidden_rows += 1
+                missed, cells = cells, []
+            elif missed:
+                cells = ["" if column in gone else said for column, said in enumerate(cells)]
+            self.looks.words += sum(len(said.split()) for said in missed)
             for repeated in range(number + 1, number + 1 + times if cells else 0):
                 if self.left < 0:
                     return
@@ -197,25 +215,68 @@ class _Reader:
 
     def _text(self, element: etree._Element) -> str:
         """Return the text of a paragraph that is seen, without what stands in frames of its own."""
+        if _is_gone(element) or element.get(f"{_TEXT}style-name") in self.hiding:
+            self._miss(element)
+            return ""
         pieces: list[str] = []
-        stack: list[etree._Element | str] = [element]
+        cell = next(element.iterancestors(_CELL), None)
+        under = cell is not None and self.looks.is_unseen(cell, above=False)
+        stack: list[tuple[etree._Element | str, bool]] = [(element, under)]
         while stack:
-            one = stack.pop()
+            one, unseen = stack.pop()
             if isinstance(one, str):
-                pieces.append(one)
+                self.looks.words += unseen * len(one.split())
+                pieces.append("" if unseen else one)
                 continue
+            unseen = self.looks.is_unseen(one, above=unseen)
             pieces.append(_BLANKS.get(one.tag, ""))
-            if one.get(f"{_TEXT}style-name") in self.raised and 0 < len(one.text or "") <= _RAISED:
+            if one.get(f"{_TEXT}style-name") in self.raised and 0 < len(one.text or "") <= _RAISED and not unseen:
                 pieces.append("^")
             if one.tag == _NOTE:
                 pieces.append(f"[{_citation(one)}]")
-            elif one.get(f"{_TEXT}style-name") not in self.hiding:
+            elif one.get(f"{_TEXT}style-name") in self.hiding or (one.tag == _HIDDEN_TEXT and _is_on(one)):
+                self._miss(one)
+            else:
+                inherited = under if one is element and not one.get(f"{_TEXT}style-name") else unseen
                 for child in reversed(one):
-                    stack.append(child.tail or "")
+                    stack.append((child.tail or "", inherited))
                     if isinstance(child.tag, str) and child.tag not in {*_UNSHOWN, _H, _P, _TABLE}:
-                        stack.append(child)
-                stack.append(one.text or "")
+                        stack.append((child, inherited))
+                stack.append((one.text or "", inherited))
         return " ".join("".join(pieces).split())
+
+    def _miss(self, element: etree._Element) -> None:
+        """Count the words of what is left out."""
+        self.looks.words += len(" ".join(element.itertext()).split())
+
+
+def _is_on(element: etree._Element) -> bool:
+    """Whether a field hides now."""
+    said: str = element.get(f"{_TEXT}is-hidden", "true")
+    return said != "false"
+
+
+def _is_gone(paragraph: etree._Element) -> bool:
+    """Whether a field in a paragraph hides it."""
+    return any(map(_is_on, paragraph.iterchildren(f"{_TEXT}hidden-paragraph")))
+
+
+def _is_collapsed(part: etree._Element) -> bool:
+    """Whether a row or column of a sheet is hidden, by itself or with a group around it."""
+    above = (one.get(f"{_TABLES}display") for one in part.iterancestors(*_GROUPS))
+    return "false" in above or bool(part.get(f"{_TABLES}visibility", "visible") != "visible")
+
+
+def _hidden_columns(table: etree._Element) -> frozenset[int]:
+    """Return the columns of a sheet that are hidden, counted from 0."""
+    found: set[int] = set()
+    at = 0
+    for column in table.iter(f"{_TABLES}table-column"):
+        times = min(_count(column, "number-columns-repeated"), MAX_CELLS)
+        if _is_collapsed(column) and at < MAX_CELLS:
+            found.update(range(at, at + times))
+        at += times
+    return frozenset(found)
 
 
 def _block(element: etree._Element, text: str, *, in_item: bool) -> str:
@@ -246,18 +307,31 @@ def opendocument_to_html(body: bytes) -> Converted:
         title = child_text(about, "title") if about is not None else ""
         author = child_text(about, "creator", "initial-creator") if about is not None else ""
         content = package.tree("content.xml")
-        reader = _Reader(_hiding(content) if content is not None else frozenset())
+        styles = package.tree("styles.xml")
+        # Automatic styles of the other part are those of headers and masters, by the same names.
+        common = styles.find(f"{_OFFICE}styles") if styles is not None else None
+        named = [tree for tree in (common, content) if tree is not None]
+        reader = _Reader(frozenset().union(*map(_hiding, named)))
         reader.raised = _raised(content) if content is not None else frozenset()
-        for tree in (package.tree("styles.xml"), content):
+        for tree in (styles, content):
             reader.numbers |= _numbers(tree) if tree is not None else {}
+        for tree in named:
+            reader.looks.add(tree)
         parts = list(reader.blocks(content)) if content is not None else []
     if not any(parts):
         raise Unreadable("it is an OpenDocument file without text")
     kind = "slides" if reader.slides else "sheets"
-    notes = (f"OpenDocument: {reader.hidden} hidden {kind} were left out",) if reader.hidden else ()
+    left_out = {
+        f"hidden {kind}": reader.hidden,
+        "hidden rows": reader.hidden_rows,
+        "hidden columns": reader.hidden_columns,
+    }
+    left_out["words that no reader sees"] = reader.looks.words
+    notes = tuple(f"OpenDocument: {number} {what} were left out" for what, number in left_out.items() if number)
     unread = UNREAD if reader.left < 0 else ""
     html = whole_page("\n".join(parts), title=title)
-    return Converted(html, title, author=author, notes=notes, unread=unread)
+    hidden = reader.looks.words
+    return Converted(html, title, author=author, notes=notes, unread=unread, hidden=hidden)
 
 
 def _numbers(tree: etree._Element) -> dict[tuple[str, int], etree._Element]:

@@ -12,6 +12,7 @@ import json
 import re
 from collections.abc import Iterator
 from typing import Final
+from urllib.parse import unquote
 
 from pipeline.read.converted import MAX_ITEMS
 from pipeline.read.literals import Json, Literals, NoLiteral
@@ -21,11 +22,11 @@ _OTHER_TYPE: Final = re.compile(
     r"""\btype\s{0,3}=\s{0,3}["']?(?!module|text/javascript|application/javascript)\w""", re.IGNORECASE
 )
 _BEGINS: Final = re.compile(
-    r"(?:=>?|[(,:?]|\breturn)\s{0,5}(?=[{\[])|(?:=|\()\s{0,5}(?=[\"'`]\s{0,5}(?:[A-Z]?\d*:)?[{\[])"
+    r"(?:=>?|[(,:?]|\breturn)\s{0,5}(?=[{\[])|(?:=|\()\s{0,5}(?=[\"'`]\s{0,5}(?:(?:[A-Z]?\d*:)?[{\[]|%[57]B))"
 )
 """Where an object or list may begin in a script, or a string that holds one."""
 _ATTRIBUTE: Final = re.compile(
-    r"""\s[a-z][\w:-]{1,60}\s{0,3}=\s{0,3}(?:"(\s{0,5}[{\[][^"]*+)"|'(\s{0,5}[{\[][^']*+)')""",
+    r"""\s[:a-z][\w:-]{1,60}\s{0,3}=\s{0,3}(?:"(\s{0,5}(?:[{\[]|%[57]B)[^"]*+)"|'(\s{0,5}(?:[{\[]|%[57]B)[^']*+)')""",
     re.IGNORECASE,
 )
 """An attribute whose value may be JSON."""
@@ -36,6 +37,9 @@ LINES: Final = 20
 _LIKE_JSON: Final = re.compile(r'\{\s*+["}]|\[\s*+["\[{\d\]ntf-]')
 _SHORTEST: Final = 40
 """Characters of an attribute or string below which it holds no text worth the reading."""
+_QUOTED: Final = frozenset({"%7B", "%5B"})
+"""How an object or list begins that is percent-encoded."""
+_ANGULAR: Final = {"&q;": '"', "&s;": "'", "&l;": "<", "&g;": ">", "&a;": "&"}
 _CHUNK: Final = re.compile(r"[A-Z]?\d*:?(?=[{\[])")
 _BY_NUMBER: Final = re.compile(r"_\d{1,9}")
 """Name of a property in a stream, whose own name is the value of that number."""
@@ -60,7 +64,7 @@ def page_values(html: str) -> Iterator[Json]:
         if "ld+json" in tag:
             continue
         if _JSON_TYPE.search(tag) or script.lstrip()[:1] in {"{", "["}:
-            value = value_of(script)
+            value = value_of(_plain(script) if "&q;" in script else script)
             if value is not None or _JSON_TYPE.search(tag):
                 yield _put_together(value) if "__NUXT_DATA__" in tag and isinstance(value, list) else opened(value)
                 continue
@@ -72,9 +76,17 @@ def page_values(html: str) -> Iterator[Json]:
             yield opened(value)
 
 
+def _plain(script: str) -> str:
+    """Return JSON without the marks that Angular writes for quotes."""
+    for mark, sign in _ANGULAR.items():
+        script = script.replace(mark, sign)
+    return script
+
+
 def value_of(text: str) -> Json:
     """Return the JSON that a text begins with, None where that is none."""
     source = text.strip().removeprefix("<!--").removeprefix("//<![CDATA[").lstrip()
+    source = unquote(source) if source[:3].upper() in _QUOTED else source
     return _json_at(source, 0)[0] if source[:1] in {"{", "["} else None
 
 
@@ -147,6 +159,7 @@ def opened(value: Json) -> Json:
 
 def _inside(text: str) -> Json:
     """Return the JSON that a string is, line by line in a stream, else the string."""
+    text = unquote(text) if text[:3].upper() in _QUOTED else text
     begun = _CHUNK.match(text)
     if begun is None:
         return text
@@ -165,19 +178,29 @@ def _joined(values: list[Json]) -> Json:
 
 
 def _put_together(values: list[Json]) -> Json:
-    """Return the objects of a list that name their parts by number."""
+    """Return the objects of a list that name their parts by number, and the texts that none of them names."""
     # One level is enough: each object stands in the list itself, and with it what it names.
     leaves = {at: value for at, value in enumerate(values) if not isinstance(value, dict | list)}
+    named: set[int] = set()
 
     def name(key: str) -> str:
         said = leaves.get(int(key[1:])) if _BY_NUMBER.fullmatch(key) else key
         return said if isinstance(said, str) else key
 
-    return [
-        {name(key): leaves.get(at) for key, at in value.items() if isinstance(at, int)}
+    def part(at: int) -> Json:
+        named.add(at)
+        whole = values[at] if 0 <= at < len(values) else None
+        if not isinstance(whole, list):
+            return leaves.get(at)
+        named.update(one for one in whole if isinstance(one, int))
+        return [leaves.get(one) for one in whole if isinstance(one, int)]
+
+    objects: list[Json] = [
+        {name(key): part(at) for key, at in value.items() if isinstance(at, int)}
         for value in values
         if isinstance(value, dict)
     ]
+    return [*objects, *(value for at, value in leaves.items() if isinstance(value, str) and at not in named)]
 
 
 def _unwrapped(value: dict[str, Json]) -> dict[str, Json]:

@@ -12,6 +12,7 @@ from striprtf.striprtf import rtf_to_text
 
 from pipeline.read.converted import DAMAGED, SLOW_LETTERS, Converted, Unreadable, escape, html_table, whole_page
 from pipeline.read.ledger import Ledger
+from pipeline.read.rtf_looks import without_unseen
 
 _PICTURE: Final = re.compile(r"(?<=\s)[0-9a-fA-F\s]{2000,}")
 _PICT: Final = re.compile(r"(?<!\\nonshppict)(?<!\\nonshppict\{)\\pict(?![a-z])(?:\s|\\[a-z]+-?\d*){0,40}")
@@ -21,7 +22,6 @@ _LARGE_IMAGE: Final = 15 * 567**2
 _HEADING: Final = "\ue001"
 """For private use: put into RTF where a heading begins, found again in its text."""
 _LEVEL: Final = re.compile(r"\\outlinelevel\d")
-_HIDDEN: Final = re.compile(r"\\v(?=[ \\])")
 _ITEM: Final = re.compile(r"[•·–▪◦\uf0b7]\s+")
 _NUMBERED: Final = re.compile(r"(\(?(?:\d{1,3}(?:\.\d{1,3}){0,3}|[A-Za-z]|[ivxlcIVXLC]{1,6})[.)])\t+")
 """The number of an item as its reader sees it."""
@@ -66,10 +66,9 @@ def rtf_to_html(text: str) -> Converted:
     text = _PICTURE.sub("", text)  # pictures are letters in RTF
     if len(text) > SLOW_LETTERS:
         raise Unreadable(f"it is RTF of over {SLOW_LETTERS:,} characters: save it as .docx or text")
+    text, hidden = without_unseen(text)
     text = _SUPER.sub(r"^\1", _notes_behind(text))
     text = _LEVEL.sub(lambda _: f"\\u{ord(_HEADING)}?", text)
-    # What a reader does not know behind `\*` it passes over to the end of the group, and so hidden words.
-    text = _HIDDEN.sub(r"\\*\\v", text)
     # A pattern of striprtf for links reads to the end of a line from each field: one line for each keeps that linear.
     text = text.replace("{\\field", "\n{\\field")
     try:
@@ -85,7 +84,8 @@ def rtf_to_html(text: str) -> Converted:
         parts += (
             [html_table(rows, header=True)] if columns and len(rows) > 1 else [_block(" | ".join(row)) for row in rows]
         )
-    return Converted(whole_page("\n".join(parts)), ledger=ledger)
+    notes = (f"RTF: {hidden} words that no reader sees were left out",) if hidden else ()
+    return Converted(whole_page("\n".join(parts)), notes=notes, hidden=hidden, ledger=ledger)
 
 
 def _is_large(picture: re.Match[str]) -> bool:

@@ -5,6 +5,7 @@ columns, sheets and values are left out and counted, formulas that were never co
 older `.xls` and binary `.xlsb` files, pivot caches, how rows become tables (`sheets.py`).
 """
 
+import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -14,19 +15,22 @@ from typing import Final
 
 from lxml import etree
 
-from pipeline.read.converted import Converted, Unreadable, escape, placed, whole_page
+from pipeline.read.converted import LEAST_SIZE, Converted, Unreadable, escape, placed, whole_page
 from pipeline.read.drawing import RELATION, chart_to_html, described, image_html, is_decorative, texts_of
 from pipeline.read.ledger import Ledger
 from pipeline.read.number_format import BUILT_IN, EPOCH, EPOCH_1904, shown, shown_text
 from pipeline.read.package import Package, open_package
 from pipeline.read.sheets import MAX_CELLS, UNREAD, Merged, Row, address, sheet_to_html
 from pipeline.read.text import XML_OPTIONS
+from pipeline.read.workbook_looks import Unseen
 from pipeline.work import check_cancelled
 
 X: Final = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
 MAX_ROW_BYTES: Final = 2_000_000
 """Of XML, which is held in memory as one; 16,384 cells take a third of it."""
 LAST_COLUMN: Final = 16_384
+_LEAST_WIDTH: Final = 0.3
+"""Letters of width below which a column shows none."""
 _ROW_END: Final = re.compile(rb"</(?:\w+:)?row>")
 _MERGED: Final = re.compile(rb"<(?:\w+:)?mergeCell\b[^<>]*?\bref=[\"']([A-Z]{1,3})(\d{1,7}):([A-Z]{1,3})(\d{1,7})[\"']")
 _COLUMN: Final = re.compile(rb"<(?:\w+:)?col\b([^<>]*)>")
@@ -50,6 +54,7 @@ class _Book:
     ledger: Ledger = field(default_factory=Ledger)
     left: int = MAX_CELLS
     """Cells that may still be read."""
+    unseen: Unseen = field(default_factory=Unseen)
     hidden_rows: int = 0
     hidden_columns: int = 0
     hidden_words: int = 0
@@ -100,6 +105,8 @@ class _Grid:
     part: str
     hidden_columns: frozenset[int] = frozenset()
     """Counted from 0."""
+    unseen: frozenset[str] = frozenset()
+    """Styles of cells that show nothing."""
     emptied: set[int] = field(default_factory=set)
     """Hidden columns that held something."""
     dropped: int = 0
@@ -136,16 +143,27 @@ class _Grid:
             said = _column(cell.get("r", ""))
             column = said if said >= 0 else column + 1
             text = self.book.text(cell)
+            if text and cell.get("s", "0") in self.unseen:
+                self.book.hidden_words += len(text.split())
+                text = ""
             if text and column < LAST_COLUMN:
                 cells[column] = text
             self.dropped += _has_value(cell) - bool(text)
-        is_hidden = row.get("hidden") in _ON or row.get("ht") in {"0", "0.0"}
+        is_hidden = row.get("hidden") in _ON or _size(row.get("ht")) < LEAST_SIZE
         gone = set(cells) if is_hidden else set(cells) & self.hidden_columns
         self.emptied |= set() if is_hidden else gone
         self.dropped += len(gone)
         self.book.hidden_rows += is_hidden and bool(cells)
         self.book.hidden_words += sum(len(cells.pop(one).split()) for one in gone)
         return [cells.get(column, "") for column in range(max(cells) + 1)] if cells else []
+
+
+def _size(said: str | None) -> float:
+    """Return a height or width, without end where none is said."""
+    try:
+        return math.inf if said is None else float(said)
+    except ValueError:
+        return math.inf
 
 
 def _has_value(cell: etree._Element) -> bool:
@@ -208,7 +226,7 @@ def _open(package: Package, main: str) -> tuple[_Book, dict[str, tuple[str, str]
     if strings is not None:
         book.strings = [_string(one) for one in strings.iterchildren(f"{X}si")]
     if styles is not None:
-        book.formats = _formats(styles)
+        book.formats, book.unseen = _formats(styles), Unseen(styles)
     about = root.find(f"{X}workbookPr") if root is not None else None
     if about is not None and about.get("date1904") in _ON:
         book.epoch = EPOCH_1904
@@ -244,7 +262,11 @@ def _sheet(book: _Book, name: str, part: str) -> str:
     body = book.package.read(part)
     if max(map(len, _ROW_END.split(body)), default=0) > MAX_ROW_BYTES:
         raise Unreadable(f"it is a workbook with a row of over {MAX_ROW_BYTES:,} bytes: save it as CSV")
-    grid = _Grid(book, body, part, _hidden_columns(body))
+    # Tables and conditions fill cells by rules of their own.
+    filled = b"<tablePart" in body or b"conditionalFormatting" in body
+    grid = _Grid(
+        book, body, part, _hidden_columns(body), book.unseen.tiny | (frozenset() if filled else book.unseen.faint)
+    )
     made = sheet_to_html(name, grid.rows(), MAX_CELLS, _merged(body))
     book.hidden_columns += len(grid.emptied)
     if book.left >= 0:  # what follows the cap is said
@@ -264,7 +286,9 @@ def _hidden_columns(body: bytes) -> frozenset[int]:
     found: set[int] = set()
     for said in _COLUMN.finditer(body[: body.find(b"<sheetData")] if b"<sheetData" in body else body[:_CHUNK]):
         marks = dict(re.findall(rb"(\w+)\s*=\s*[\"']([^\"']*)[\"']", said[1]))
-        if marks.get(b"hidden") in {b"1", b"true"} or marks.get(b"width") in {b"0", b"0.0"}:
+        width = marks.get(b"width")
+        narrow = width is not None and _size(width.decode("ascii", "replace")) < _LEAST_WIDTH
+        if marks.get(b"hidden") in {b"1", b"true"} or narrow:
             first, last = (_number(marks.get(end, b"").decode("ascii", "replace")) for end in (b"min", b"max"))
             found.update(range(max(first, 1) - 1, min(last, LAST_COLUMN)))
     return frozenset(found)
