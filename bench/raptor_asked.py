@@ -19,12 +19,12 @@ from pipeline.raptor.overview import overview
 from pipeline.raptor.query import (
     ChosenNode,
     Mode,
-    is_broad,
     query_tree,
     read_tree,
     take,
 )
 from pipeline.raptor.tree import Tree, TreeOptions
+from pipeline.search.broad import is_broad
 from pipeline.text.tokens import count_each
 
 METHODS: Final = (

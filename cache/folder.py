@@ -20,9 +20,11 @@ from typing import Final
 import diskcache
 from diskcache.core import DBNAME, DEFAULT_SETTINGS, METADATA, MODE_BINARY, MODE_RAW
 
-from cache.rows import CacheTrouble, Held, RefusedRow
+from cache.rows import CacheBusy, CacheTrouble, Held, RefusedRow
 from errors import CacheError
 
+OPEN_WAIT: Final = 1.0
+"""Seconds that the opening of a store waits for another process; there are six of them."""
 LOCK_WAIT: Final = 5.0
 """Seconds that a call waits for another process's write before it does without the cache."""
 BROKEN: Final = (sqlite3.DatabaseError, diskcache.Timeout, KeyError, TypeError, ValueError)
@@ -150,8 +152,9 @@ def _check_settings(database: Path) -> None:
     """Raise ValueError over settings unknown to diskcache: it would take them as attributes of its own."""
     if not database.exists():
         return
-    with contextlib.closing(sqlite3.connect(database, timeout=LOCK_WAIT)) as connection:
+    with contextlib.closing(sqlite3.connect(database, timeout=OPEN_WAIT, isolation_level=None)) as connection:
         try:
+            _see_free(connection)
             names = {row[0] for row in connection.execute("SELECT key FROM Settings LIMIT 1000")}
         except sqlite3.OperationalError as e:
             if "no such table" in str(e):
@@ -159,6 +162,16 @@ def _check_settings(database: Path) -> None:
             raise
     if not names <= _KNOWN_SETTINGS:
         raise ValueError(f"unknown settings {sorted(map(str, names - _KNOWN_SETTINGS))[:3]}")
+
+
+def _see_free(connection: sqlite3.Connection) -> None:
+    """Raise `OperationalError` where another process holds a database: opening writes, and diskcache waits a minute."""
+    try:
+        connection.execute("BEGIN IMMEDIATE")
+        connection.execute("ROLLBACK")
+    except sqlite3.OperationalError as e:
+        if "locked" in str(e):
+            raise
 
 
 def _is_damage(error: Exception) -> bool:
@@ -358,7 +371,9 @@ class FolderBackend:
             # diskcache says this of every refusal to begin a write; what SQLite said stands behind it.
             why = str(e.__context__ or "")
             locked = f"another process held the database for {LOCK_WAIT:g} s"
-            raise CacheTrouble(locked if "locked" in why or not why else why) from e
+            if "locked" in why or not why:
+                raise CacheBusy(locked) from e
+            raise CacheTrouble(why) from e
         except OSError as e:
             raise CacheTrouble(str(e)) from e
         except sqlite3.DatabaseError as e:
@@ -366,4 +381,4 @@ class FolderBackend:
                 cache.close()
                 self.note = set_aside(self._folder, before, reason=str(e))
                 self.open()
-            raise CacheTrouble(str(e)) from e
+            raise (CacheBusy if "locked" in str(e) else CacheTrouble)(str(e)) from e

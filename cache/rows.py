@@ -35,6 +35,10 @@ class CacheTrouble(Exception):
     """
 
 
+class CacheBusy(CacheTrouble):
+    """Another process held the database for as long as is waited for it."""
+
+
 class Held(NamedTuple):
     """How much a backend holds."""
 

@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 from cache.folder import LOCK_WAIT, FolderBackend
 from cache.rows import (
     LOT,
+    CacheBusy,
     CacheTrouble,
     Checked,
     Cipher,
@@ -55,6 +56,8 @@ T = TypeVar("T")
 
 SCHEMA: Final = "2"
 """Part of every row's name. Raised when the meaning of values changes: old entries are then never found, and leave."""
+LONGEST_AWAY: Final = 300.0
+"""Seconds until a store that stays away is tried again; each try may wait for it."""
 AWAY_SECONDS: Final = LOCK_WAIT
 """A backend that could not be used is tried again after this long; between, lookups are misses that cost nothing."""
 HELD_BYTES: Final = 32_000_000
@@ -148,6 +151,7 @@ class Store:
         """What may not, or cannot, be written."""
         self._away = ""
         self._away_until = 0.0
+        self._rests = AWAY_SECONDS
         self._logged: dict[str, float] = {}
         self._attempt("opening", self._backend.open, None)
 
@@ -367,25 +371,34 @@ class Store:
 
     def _attempt(self, action: str, work: Callable[[], T], otherwise: T) -> T:
         """Return what `work` returns, `otherwise` where the backend refuses; log and count that."""
-        if self._away and time.monotonic() < self._away_until:
+        if time.monotonic() < self._away_until:
             return otherwise
         result = otherwise
         try:
             result = work()
         except CacheTrouble as e:
             self._note(action, e)
+            if isinstance(e, CacheBusy):  # each use would wait as long again
+                self._rest()
+                return otherwise
         except CacheError as e:
             if not self._away:
                 self._count(problems=1)
                 self._last_problem = str(e)
                 _log.warning("the cache is not used until it can be: %s", e)
             self._away = str(e)
-            self._away_until = time.monotonic() + AWAY_SECONDS
+            self._rest()
             return otherwise
+        self._rests = AWAY_SECONDS
         if self._away:
             self._away = ""
             _log.warning("the cache %s is used again", self._backend.place)
         return result
+
+    def _rest(self) -> None:
+        """Ask the backend for nothing for a while, each time for twice as long."""
+        self._away_until = time.monotonic() + self._rests
+        self._rests = min(2 * self._rests, LONGEST_AWAY)
 
     def _note(self, action: str, error: Exception) -> None:
         """Count a problem; log it unless the same one was logged in the last minute: a full disk would fill the log."""

@@ -134,7 +134,7 @@ class _Gate:
             return "Another page asks."
         if method == "POST" and headers.get("content-type") != "application/json":
             return "JSON is expected."
-        if not hmac.compare_digest(path.split("/")[1].encode(), self._token):
+        if not hmac.compare_digest(path.partition("/")[2].partition("/")[0].encode(), self._token):
             return "The token is missing; open the address that `winnow desk` printed."
         return ""
 

@@ -25,6 +25,7 @@ from pipeline.fetch.render import find_browser
 from pipeline.read.converted import can_recognise
 from pipeline.search.providers.scholarly import SCHOLARLY
 from pipeline.search.providers.services import SERVICES, WIKIPEDIA
+from server.clients import service_client
 from server.reading import status_text
 from server.settings import Settings, survey_settings
 from server.version import VERSION
@@ -189,7 +190,7 @@ async def _providers(settings: Settings) -> list[Check]:
 
 async def _answers(name: str, address: str) -> Check:
     try:
-        async with httpx2.AsyncClient() as http:
+        async with service_client() as http:
             answer = await http.get(address)
     except httpx2.HTTPError as error:
         reason = without_password(str(error)) or type(error).__name__

@@ -10,7 +10,6 @@ from functools import partial
 from typing import Any, Final, cast
 
 import anyio
-import httpx2
 
 from cli.output import OK, Check, print_json, show
 from errors import UsageError, WinnowError
@@ -25,6 +24,7 @@ from models.pull import Hub, describe, kept_files, pull, remove
 from models.remote.openai import OpenAIEmbedder
 from models.remote.server import RemoteModel
 from pipeline.text.tokens import count_tokens
+from server.clients import service_client
 from server.settings import Settings
 from server.wiring import open_models
 
@@ -125,7 +125,7 @@ def _pull(hub: Hub, models: list[Offered], args: argparse.Namespace) -> int:
 async def report_roles(settings: Settings, *, tried: bool) -> list[Check]:
     """Return a report for each role; with `tried`, each model answers something small first."""
     profile = fitting_profile(this_machine())
-    async with httpx2.AsyncClient(timeout=settings.seconds) as http, open_models(settings, http) as models:
+    async with service_client(settings.seconds) as http, open_models(settings, http) as models:
         return [await _report(role, chosen, profile, tried=tried) for role, chosen in models._asdict().items()]
 
 
@@ -166,7 +166,7 @@ async def _use(role: str, model: Model, texts: Sequence[str], prompt: str, max_t
 async def _bench(settings: Settings, as_json: bool) -> int:
     """Print for each model that is set: tokens a second by our counter, and memory once loaded."""
     rows: list[dict[str, object]] = []
-    async with httpx2.AsyncClient(timeout=settings.seconds) as http, open_models(settings, http) as models:
+    async with service_client(settings.seconds) as http, open_models(settings, http) as models:
         for role, chosen in models._asdict().items():
             model: Model | None = chosen.model
             if model is None:

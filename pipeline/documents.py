@@ -53,7 +53,7 @@ def least_trust(trusts: Iterable[Trust]) -> Trust:
 
 
 ScoreMaker = Literal[
-    "bm25", "embedding", "blend", "rerank", "read", "path", "tag", "engine", "snippet", "content", "guided"
+    "bm25", "embedding", "blend", "rerank", "read", "path", "tag", "engine", "snippet", "content", "outline", "guided"
 ]
 
 
@@ -179,6 +179,8 @@ class Page:
     """Where all of its words come from, at best."""
     hidden: int = 0
     """Words, of a PDF pieces of text, that no reader sees and that were left out."""
+    age: float = field(default=-1.0, compare=False)
+    """Seconds since it was read, where the cache gave it unasked; -1 where it was asked for. It is not kept."""
 
     @property
     def own(self) -> bool:
@@ -386,5 +388,7 @@ class Failure:
     """It was not ready in time: the same call again goes on from the cache."""
     rest: str = ""
     """The source under which more of it can be had, for one that was read in part."""
+    page: str = ""
+    """Address of a document that was read in part."""
     gone: bool = False
     """Nothing is there."""

@@ -24,14 +24,23 @@ from errors import (
     SourceTimeout,
     UsageError,
 )
-from pipeline.documents import Document, Failure, Freshness, ParsedRequest, SearchOutcome, SearchQuery, SearchResult
+from pipeline.documents import (
+    Document,
+    Failure,
+    Freshness,
+    Page,
+    ParsedRequest,
+    SearchOutcome,
+    SearchQuery,
+    SearchResult,
+)
 from pipeline.fetch.files import CONVERTED, IMAGES, ending_of, may_open, path_of_url, split_span
 from pipeline.fetch.handles import keep_page
 from pipeline.rank.mixed import RankedPage, RankForm, mixed_rank
 from pipeline.raptor.tree import Tree, below, find_tree
 from pipeline.search.listing import Passed, list_files, may_answer, not_searched
 from pipeline.search.parse import Parser, is_site, parse
-from pipeline.services import Services
+from pipeline.services import Fetches, Services
 from pipeline.sites import Twins, look_over, nearest
 from pipeline.text.frame import place_of, told_failure
 from pipeline.text.tokens import count_tokens
@@ -41,6 +50,24 @@ MAX_FILES: Final = 200
 """Files that one folder may bring into one call; more would not answer within its time."""
 UNREAD_SHARE: Final = 0.1
 """Part of an answer that may say what was not read."""
+
+
+class Noticing:
+    """Reads sources for one call: anew where that is wanted, and notes how old those are that the cache gave."""
+
+    def __init__(self, web: Fetches, *, anew: bool) -> None:
+        """Read by `web`."""
+        self._web = web
+        self._anew = anew
+        self.ages: dict[str, float] = {}
+        """Seconds since each was read, by the page's address."""
+
+    async def fetch(self, url: str, *, since: str = "", anew: bool = False) -> Page:
+        """Return a source as a page."""
+        page = await self._web.fetch(url, since=since, anew=anew or self._anew)
+        if page.age >= 0:
+            self.ages[page.final_url] = page.age
+        return page
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +163,7 @@ def read_in_part(documents: Iterable[Document]) -> list[Failure]:
 def in_part(url: str, unread: str, rest: str) -> Failure:
     """Return what an answer says of one source that was read in part."""
     told = f"{unread} (go on with #{rest.rpartition('#')[2]})" if rest else unread
-    return Failure(unquote(url.partition("#")[0].rpartition("/")[2]) or url, told, rest=rest)
+    return Failure(unquote(url.partition("#")[0].rpartition("/")[2]) or url, told, rest=rest, page=url)
 
 
 def failure_line(failure: Failure) -> str:

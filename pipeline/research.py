@@ -247,7 +247,7 @@ def enriched(
     for hop in known.hops:
         sheet.add(_followed(hop, assembled.label_of(hop.url, hop.unit), mark))
     sheet.release()
-    for line in _foot(gathered, reading):
+    for line in _foot(gathered, reading, {one.url for one in assembled.evidence}):
         sheet.add_cut(line) if reading.verdict == "none" else sheet.add(line)
     # A provider's own words stand between marks, so they are written whole or not at all.
     for said in dict.fromkeys(f"{o.provider}: {quoted(o.reason, mark)}" for o in gathered.outcomes if o.reason):
@@ -260,9 +260,14 @@ def _followed(hop: Hop, label: str, mark: str) -> str:
     return f"Asked further, from {f'[{label}]' if label else place_of(hop.url)}: {quoted(hop.query, mark)}"
 
 
-def _foot(gathered: Gathered, reading: Reading) -> list[str]:
-    """Return what was not read, and what was searched: failures always, all of it where nothing answers."""
-    lines = [f"Not read: {failure_line(failure)}" for failure in gathered.failures[:5]]
+def _foot(gathered: Gathered, reading: Reading, quoted_pages: AbstractSet[str]) -> list[str]:
+    """Return what was not read, and what was searched: failures always, all of it where nothing answers.
+
+    What a page lacks that an answer does not quote is no matter of that answer.
+    """
+    aside = reading.verdict == "answered"
+    failures = [one for one in gathered.failures if not (aside and one.page and one.page not in quoted_pages)]
+    lines = [f"Not read: {failure_line(failure)}" for failure in failures[:5]]
     answers = ", ".join(dict.fromkeys(f"{outcome.provider}: {outcome.status}" for outcome in gathered.outcomes))
     lines += filter(None, (one_line(gathered.parsed.fallback), gathered.notice))
     if reading.verdict == "none" and gathered.ranked:

@@ -66,8 +66,8 @@ class Once:
 class Fetches(Protocol):
     """Reads one source; see `pipeline.fetch.client.Fetcher`."""
 
-    async def fetch(self, url: str, *, since: str = "") -> Page:
-        """Return it as a page; what was kept from the ISO time `since` on is new enough."""
+    async def fetch(self, url: str, *, since: str = "", anew: bool = False) -> Page:
+        """Return it as a page; what was kept from the ISO time `since` on is new enough, nothing with `anew`."""
         ...
 
 

@@ -120,16 +120,16 @@ class Twins:
     def __init__(self, web: Fetches) -> None:
         self._web = web
 
-    async def fetch(self, url: str, *, since: str = "") -> Page:
+    async def fetch(self, url: str, *, since: str = "", anew: bool = False) -> Page:
         """Return a page or its twin, which then is what is cited."""
-        page = await self._web.fetch(url, since=since)
+        page = await self._web.fetch(url, since=since, anew=anew)
         root = await in_thread(parse, page.html) if page.media_type == HTML else None
         link = root.css_first(_MARKDOWN_LINK) if root is not None else None
         base = base_of(page.html, page.final_url)
         twin = absolute(link.attributes.get("href") or "", base) if link is not None else ""
         if twin and _place(twin)[0] == _place(page.final_url)[0]:
             with suppress(SourceError):  # the page itself is there
-                return replace(await self._web.fetch(twin, since=since), url=url)
+                return replace(await self._web.fetch(twin, since=since, anew=anew), url=url)
         return page
 
 

@@ -11,8 +11,9 @@ import hmac
 import logging
 import math
 import time
-from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import timedelta
 from typing import Final
 
@@ -34,6 +35,7 @@ from errors import UsageError
 from extra import importing
 from server.app import Winnow, build_server
 from server.calls import HEADER, Observer, request_id
+from server.clients import service_client
 from server.process import PAUSE
 from server.settings import MEGABYTE, Settings
 from server.toolbox import GRACE
@@ -47,12 +49,28 @@ server that is away changes nothing: answers are given without it, and every oth
 MINUTE: Final = timedelta(minutes=1).total_seconds()
 ALGORITHMS: Final = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
 """Signatures with a public key only: a shared secret cannot be published, and `none` is no signature."""
+LEAST_RSA: Final = 2_048
+"""Bits of a key (NIST SP 800-131A)."""
 REQUEST_SECONDS: Final = 10.0
 """For the head of a request, and for its whole body, which has at most a megabyte."""
+MOST_SESSIONS: Final = 1_000
+"""Of the 2025 era: 38 kB each (300 opened at once)."""
+SHARE: Final = 8
+"""One in so many sessions, and requests and streams at once, is a caller's, however many the others hold."""
+MOST_REQUESTS: Final = 512
+"""Requests and streams at once, below the 1,024 files that a process may open by default."""
+SESSION: Final = "mcp-session-id"
 SESSION_IDLE: Final = timedelta(minutes=10).total_seconds()
 """Seconds after which a session without a request or an open stream ends."""
 _METADATA: Final = ("/.well-known/oauth-authorization-server", "/.well-known/openid-configuration")
 _log: Final = logging.getLogger("winnow.http")
+
+
+_FULL: Final = JSONResponse(
+    {"error": "Too many sessions, requests or streams of yours are open: close some, or come again."},
+    429,
+    {"Retry-After": "10"},
+)
 
 
 class Gate:
@@ -66,13 +84,14 @@ class Gate:
         per_minute: int,
         close: Callable[[], None] = lambda: None,
         opened: Callable[[], bool] = lambda: True,
+        accepted: Callable[[bytes], bool] = lambda _: False,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Wrap `app`: let in who has one of the bearer `tokens` (none: no token is asked for here).
 
         A caller may send `per_minute` requests a minute, as many at once; 0 for no limit. `clock` gives seconds.
         `close` is called when the process is to end, so that no call begins any more; `opened` tells whether calls need
-        not wait for the services.
+        not wait for the services, `accepted` whether a bearer token was found valid behind this gate.
         """
         self._app = app
         self._opened = opened
@@ -81,6 +100,8 @@ class Gate:
         self._burst = per_minute
         self._clock = clock
         self._left: OrderedDict[bytes, tuple[float, float]] = OrderedDict()
+        self._accepted = accepted
+        self._held = Shares(clock)
         self._close = close
         self._draining = False
         self._posts = 0
@@ -92,12 +113,28 @@ class Gate:
         if scope["type"] == "http":
             scope, send = _named(scope, send)
         app = self._app if scope["type"] != "http" else self._answering(scope)
-        if app is not self._app or scope["type"] != "http" or scope["method"] != "POST":
+        if app is not self._app or scope["type"] != "http":
+            await app(scope, receive, send)
+            return
+        caller = self._caller(scope)
+        with self._held.request(caller) as has_room:
+            if has_room:
+                await self._pass(caller, scope, receive, self._held.watched(caller, scope, send))
+            else:
+                await _FULL(scope, receive, send)
+
+    async def _pass(self, caller: bytes, scope: Scope, receive: Receive, send: Send) -> None:
+        """Give a request to the application, one with a body once that is here."""
+        app = self._app
+        if scope["method"] != "POST":
             await app(scope, receive, send)
             return
         body = await _body(receive)
         if body is None:  # it left, or is slower than anyone who means to be answered
             await JSONResponse({"error": "The request did not come in time."}, 408)(scope, receive, send)
+            return
+        if SESSION not in Headers(scope=scope) and b'"initialize"' in body and not self._held.opens(caller):
+            await _FULL(scope, receive, send)
             return
         counted = not self._draining
         self._posts += counted
@@ -123,9 +160,8 @@ class Gate:
             status = "draining" if self._draining else "ok" if self._opened() else "opening"
             return JSONResponse({"status": status, "version": VERSION}, 200 if status == "ok" else 503)
         token = _bearer(Headers(scope=scope).get("authorization", ""))
-        known = token is not None and any(hmac.compare_digest(_digest(token), each) for each in self._tokens)
-        # Whoever guesses tokens is counted by address: each guess would else be a caller of its own.
-        wait = self._wait(_digest(token) if token is not None and (known or not self._tokens) else _address(scope))
+        known = self._is_known(token)
+        wait = self._wait(self._caller(scope))
         if wait > 0:
             seconds = str(math.ceil(wait))
             said = {"error": f"Too many requests; wait {seconds} s."}
@@ -138,6 +174,15 @@ class Gate:
             name = _digest(token).hex()
             scope["user"] = AuthenticatedUser(AccessToken(token=name, client_id=name, scopes=[]))
         return self._app
+
+    def _is_known(self, token: bytes | None) -> bool:
+        return token is not None and any(hmac.compare_digest(_digest(token), each) for each in self._tokens)
+
+    def _caller(self, scope: Scope) -> bytes:
+        """Return whose request this is: a valid token's, else its address's, as each guess would be a caller else."""
+        token = _bearer(Headers(scope=scope).get("authorization", ""))
+        valid = token is not None and (self._is_known(token) or self._accepted(_digest(token)))
+        return _digest(token) if token is not None and valid else _address(scope)
 
     def _wait(self, caller: bytes) -> float:
         """Take one request from a caller's bucket; return the seconds to wait when it is empty."""
@@ -152,6 +197,56 @@ class Gate:
         while next(iter(self._left.values()))[1] < now - MINUTE:
             self._left.popitem(last=False)
         return wait
+
+
+class Shares:
+    """What callers hold at once of this process: whoever has much gets no more once half of all is taken."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        """Count nothing yet; `clock` gives seconds."""
+        self._clock = clock
+        self._requests: Counter[bytes] = Counter()
+        self._sessions: dict[bytes, dict[str, float]] = {}
+        """By caller, each with when it was last used."""
+
+    @contextmanager
+    def request(self, caller: bytes) -> Iterator[bool]:
+        """Count a request, or an open stream, while it is answered; yield whether there is room for it."""
+        has_room = _has_room(self._requests[caller], self._requests.total(), MOST_REQUESTS)
+        self._requests[caller] += has_room
+        try:
+            yield has_room
+        finally:
+            self._requests[caller] -= has_room
+            if not self._requests[caller]:
+                del self._requests[caller]
+
+    def opens(self, caller: bytes) -> bool:
+        """Return whether there is room for one more session of a caller; those that were idle too long are over."""
+        dead = self._clock() - SESSION_IDLE
+        kept = {one: {name: seen for name, seen in own.items() if seen > dead} for one, own in self._sessions.items()}
+        self._sessions = {one: own for one, own in kept.items() if own}
+        total = sum(map(len, self._sessions.values()))
+        return _has_room(len(self._sessions.get(caller, ())), total, MOST_SESSIONS)
+
+    def watched(self, caller: bytes, scope: Scope, send: Send) -> Send:
+        """Return what sends an answer on, and notes the session that it opens, uses or ends."""
+        asked = Headers(scope=scope).get(SESSION, "")
+
+        async def answer(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                session = Headers(raw=message.get("headers", [])).get(SESSION, "") or asked
+                own = self._sessions.setdefault(caller, {})
+                own[session] = self._clock()
+                if not session or scope["method"] == "DELETE" or message["status"] == 404:
+                    del own[session]
+            await send(message)
+
+        return answer
+
+
+def _has_room(own: int, total: int, most: int) -> bool:
+    return own < most // SHARE or total < most // 2
 
 
 def _named(scope: Scope, send: Send) -> tuple[Scope, Send]:
@@ -248,12 +343,18 @@ class JwtVerifier:
         self._issuer = issuer
         self._resource = resource
         self._keys: jwt.PyJWKClient | None = None
+        self._valid: OrderedDict[bytes, None] = OrderedDict()
+
+    def has_accepted(self, token: bytes) -> bool:
+        """Return whether a token, by its digest, was valid lately: it counts as a caller of its own."""
+        return token in self._valid
 
     async def verify_token(self, token: str) -> AccessToken | None:
         """Return who the token stands for, None for a token that is not valid here and now."""
         try:
             self._keys = self._keys or jwt.PyJWKClient(await _address_of_keys(self._issuer))
             key = await to_thread.run_sync(self._keys.get_signing_key_from_jwt, token)
+            _check_size(key)
             claims = jwt.decode(
                 token,
                 key,
@@ -268,6 +369,9 @@ class JwtVerifier:
         except jwt.PyJWTError as error:
             _log.info("token refused: %s", type(error).__name__)
             return None
+        self._valid[_digest(token.encode())] = None
+        if len(self._valid) > MOST_SESSIONS:
+            self._valid.popitem(last=False)
         scope = claims.get("scope", "")
         return AccessToken(
             token=token,
@@ -279,16 +383,24 @@ class JwtVerifier:
         )
 
 
+def _check_size(key: jwt.PyJWK) -> None:
+    """Raise `InvalidKeyError` for a key that can be computed from what its issuer publishes."""
+    size = getattr(key.key, "key_size", 0)
+    if key.key_type == "RSA" and size < LEAST_RSA:
+        raise jwt.InvalidKeyError(f"an RSA key of {size} bits")
+
+
 async def _address_of_keys(issuer: str) -> str:
-    async with httpx2.AsyncClient() as http:
+    async with service_client() as http:
         for path in _METADATA:
             answer = await http.get(issuer.rstrip("/") + path)
             if answer.status_code != httpx2.codes.OK:
                 continue
             said = answer.json()
-            if said.get("issuer", "").rstrip("/") != issuer.rstrip("/") or "jwks_uri" not in said:
+            named, keys = (said.get("issuer"), said.get("jwks_uri")) if isinstance(said, dict) else (None, None)
+            if not isinstance(named, str) or not isinstance(keys, str) or named.rstrip("/") != issuer.rstrip("/"):
                 raise UsageError(f"The metadata of {issuer} names another issuer or no keys.")
-            return str(said["jwks_uri"])
+            return keys
     raise UsageError(f"{issuer} publishes no metadata.", hint="Check WINNOW_HTTP_ISSUER.")
 
 
@@ -322,7 +434,7 @@ def build_app(
         max_request_body_size=MEGABYTE,
         stateless_http=settings.http_stateless,
         session_idle_timeout=SESSION_IDLE,
-        max_sessions=1_000,  # of the 2025 era: 38 kB each (300 opened at once)
+        max_sessions=MOST_SESSIONS,
     )
     gate = Gate(
         app,
@@ -330,6 +442,7 @@ def build_app(
         per_minute=settings.http_rate,
         close=server.admission.close,
         opened=server.is_open,
+        accepted=verifier.has_accepted if verifier else lambda _: False,
     )
     if not allowed_origins:
         return gate

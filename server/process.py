@@ -205,6 +205,11 @@ class Opening:
         self._services: Services | None = None
         self._error: WinnowError | None = None
 
+    @property
+    def seconds(self) -> float:
+        """What a call may take."""
+        return self._settings.seconds
+
     async def services(self) -> Services:
         """Return the services, opened now where they are not; raises what kept them from it, each time the same."""
         self._wanted.set()
@@ -268,7 +273,15 @@ class OpenFirst:
         opening: Opening = ctx.lifespan_context
         if ctx.method != "tools/call":
             return await call_next(ctx)
-        return await call_next(replace(ctx, lifespan_context=await opening.services()))
+        from mcp_types import CallToolResult, TextContent  # noqa: PLC0415  loaded by the SDK before the first call
+
+        services: Services | None = None
+        with anyio.move_on_after(opening.seconds):
+            services = await opening.services()
+        if services is None:
+            told = f"Not ready after {opening.seconds:.0f} s: cache and models are still being opened. Repeat the call."
+            return CallToolResult(is_error=True, content=[TextContent(type="text", text=told)])
+        return await call_next(replace(ctx, lifespan_context=services))
 
 
 def _late() -> OpenServices:

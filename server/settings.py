@@ -321,6 +321,9 @@ class Settings:
     )
     http_scopes: tuple[str, ...] = _setting("", "Scopes that those tokens need, separated by spaces.", _words(None))
     http_rate: int = _setting("600", "Requests a minute for each HTTP caller; 0 for no limit.", _whole(0, 10**6))
+    http_proxies: tuple[IPv4Network | IPv6Network, ...] = _setting(
+        "", "Addresses of reverse proxies whose X-Forwarded-For names the caller, such as 127.0.0.1.", _networks
+    )
     http_stateless: bool = _setting(
         "false", "Open no sessions for HTTP clients of 2025, so that a balancer may send each request anywhere."
     )

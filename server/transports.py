@@ -76,7 +76,7 @@ def serve_http(
         raise UsageError("Cookies are not for a server that others call.", hint="Unset WINNOW_COOKIES, or serve stdio.")
     import uvicorn  # noqa: PLC0415  only this transport needs it
 
-    from server.http import PatientProtocol, build_app  # noqa: PLC0415  heavy imports, which `winnow --help` does without
+    from server.http import MOST_REQUESTS, PatientProtocol, build_app  # noqa: PLC0415  heavy imports, which `winnow --help` does without
     from server.process import give_back_large_blocks  # noqa: PLC0415  as the line above
 
     guarded = settings.http_tokens or settings.http_issuer
@@ -94,7 +94,10 @@ def serve_http(
         host=host,
         port=port,
         http=PatientProtocol,
-        limit_concurrency=512,  # below the 1,024 files that a process may open by default
+        limit_concurrency=MOST_REQUESTS,
+        # Whoever calls may write what it likes there: believed is what a proxy of ours has written.
+        proxy_headers=bool(settings.http_proxies),
+        forwarded_allow_ips=[str(network) for network in settings.http_proxies],
         log_level=settings.log_level.lower(),
         log_config=None,  # its lines go where ours go
         access_log=False,  # a call has a line of its own (server/calls.py); probes need none

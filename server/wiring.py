@@ -28,7 +28,6 @@ from pipeline.cached_models import CachedCrossEncoder, CachedEmbedder, CachedRer
 from pipeline.extract.ask import way_for
 from pipeline.extract.extract import Asking
 from pipeline.fetch.client import open_fetcher
-from pipeline.fetch.connect import trusted
 from pipeline.fetch.cookies import Cookies
 from pipeline.fetch.files import Files
 from pipeline.fetch.forge import FORGES
@@ -46,6 +45,7 @@ from pipeline.segment.idms import IdmsOptions
 from pipeline.segment.partition import Rule
 from pipeline.services import DocumentMemory, Once, Services
 from pipeline.work import STEP_SHARE, in_thread
+from server.clients import service_client
 from server.settings import CATALOGUES, KEYLESS, MEGABYTE, PROVIDERS, Settings
 
 _Try = Callable[[Settings, httpx2.AsyncClient], Any]
@@ -82,8 +82,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
         if settings.folders and stores.trees.shared:
             # What models make of texts is kept by content, whosever it is: where files are read, on this machine.
             stores = replace(stores, embeddings=stores.own, scores=stores.own)
-        client = httpx2.AsyncClient(timeout=settings.seconds, verify=trusted("services"))
-        http = await stack.enter_async_context(client)
+        http = await stack.enter_async_context(service_client(settings.seconds))
         limits = _fetch_limits(settings)
         chromium = find_browser(settings.browser)
         converter = await stack.enter_async_context(aclosing(Converter(stores.own)))
@@ -131,7 +130,7 @@ async def without_faults(settings: Settings) -> tuple[Settings, dict[str, Winnow
     Every part that they name is chosen; nothing is loaded and nobody is asked.
     """
     faults: dict[str, WinnowError] = {}
-    async with httpx2.AsyncClient() as http:
+    async with service_client() as http:
         for name, (try_it, off) in _TRIED.items():
             try:
                 try_it(settings, http)

@@ -71,17 +71,75 @@ def test_how_questions_get_the_steps_of_one_page_before_mentions_on_others(quest
     assert [int(passage.best >= len(tagged[0])) for passage in chosen] == pages
 
 
+STEPS = [f"Step {word}: {FILLER[:86]}" for word in ("one", "two", "three", "four", "five", "six", "seven", "eight")]
+TARRING = f"""<title>Skiff</title><h1>Skiff</h1><p>{FILLER}</p>
+<h2>1.2. Tarring the hull with hot pitch</h2><p>The hull is tarred in this order:</p>
+<ol>{"".join(f"<li>{step}</li>" for step in STEPS)}</ol><h2>Crew</h2><p>{FILLER}</p>"""
+TAR = "How do I tar the hull with pitch, step by step?"
+
+
+@pytest.mark.parametrize(("max_tokens", "least"), [(0, 8), (512, 8), (200, 3)])
+async def test_a_procedure_whose_heading_is_nearly_named_is_cut_at_its_end_only(
+    connect: Connect, tmp_path: Path, max_tokens: int, least: int
+) -> None:
+    text = await asked(connect, tmp_path, "extract_relevant", TAR, max_tokens=max_tokens, page=TARRING)
+    shown = [step.split(":")[0] in text for step in STEPS]
+    assert sum(shown) >= least
+    assert shown == sorted(shown, reverse=True)
+    assert all(shown) or f"{shown.count(False)} more items" in text
+
+
+OPTIONS = f"""<title>reset</title><h1>reset</h1><p>With --merge and with --keep the tool resets. {FILLER}</p><dl>
+<dt>--soft</dt><dd>Leaves everything. {FILLER}</dd><dt>--merge</dt><dd>Saves what is not staged.</dd>
+<dt>--hard</dt><dd>Drops everything. {FILLER}</dd><dt>--keep</dt><dd>Stops at a changed file.</dd></dl>
+<p>The difference between tools is discussed at length by their makers. {FILLER}</p>"""
+
+
+async def test_both_sides_of_a_comparison_are_shown_by_their_definitions(connect: Connect, tmp_path: Path) -> None:
+    question = "What is the difference between reset --merge and reset --keep?"
+    text = await asked(connect, tmp_path, "extract_relevant", question, max_tokens=200, page=OPTIONS)
+    assert "Saves what is not staged." in text
+    assert "Stops at a changed file." in text
+
+
+HARBOUR = (
+    "<title>Harbour handbook</title><h1>Harbour handbook</h1><h2>Summary</h2><ul><li>Two basins</li></ul>"
+    + "".join(
+        f"<h2>{name}</h2><p>{name} is run by the port office since 1871. {FILLER}</p><p>{FILLER}</p>"
+        for name in ("Pilotage", "Cranes", "Ice", "Fees")
+    )
+)
+
+
+@pytest.mark.parametrize("question", ["Summarise the harbour handbook", "What is this document about?"])
+async def test_a_document_as_a_whole_is_answered_by_what_its_sections_begin_with(
+    connect: Connect, tmp_path: Path, question: str
+) -> None:
+    text = await asked(connect, tmp_path, "extract_relevant", question, page=HARBOUR, max_tokens=400)
+    assert "Two basins" in text
+    for name in ("Pilotage", "Cranes", "Ice", "Fees"):
+        assert f"{name}: {name} is run by the port office since 1871." in text
+    assert "oars" not in text
+
+
 async def asked(
-    connect: Connect, folder: Path, tool: str, question: str, *, file: str = "skiff.html", max_tokens: int = 512
+    connect: Connect,
+    folder: Path,
+    tool: str,
+    question: str,
+    *,
+    file: str = "skiff.html",
+    max_tokens: int = 512,
+    page: str = BOAT,
 ) -> str:
-    """Return the text of an answer about a page of `folder`."""
+    """Return the text of an answer about a file of `folder`, which `page` is written to."""
     if file != ".":
-        (folder / file).write_text(BOAT, encoding="utf-8")
+        (folder / file).write_text(page, encoding="utf-8")
     source = str(folder if file == "." else folder / file)
     async with connect(folders=str(folder), cache=str(folder / ".cache"), **BARE) as client:
         return await _answer(client, tool, question, source, max_tokens)
 
 
 async def _answer(client: Client, tool: str, question: str, source: str, max_tokens: int) -> str:
-    arguments = {"question": question, "sources": [source], "max_tokens": max_tokens}
+    arguments = {"question": question, "sources": [source]} | ({"max_tokens": max_tokens} if max_tokens else {})
     return text_of(await client.call_tool(tool, arguments))

@@ -15,21 +15,25 @@ import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
+from ipaddress import ip_network
 from pathlib import Path
 
 import anyio
 import pytest
 
 from cache.store import open_stores
-from errors import NeedsBrowser, UsageError
+from errors import AddressRefused, NeedsBrowser, UsageError
 from pipeline.fetch.client import Fetcher, open_fetcher
+from pipeline.fetch.connect import pinned_client
 from pipeline.fetch.limits import FetchLimits
+from pipeline.fetch.proxy import parse_proxy
 from pipeline.fetch.render import RENDERED, UNSETTLED, Browser, RenderLimits, find_browser
 from pipeline.html.document import read_document
 from tests.support import ROOT, Connect, text_of
 from tests.support import Site as Threaded
 from tests.support.extras import need
-from tests.support.web_site import WORDS, Asked, Reply, open_site
+from tests.support.web_site import WORDS, Asked, Reply, open_site, serving
+from tests.test_fetch_proxy import open_proxy
 
 pytestmark = pytest.mark.slow
 
@@ -456,3 +460,71 @@ def test_a_browser_that_is_not_there_is_refused_by_name(tmp_path: Path) -> None:
     need("browser")
     with pytest.raises(UsageError, match="no file"):
         find_browser(str(tmp_path / "chromium"))
+
+
+INSIDE = """
+  const go = f => { try { const r = f(); if (r && r.catch) r.catch(() => 0); } catch (e) {} };
+  const out = text => fetch('/exfil?' + text);
+  const put = (tag, facts) => document.head.append(Object.assign(document.createElement(tag), facts));
+  const read = path => go(() => fetch(path).then(r => r.text()).then(out));
+  read('/admin/fetch');
+  read('/moved');
+  go(() => fetch('/admin/post', {method: 'POST', body: 'x'}).then(r => r.text()).then(out));
+  go(() => { const x = new XMLHttpRequest(); x.open('GET', '/admin/xhr');
+    x.onload = () => out(x.responseText); x.send(); });
+  go(() => import('/admin/module.js'));
+  go(() => put('script', {src: '/admin/script.js'}));
+  go(() => put('link', {rel: 'stylesheet', href: '/admin/s.css'}));
+  for (let n = 0; n < 8; n++) setTimeout(() => read('/admin/late' + n), 90 * n);
+  setTimeout(() => { location.href = '/admin/page'; }, 900);
+  document.getElementById('root').innerHTML = '<p>Boats leave at nine every morning of the year.</p>';"""
+"""Ways of a page's scripts to read what its own site has."""
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("turns", [1, 2, 4], ids=["second", "third", "fifth"])
+@pytest.mark.parametrize("came_from", ["a proxy", "this machine"])
+async def test_a_page_whose_name_later_leads_elsewhere_reads_nothing_there(
+    chromium: Path, turns: int, came_from: str
+) -> None:
+    """DNS rebinding: the name is public, or one address of this machine, at first, and then a private site's."""
+    first = "93.184.215.14" if came_from == "a proxy" else "127.0.0.1"
+    asked = 0
+
+    async def resolve(_host: str, _port: int) -> list[str]:
+        nonlocal asked
+        asked += 1
+        return [first] if asked <= turns else ["127.0.0.2"]
+
+    moved = Reply(b"", 302, {"Location": "/admin/moved"})
+    secrets = {f"/admin/{name}": Reply(b"SECRET") for name in ("fetch", "post", "xhr", "page", "moved", "late0")}
+    async with (
+        open_site({"/p": shell(INSIDE), "/moved": moved}) as site,
+        open_site(secrets) as shown,
+        open_proxy(site) as middle,
+        serving(shown.serve, host="127.0.0.2", port=site.port),
+    ):
+        proxied = replace(LOCAL, proxy=parse_proxy(f"http://127.0.0.1:{middle.port}"))
+        limits = proxied if came_from == "a proxy" else LOCAL
+        async with open_fetcher(limits, pages=None, resolve=resolve, browser=Browser(chromium, CAPS)) as fetcher:
+            page = await fetcher.fetch(f"http://boats.winnow-site.org:{site.port}/p")
+    assert RENDERED in page.notes
+    assert shown.asked == []
+    assert not any("SECRET" in path for path in site.paths)
+    assert came_from == "a proxy" or "/admin/fetch" in site.paths  # pinned to where it came from, it asks there
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("address", ["93.184.215.14", "2606:2800:21f::1", "8.8.8.8", "1.1.1.1", "151.101.1.69"])
+async def test_the_site_of_a_public_page_is_asked_at_that_address_whatever_is_open_inside(address: str) -> None:
+    inside = tuple(map(ip_network, ("10.0.0.0/8", "192.168.0.0/16")))
+    async with open_site({"/p": Reply()}) as site, open_proxy(site) as middle:
+        proxy = parse_proxy(f"http://127.0.0.1:{middle.port}")
+        limits = FetchLimits(allow_loopback=True, allowed_networks=inside, proxy=proxy)
+        async with pinned_client(address, limits, None) as client:
+            for host in ("boats.winnow-site.org", "localhost", "intranet.winnow-site.org"):
+                assert (await client.get(f"http://{host}/p")).status_code == 200
+            for target in ("http://127.0.0.1/", "http://10.1.2.3/", "http://[::1]/", "http://192.168.1.1/"):
+                with pytest.raises(AddressRefused):
+                    await client.get(target)
+    assert {place.rpartition(":")[0].strip("[]") for place in middle.asked} == {address}

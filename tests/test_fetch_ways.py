@@ -2,6 +2,7 @@
 
 import asyncio
 import gzip
+import re
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -15,6 +16,9 @@ from pipeline.fetch.client import open_fetcher
 from pipeline.fetch.cookies import Cookies, Jar
 from pipeline.fetch.limits import FetchLimits
 from pipeline.fetch.refresh import refresh_of
+from pipeline.read.sniff import PAGED, holds_text, media_type
+from tests.support import Connect, text_of
+from tests.support import Site as FixedSite
 from tests.support.web_site import LOOPBACK, PAGE, WORDS, Asked, Reply, Route, failure_of, open_local, open_site
 
 pytestmark = pytest.mark.anyio
@@ -301,3 +305,71 @@ async def test_a_beginning_that_says_nothing_is_a_connection_that_broke(reply: R
         error = await failure_of(fetcher, site.url("/p"))
     assert type(error) is SourceUnavailable
     assert "broke" in error.what
+
+
+# Pages that are in the cache
+
+
+@pytest.mark.parametrize("tool", ["fetch_and_prune_html", "extract_relevant"])
+async def test_a_page_from_the_cache_says_its_age_and_is_read_again_on_request(
+    connect: Connect, site: FixedSite, tool: str
+) -> None:
+    question = {} if tool == "fetch_and_prune_html" else {"question": "When was the harbour of Piran rebuilt?"}
+    url = site.put(f"/aged-{tool}", PAGE)
+    async with connect(folders=" ", search="none", allow_loopback="true") as client:
+
+        async def ask(**more: bool) -> str:
+            return text_of(await client.call_tool(tool, {"sources": [url], **question, **more}))
+
+        first, second = await ask(), await ask()
+        site.put(f"/aged-{tool}", PAGE.replace(b"1287", b"1391"))
+        kept, fresh, after = await ask(), await ask(fresh=True), await ask()
+    assert "As read" not in first
+    assert re.search(r"As read \d+ s ago; fresh=true reads again", second)
+    assert "1287" in kept
+    assert "1391" in fresh
+    assert "As read" not in fresh
+    assert "1391" in after
+
+
+# Types that servers say and bytes do not
+
+HTML_PAGE = PAGE.decode()
+CSV = "ship,fee\nTern,12\nGull,19\n"
+SAID = [
+    (HTML_PAGE, "application/json", "/api", "text/html"),
+    (HTML_PAGE, "text/csv", "/fees.csv", "text/html"),
+    (HTML_PAGE, "text/plain", "/page", "text/html"),
+    (HTML_PAGE, "image/png", "/map.png", "text/html"),
+    (HTML_PAGE, "application/pdf", "/plan.pdf", "text/html"),
+    ('{"ship": "Tern", "note": "<b>12</b>"}', "text/html", "/api", "application/json"),
+    ('[{"ship": "Tern"}]', "text/html; charset=utf-8", "/api", "application/json"),
+    (CSV, "text/html", "/fees.csv", "text/csv"),
+    (CSV, "application/vnd.ms-excel", "/export", "text/csv"),
+    ("WEBVTT\n\n00:01.000 --> 00:02.000\nHello\n", "text/html", "/a", "text/vtt"),
+    ("BEGIN:VCALENDAR\nEND:VCALENDAR\n", "image/gif", "/a", "text/calendar"),
+    ("export const depth: number = 4\n", "video/mp2t", "/depth.ts", "text/x-source"),
+    ("first line\nsecond line\n", "text/html", "/log", "text/plain"),
+    ("first line\nsecond line\n", "audio/x-mpegurl", "/log", "text/plain"),
+    ("<p>Fish &amp; chips", "text/html", "/p", "text/html"),
+    ("Fish &amp; chips", "text/html", "/p", "text/html"),
+    ("<h1 align=center>Harbour</h1>\n\n# Install\n", "text/markdown", "/README.md", "text/markdown"),
+    ("Use `<html>` first.\n", "text/plain", "/notes", "text/plain"),
+    ('<svg xmlns="http://www.w3.org/2000/svg"><text>Quay</text></svg>', "image/svg+xml", "/q.svg", "application/xml"),
+]
+
+
+@pytest.mark.parametrize(("body", "said", "name", "kind"), SAID, ids=range(len(SAID)))
+def test_the_bytes_decide_where_they_are_clear(body: str, said: str, name: str, kind: str) -> None:
+    assert media_type(body.encode(), content_type=said, name=name) == kind
+
+
+@pytest.mark.parametrize("said", ["image/png", "video/mp2t", "application/octet-stream", "text/html"])
+def test_bytes_that_are_no_text_are_none_whatever_is_said(said: str) -> None:
+    noise = bytes(range(256)) * 8
+    assert not holds_text(media_type(noise, content_type=said)) or said in PAGED
+
+
+async def test_a_page_that_was_packed_without_a_word_is_unpacked() -> None:
+    async with open_site({"/p": Reply(gzip.compress(PAGE))}) as site, open_local(ONCE) as fetcher:
+        assert (await fetcher.fetch(site.url("/p"))).title == "Piran"

@@ -14,8 +14,9 @@ from models.protocols import Embedder
 from pipeline.documents import Document, Page, Reading, Sentence
 from pipeline.html.document import read_document
 from pipeline.raptor.build import build_tree
-from pipeline.raptor.query import ChosenNode, NodeMode, is_broad, lifted, query_tree, take
+from pipeline.raptor.query import ChosenNode, NodeMode, lifted, query_tree, take
 from pipeline.raptor.tree import Clustering, Tree, TreeOptions
+from pipeline.search.broad import is_broad
 from pipeline.text.tokens import count_tokens
 from tests.support import ROOT
 from tests.support.raptor_pages import Counting, guided

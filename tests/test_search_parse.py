@@ -5,7 +5,7 @@ from datetime import date
 import pytest
 
 from pipeline.documents import Freshness, ParsedRequest
-from pipeline.search.parse import MAX_QUERIES, parse_request
+from pipeline.search.parse import MAX_QUERIES, cut_parts, parse_request
 
 TODAY = date(2026, 11, 21)
 
@@ -156,3 +156,26 @@ def test_hostile_requests_end_in_time() -> None:
         assert parse(piece * 4_000).queries
     numbered = " ".join(f'"name {i}" and Name{i} of' for i in range(20_000))
     assert parse(numbered).queries
+
+
+@pytest.mark.parametrize(
+    ("request_", "sides"),
+    [
+        (
+            "What is the difference between git reset --merge and git reset --keep?",
+            ("git reset --merge", "git reset --keep"),
+        ),
+        (
+            "What is the difference between ^1.2.3 and ~1.2.3 in npm semver?",
+            ("^1.2.3 in npm semver", "~1.2.3 in npm semver"),
+        ),
+        ("Compare rsync with borg for backups", ("rsync for backups", "borg for backups")),
+        ("Was ist der Unterschied zwischen fetch und pull?", ("fetch", "pull")),
+        ("mod_php vs php-fpm", ("mod_php", "php-fpm")),
+        ("What does Chris see as the main difference between the M and the SL?", ()),
+        ("What is the difference between the price in May and in June?", ()),
+        ("string inverter vs microinverter shaded panels", ()),
+    ],
+)
+def test_sides_that_a_question_says_it_compares(request_: str, sides: tuple[str, ...]) -> None:
+    assert cut_parts(request_) == sides

@@ -5,7 +5,7 @@ Not a tool itself. Not for: errors and deadlines, which the server puts around e
 
 import hashlib
 import json
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import groupby, islice, repeat
@@ -31,12 +31,15 @@ from pipeline.evidence.cite import count_origins
 from pipeline.evidence.show import Sheet, shortened
 from pipeline.evidence.view import View
 from pipeline.fetch.handles import page_handle
-from pipeline.gather import failure_line
+from pipeline.gather import Noticing, failure_line
 from pipeline.services import Services
 from pipeline.tables.table import Told, cited_row
 from pipeline.text.frame import TITLE_TOKENS, address, one_line, place_of, quoted
 from pipeline.work import Report, in_thread, time_left
 
+MINUTE: Final = 60
+"""Seconds from which an age is said in minutes."""
+FRESH: Final = Field(description="Read again what is in the cache.")
 PROGRESS_GAP: Final = 0.25
 """Seconds between two progress messages; a client that reads slowly would block the tool otherwise (notes/mcp §4.7)."""
 FIRST: Final = 4
@@ -265,6 +268,12 @@ def services_of(ctx: ToolContext) -> Services:
     return replace(services, seconds=min(services.seconds, time_left()))
 
 
+def noticed(services: Services, *, anew: bool) -> tuple[Services, Noticing]:
+    """Return services that read sources for one call, and what notes how old they are."""
+    noticing = Noticing(services.fetcher, anew=anew)
+    return replace(services, fetcher=noticing), noticing
+
+
 def owner_of(ctx: Context[Any, Any]) -> str:
     """Return a digest of whom the token of a call stands for; empty for a call without one."""
     request = ctx.request_context.request
@@ -382,6 +391,15 @@ def tell_notes(sheet: Sheet, pages: Iterable[Page]) -> None:
     """Write what a reader should know of the first few pages."""
     for note in notes_of(pages):
         sheet.add(f"Note on {note}")
+
+
+def tell_age(sheet: Sheet, pages: Iterable[Page], ages: Mapping[str, float]) -> None:
+    """Write how old what is shown is, where the cache gave it without asking its server, and how it is read anew."""
+    known = [ages[page.final_url] for page in pages if page.final_url in ages]
+    if known:
+        oldest = max(known)
+        said = f"{oldest:.0f} s" if oldest < MINUTE else f"{oldest / MINUTE:.0f} min"
+        sheet.add(f"As read {said} ago; fresh=true reads again.")
 
 
 def tell_rest(sheet: Sheet, failures: Iterable[Failure]) -> None:

@@ -23,6 +23,7 @@ from pipeline.work import LONG_SHARE, in_thread
 from tools.check_draft import LONGEST_DRAFT, DraftFound, check_draft
 from tools.context import (
     BUDGET,
+    FRESH,
     Next,
     ToolContext,
     answer,
@@ -34,9 +35,11 @@ from tools.context import (
     larger,
     next_line,
     notes_of,
+    noticed,
     repeated,
     reporter,
     services_of,
+    tell_age,
     tell_failures,
     tell_notes,
     tell_rest,
@@ -59,6 +62,7 @@ async def extract_relevant(
         str,
         Field(description="Text whose quotes and claims to check, in place of question.", max_length=LONGEST_DRAFT),
     ] = "",
+    fresh: Annotated[bool, FRESH] = False,
 ) -> Annotated[CallToolResult, ExtractRelevantResult]:
     """Return the sentences of given pages or files that answer a question, word for word and cited, or that none does.
 
@@ -70,7 +74,8 @@ async def extract_relevant(
     if not question.strip() or not sources:
         missing = "No source is named." if question.strip() else "Nothing is asked."
         raise UsageError(missing, hint='Call extract_relevant(question="…", sources=["https://…"]).')
-    services, report = services_of(ctx), reporter(ctx)
+    services, noticing = noticed(services_of(ctx), anew=fresh)
+    report = reporter(ctx)
     # 1. Read the sources
     seconds = services.seconds * LONG_SHARE
     loaded = await load_sources(sources, services, seconds=seconds, report=report, question=question)
@@ -92,6 +97,7 @@ async def extract_relevant(
     tell_failures(sheet, loaded.failures)
     pages = tuple(behind(assembled.evidence, loaded.documents))
     tell_notes(sheet, pages)
+    tell_age(sheet, pages, noticing.ages)
     rows = rows_shown(reading.computed, loaded.documents, assembled.evidence)
     computed = computed_in(reading.computed, loaded.documents, rows)
     data = found_in(

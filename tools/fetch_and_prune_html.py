@@ -4,7 +4,7 @@ Not for: choosing sentences (`extract_relevant`) or trees over long documents (`
 """
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Annotated, Final, Literal
 
@@ -45,6 +45,7 @@ from tools.context import (
     APART,
     BUDGET,
     FIRST,
+    FRESH,
     HIDDEN,
     SPEAKS,
     TRUST,
@@ -57,9 +58,11 @@ from tools.context import (
     computed_in,
     drawn,
     failures_of,
+    noticed,
     repeated,
     reporter,
     services_of,
+    tell_age,
     tell_failures,
     tell_notes,
     tell_rest,
@@ -131,17 +134,17 @@ async def fetch_and_prune_html(  # noqa: PLR0913, PLR0917  a tool's arguments ar
     ] = "markdown",
     references: Annotated[bool, Field(description="Add links and citations.")] = False,
     cursor: Annotated[str, Field(description="From the last answer.", max_length=64)] = "",
+    fresh: Annotated[bool, FRESH] = False,
 ) -> Annotated[CallToolResult, FetchAndPruneResult]:
     """Fetch pages (HTML, PDF, DOCX, text) and return what bears on question, or stands at part, within max_tokens.
 
     For more, repeat the call with its cursor. To find pages use search_web or research.
     """
     check_budget(max_tokens)
-    services, report = services_of(ctx), reporter(ctx)
-    key = _key(list(sources), question, max_tokens, format, references, part)
-    number = _number(cursor, key)
+    services, noticing = noticed(services_of(ctx), anew=fresh)
+    number = _number(cursor, key := _key(list(sources), question, max_tokens, format, references, part))
     # 1. Read the sources
-    loaded, part, before = await _load(sources, part, question, services, report)
+    loaded, part, before = await _load(sources, part, question, services, reporter(ctx))
     # 2. Plan what stands around the pages' words
     mark = new_mark()
     heads = _heads(loaded.documents, max_tokens or WIDE, mark)
@@ -173,7 +176,7 @@ async def fetch_and_prune_html(  # noqa: PLR0913, PLR0917  a tool's arguments ar
     await in_thread(_tell_citations, sheet, data.pages, hint + unread)
     tell_rest(sheet, loaded.failures)
     _tell_next(sheet, data, pruned, part, max_tokens)
-    _add_notes(sheet, loaded, pruned)
+    _add_notes(sheet, loaded, pruned, noticing.ages)
     data.computed, data.tokens = computed_in(computed, loaded.documents, kept), sheet.tokens
     view = await drawn(ctx, view_pages, question, loaded.documents, pruned)
     return answer(sheet.text, data, view=view)
@@ -273,11 +276,12 @@ def _speaks(page: PrunedPage, loaded: Loaded) -> bool:
     return speaks_to_models(f"{loaded.documents[page.document].page.title}\n{page.text}")
 
 
-def _add_notes(sheet: Sheet, loaded: Loaded, pruned: Pruned) -> None:
+def _add_notes(sheet: Sheet, loaded: Loaded, pruned: Pruned, ages: Mapping[str, float]) -> None:
     tell_failures(sheet, loaded.failures)
     if pruned.scored_by:
         sheet.add_cut(f"Scores: words, embeddings, {one_line(pruned.scored_by)}.")
     tell_notes(sheet, (document.page for document in loaded.documents))
+    tell_age(sheet, (document.page for document in loaded.documents), ages)
 
 
 def _shown(page: PrunedPage) -> str:

@@ -23,9 +23,10 @@ from pipeline.gather import Loaded, in_part, load_sources, open_tree, room_for, 
 from pipeline.raptor.build import build_tree
 from pipeline.raptor.evidence import fit_evidence, write_shown
 from pipeline.raptor.overview import overview
-from pipeline.raptor.query import Mode, NodeMode, is_broad, query_tree, read_tree
+from pipeline.raptor.query import Mode, NodeMode, query_tree, read_tree
 from pipeline.raptor.summarise import Writer
 from pipeline.raptor.tree import SCHEME, Tree, TreeOptions
+from pipeline.search.broad import is_broad
 from pipeline.segment.idms import Idms
 from pipeline.services import Services
 from pipeline.text.frame import new_mark, one_line

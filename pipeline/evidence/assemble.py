@@ -146,13 +146,15 @@ def assemble(
     room -= count_tokens(told_speaking((), writer.unquoted))
     maker = writer.maker
     near = writer.first_each(near) if listed else near
+    alone = listed or reading.made_by == "outline"
+    near = [row for row in near if reading.values[row]] if alone else near
     whole = room
     room -= most_unasked(reading) - UNASKED if open_end else 0
-    chosen = writer.alone(near, room) if listed else maker.choose(near, writer.cost, room, end=end, whole=whole)
+    chosen = writer.alone(near, room) if alone else maker.choose(near, writer.cost, room, end=end, whole=whole)
     # 3. What they share was counted twice, or not at all: there is room for more, or the weakest give way
     if nearest_alone(reading):
         chosen = chosen[:1]
-    elif not listed:
+    elif not alone:
         for _ in range(ROUNDS if chosen else 0):
             rest = room - writer.write(chosen).tokens
             more = maker.choose(near, writer.cost, rest, end=end, further=True) if rest >= CRUMB else []
@@ -169,7 +171,7 @@ def assemble(
     evidence = writer.evidence(chosen, cited=True)
     links: Literal["frame", "rest"] = "rest" if open_end or listed else "frame"
     shown = show_evidence(evidence, mark, max_tokens=max_tokens, links=links, unquoted=writer.unquoted)
-    left_out = len(near) - len(chosen) if listed else maker.left_out(near)
+    left_out = len(near) - len(chosen) if alone else maker.left_out(near)
     left_out = 0 if nearest_alone(reading) else left_out
     return Assembled(evidence, shown, left_out, writer.speaking(evidence, shown.labels))
 
@@ -241,10 +243,12 @@ class _Writer:
         chosen: list[Passage] = []
         for row in rows:
             passage = Passage(row, row + 1, row)
-            room -= self.cost(passage) + LINK_TOKENS // 2
+            owner = self.places[row][0]
+            room -= self.cost(passage) + (LINK_TOKENS // 2 if owner not in self.maker.cited else 0)
             if room < 0:
                 break
             chosen.append(passage)
+            self.maker.cited.add(owner)
         return chosen
 
     def _answering(self, row: int) -> int:

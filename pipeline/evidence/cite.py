@@ -39,6 +39,9 @@ _PLAYED: Final = re.compile(r"https?://(?:www\.|m\.)?youtube\.com/watch\?")
 """Addresses that take a time as an argument, not as a fragment."""
 _WORD: Final = re.compile(r"[^\s\-\u2010-\u2015/\\|]+")
 """A browser sees the border of a word at each of these."""
+_APART: Final = re.compile(r"[\s!-&(-/:-@\[-`{-~\u2010-\u2015\u2026]+")
+_WITHIN: Final = re.compile(r"(?<=\d)[.,:](?=\d)")
+"""What parts words for a reader, and what stands within a number."""
 _WORDLIKE: Final = re.compile(r"\w")
 _BLANK: Final = re.compile(r"\s+")
 _RUN: Final = re.compile(r"\s{2,}")
@@ -164,7 +167,7 @@ def _directive(document: Document, start: int, end: int) -> str:
 def _is_short(directive: str) -> bool:
     """Whether a directive has no more than two parts may have."""
     parts = [unquote(part.strip("-")) for part in directive.split(",")]
-    words = [_WORDS if is_cjk(part) else len(_WORD.findall(part)) for part in parts]
+    words = [_WORDS if is_cjk(part) else _count(part) for part in parts]
     return sum(words) <= 2 * _WORDS and sum(map(len, parts)) <= 2 * _LETTERS
 
 
@@ -172,7 +175,12 @@ def _is_part(text: str) -> bool:
     """Whether some words are few enough for a part of a directive."""
     if is_cjk(text):
         return len(text) <= _CJK
-    return len(text) <= _LETTERS and len(_WORD.findall(text)) <= _WORDS
+    return len(text) <= _LETTERS and _count(text) <= _WORDS
+
+
+def _count(text: str) -> int:
+    """The words of a text as people read them, whatever sign stands between two."""
+    return sum(map(bool, _APART.split(_WITHIN.sub("", text))))
 
 
 def _end(document: Document, pieces: list[tuple[int, int]], head_end: int) -> tuple[int, int, str]:

@@ -21,6 +21,7 @@ from errors import ModelError, unopened
 from models.protocols import Generator
 from pipeline.documents import Block, Document, Failure, Reading, Sentence, Verdict
 from pipeline.extract.ask import ASK_FROM, ROOM, Candidate, Chosen, Way, agree, ask, lifted
+from pipeline.extract.outline import outlined
 from pipeline.extract.sentences import tag_sentences
 from pipeline.html.tree import LABEL_WORDS, count_words
 from pipeline.rank.bm25 import Floats, PageUnits, page_units
@@ -192,6 +193,7 @@ async def extract(
     seconds = STEP_SHARE * time_left()
     reading = await read_documents(question, documents, reader=reader, seconds=seconds, parts=parts)
     reading = await in_thread(_with_tables, question, documents, reading)
+    reading = await in_thread(outlined, question, documents, reading)
     return reading if asking is None else await with_model(question, documents, reading, asking)
 
 

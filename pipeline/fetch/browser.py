@@ -4,8 +4,9 @@ Needs the extra `browser`; imported when the first page is rendered. A page's sc
 browser has no network: its only proxy is a port on which nothing answers and every name is unknown to it. Each request
 that Playwright sees is answered by our own guarded connections or refused; what it does not see (sockets, WebRTC,
 prefetches) finds no way out. Every hop is checked as the first (`pipeline/fetch/address.py`), and a page reaches other
-sites at public addresses only: what an operator allows beyond those holds for the page's own origin alone. One browser
-process a page, with an empty profile, ended with the page. Not for: deciding which pages need this
+sites at public addresses only, its own site at the address alone that it came from: a page of a public address reaches
+nothing inside, whatever its name is later; what an operator allows there holds for pages that came from there. One
+browser process a page, with an empty profile, ended with the page. Not for: deciding which pages need this
 (`pipeline/fetch/render.py`), nor logging in, clicking or taking pictures.
 """
 
@@ -15,7 +16,7 @@ import socket
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -102,12 +103,18 @@ async def show(raw: Raw, renderer: Renderer) -> tuple[Raw, str]:
     with anyio.move_on_after(caps.seconds):
         ends = anyio.current_time() + caps.seconds - caps.last_seconds
         try:
-            async with _started(renderer.browser) as context, anyio.create_task_group() as group:
+            async with (
+                _started(renderer.browser) as context,
+                renderer.pinned(raw.address) if raw.address else nullcontext(renderer.open_web) as own,
+                anyio.create_task_group() as group,
+            ):
+                desk = _Desk(raw, renderer, own, group)
                 try:
-                    return await _visit(context, _Desk(raw, renderer, group), ends)
+                    return await _visit(context, desk, ends)
                 except Error as e:
                     failure = e  # leaving the group with it would wrap it
                 finally:
+                    desk.is_open = False
                     group.cancel_scope.cancel()
         except Error as e:
             failure = e
@@ -148,8 +155,11 @@ async def _visit(context: BrowserContext, desk: "_Desk", ends: float) -> tuple[R
 class _Desk:
     """Where the page's requests arrive, each answered by a task of the page's group, until its caps are used up."""
 
-    def __init__(self, raw: Raw, renderer: Renderer, group: TaskGroup) -> None:
+    def __init__(self, raw: Raw, renderer: Renderer, own: httpx2.AsyncClient, group: TaskGroup) -> None:
         self.raw = raw
+        self._own = own
+        self.is_open = True
+        """False from the end on, when Playwright may still tell of requests."""
         self.url = raw.final_url.split("#", maxsplit=1)[0]
         self.caps = renderer.browser.caps
         self._renderer = renderer
@@ -165,11 +175,13 @@ class _Desk:
         self._bytes = 0
 
     def take(self, route: Route) -> None:
-        self._group.start_soon(self._answer, route)
+        if self.is_open:
+            self._group.start_soon(self._answer, route)
 
     def turn_away(self, popup: Page) -> None:
         """Close a window that the page opens; called by Playwright."""
-        self._group.start_soon(_ended, popup.close, self.caps.close_seconds)
+        if self.is_open:
+            self._group.start_soon(_ended, popup.close, self.caps.close_seconds)
 
     async def _answer(self, route: Route) -> None:
         self.under_way += 1
@@ -237,7 +249,7 @@ class _Desk:
     def _checked(self, url: str, method: str, kind: str) -> tuple[Target, httpx2.AsyncClient]:
         target = check_url(url, self._limits)
         if target.origin == self._target.origin:
-            return target, self._renderer.own
+            return target, self._own
         # What another site shows must not be cited as this page; nor is anything sent to another site.
         if method == "POST" or kind == "document":
             raise AddressRefused(f"{url} is another site than the page's.", source=url)

@@ -31,7 +31,7 @@ from errors import (
 from pipeline.documents import WITH_COOKIES, Page
 from pipeline.fetch.address import Resolver, check_url, system_resolver
 from pipeline.fetch.body import CUT_WORDS, Cut
-from pipeline.fetch.connect import open_client
+from pipeline.fetch.connect import open_client, pinned_client
 from pipeline.fetch.exchange import Answer, Exchange, error_for, lifetime, validators
 from pipeline.fetch.files import Files, may_open, name_span, path_of_url, split_span
 from pipeline.fetch.forge import Plan, plan_for
@@ -125,10 +125,11 @@ class Fetcher:
     _renderer: Renderer | None
     _flights: Flights = field(default_factory=Flights)
 
-    async def fetch(self, url: str, *, since: str = "") -> Page:
+    async def fetch(self, url: str, *, since: str = "", anew: bool = False) -> Page:
         """Return one source as a page: an http(s) address, a `file:` URL or path below the roots, or a page's handle.
 
-        A kept page is new enough from the ISO time `since` on, whatever its server says of its age. Raises the
+        A kept page is new enough from the ISO time `since` on, whatever its server says of its age; with `anew` none
+        is, and its server is asked at least whether it has changed. Raises the
         `SourceError` that says why it cannot be read, `NeedsBrowser` where only scripts would fill it.
         """
         source, span = split_span(url.strip())
@@ -141,23 +142,29 @@ class Fetcher:
         target = str(check_url(source, self._limits).url)
         cookies = self._limits.cookies
         key = target + name_span(span) + (cookies.mark(target) if cookies is not None else "")
-        page = await self._flights.share(key, lambda: self._from_web(source, span, key, since))
+        flight = f"{key} anew" if anew else key
+        page = await self._flights.share(flight, lambda: self._from_web(source, span, key, since, anew=anew))
         return replace(page, url=url.strip())
 
-    async def _from_web(self, source: str, span: Span, key: str, since: str) -> Page:
+    async def _from_web(self, source: str, span: Span, key: str, since: str, *, anew: bool) -> Page:
         if self._pages is None:
             return await self._asked(source, span, key, None, 0.0)
         # 3. known and fresh, from this process or another
         store, patience = self._pages, self._limits.step_seconds
 
         def is_fresh(known: Known | None) -> TypeGuard[Known]:
-            return known is not None and (self._clock() < known.fresh_until or "" < since <= known.page.fetched_at)
+            return (
+                known is not None
+                and not anew
+                and (self._clock() < known.fresh_until or "" < since <= known.page.fetched_at)
+            )
 
         async with alone(
             store, f"fetch:{key}", lambda: find_answer(store, key), enough=is_fresh, patience=patience
         ) as (known, waited):
             if is_fresh(known):
-                return known.page
+                read = datetime.fromisoformat(known.page.fetched_at).timestamp()
+                return replace(known.page, age=max(0.0, self._clock() - read))
             return await self._asked(source, span, key, known, waited)
 
     async def _asked(self, source: str, span: Span, key: str, known: Known | None, waited: float) -> Page:
@@ -286,6 +293,7 @@ class Fetcher:
             url=source,
             final_url=str(answer.target.url) + name_span(span),
             content_type=answer.headers.get("content-type", ""),
+            address=answer.address,
             name=answer.target.url.path,
             fetched_at=self._now(),
             span=span,
@@ -338,5 +346,11 @@ async def open_fetcher(
         renderer = None
         if browser is not None:
             open_web = await stack.enter_async_context(open_client(limits.public_only(), resolve, tls))
-            renderer = Renderer(browser, client, open_web, limits, anyio.Semaphore(browser.caps.at_once))
+            renderer = Renderer(
+                browser,
+                partial(pinned_client, limits=limits, tls=tls),
+                open_web,
+                limits,
+                anyio.Semaphore(browser.caps.at_once),
+            )
         yield Fetcher(Exchange(client, limits, clock), limits, pages, files or Files(), clock, renderer)

@@ -131,6 +131,19 @@ def trusted(whom: Literal["pages", "proxies", "services"]) -> ssl.SSLContext:
     return httpx2.create_ssl_context()
 
 
+def pinned_client(address: str, limits: FetchLimits, tls: ssl.SSLContext | None) -> httpx2.AsyncClient:
+    """Return a client for the site that a page came from, which it reaches at that page's `address` alone.
+
+    Whatever the site's name is now: a page of a public address reaches nothing inside (DNS rebinding).
+    """
+
+    async def resolve(_host: str, _port: int) -> list[str]:
+        return [address]
+
+    inside = is_inner(ip_address(address), limits)
+    return open_client(limits if inside else limits.public_only(), resolve, tls)
+
+
 def open_client(limits: FetchLimits, resolve: Resolver, tls: ssl.SSLContext | None) -> httpx2.AsyncClient:
     """Return a client that follows no redirect, keeps no cookie, reads no proxy or password from the environment."""
     context = trusted("pages") if tls is None else tls

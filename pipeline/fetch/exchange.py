@@ -69,6 +69,8 @@ class Answer:
     """Why the rest of the body is missing; None for a whole one."""
     set_cookies: tuple[str, ...] = ()
     """Its `Set-Cookie` headers."""
+    address: str = ""
+    """The address that was connected to; empty where a proxy connected."""
     leads_to: str = ""
     """Where a page sends its reader later, or in a way that is not followed."""
 
@@ -398,7 +400,15 @@ class Exchange:
                         async for _ in response.aiter_raw():
                             pass
                 cookies = tuple(response.headers.get_list("set-cookie"))
-                return Answer(target, response.status_code, response.headers, body, cut=cut, set_cookies=cookies)
+                return Answer(
+                    target,
+                    response.status_code,
+                    response.headers,
+                    body,
+                    cut=cut,
+                    set_cookies=cookies,
+                    address=_connected(response, limits),
+                )
         except _RETRYABLE:
             raise
         except SourceError as e:
@@ -444,6 +454,15 @@ class Exchange:
                 else:
                     return parse_robots(decode(answer.body).text)
         return Rules(reachable=False)
+
+
+def _connected(response: httpx2.Response, limits: FetchLimits) -> str:
+    """Return the address that an answer came from, empty where a proxy was asked for it."""
+    stream = response.extensions.get("network_stream")
+    found = stream.get_extra_info("server_addr") if stream is not None else None
+    if not found or (limits.proxy is not None and found[1] == limits.proxy.port):
+        return ""  # what merely has the proxy's port is taken for public, which reaches less
+    return str(found[0]).partition("%")[0]
 
 
 def _is_certificate(error: BaseException | None) -> bool:

@@ -30,6 +30,7 @@ _FORM: Final = {field.name: str for field in fields(Page)} | {
     "hidden": int,
     "tables_whole": bool,
 }
+del _FORM["age"]
 """The types of a page's fields in JSON."""
 
 
@@ -166,7 +167,7 @@ def page_from_bytes(value: bytes) -> Page | None:
 
 
 def _facts(page: Page) -> bytes:
-    apart = {"html", "url", "fetched_at"}
+    apart = {"html", "url", "fetched_at", "age"}
     facts = {field.name: getattr(page, field.name) for field in fields(Page) if field.name not in apart}
     # ASCII, so that no line break stands in it but the last.
     return json.dumps(facts).encode("ascii") + b"\n"

@@ -95,8 +95,8 @@ class Renderer:
     """What rendering takes: a browser, and connections for what pages ask for."""
 
     browser: Browser
-    own: httpx2.AsyncClient
-    """Reaches what the fetcher reaches; for a page's own origin."""
+    pinned: Callable[[str], httpx2.AsyncClient]
+    """Takes the address that a page came from; the client reaches the page's own site there and nowhere else."""
     open_web: httpx2.AsyncClient
     """Reaches public addresses only."""
     limits: FetchLimits

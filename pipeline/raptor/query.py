@@ -6,11 +6,9 @@ room loses to its own leaves by 1 to 5 points; a question about the whole gets a
 building (`build.py`), showing (`evidence.py`), or writing an answer.
 """
 
-import re
 from bisect import bisect, bisect_left
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
 from itertools import pairwise
 from typing import Final, Literal, NamedTuple
 
@@ -27,7 +25,7 @@ from pipeline.rank.relevance import EMBED_TOKENS, Reader
 from pipeline.raptor.leaves import leaves_as_document
 from pipeline.raptor.summarise import SENTENCE_TOKENS
 from pipeline.raptor.tree import Tree, TreeNode
-from pipeline.text.words import languages, raw_words, whole_words, word_runs, words
+from pipeline.text.words import word_runs
 from pipeline.work import in_thread, traced
 
 Floats = NDArray[np.float32]
@@ -36,8 +34,6 @@ Mode = Literal["guided", NodeMode]
 Pages = Callable[[Sequence[int]], Awaitable[Mapping[int, Document]]]
 """Gives the pages with these indices into `Tree.sources`, as far as they are at hand."""
 
-_PART: Final = 3
-"""Letters of a question's word from which it may be a part of a title's word: `git workflows`, `gitworkflows`."""
 REACH: Final = 20
 """Units on either side that lift one: about as much as is said about one subject. On the even half of the questions of
 bench/raptor.py, meetings at 500, 1,000, 2,000 tokens: .28, .44, .59 with 20, .26, .43, .60 with 40, .28, .40, .55 with
@@ -285,35 +281,3 @@ def take(tree: Tree, order: Sequence[int], max_tokens: int, *, distinct: bool) -
         chosen.append(i)
         room -= node.tokens
     return chosen
-
-
-def is_broad(question: str, titles: Sequence[str] = ()) -> bool:
-    """Whether a question is about a text as a whole: it asks for that, and no word of it narrows that down.
-
-    It asks by a word such as "summary", or by "what" together with a word for the text or what texts do. All of its
-    words are of one language; they are in `pipeline/text/words/*.txt`, sections `whole.*`. Beside a word such as
-    "summary" the words of `titles` narrow nothing down: they name the texts.
-    """
-    named = frozenset(word for title in titles for word in raw_words(title.lower()))
-    return any(_asks_for_all(question.lower(), language, named) for language in languages())
-
-
-def _asks_for_all(text: str, language: str, named: frozenset[str]) -> bool:
-    rest, asks = _pattern("whole.asking", language).subn(" ", text)
-    rest, names = _pattern("whole.text", language).subn(" ", rest)
-    rest, what = _pattern("whole.what", language).subn(" ", rest)
-    if not (asks or (names and what)):
-        return False
-    stops = words("stop", language) | words("whole.filler", language)
-    narrowing = [word for word in raw_words(_pattern("whole.filler", language).sub(" ", rest)) if word not in stops]
-    return not narrowing or (bool(asks) and all(_is_named(word, named) for word in narrowing))
-
-
-def _is_named(word: str, named: frozenset[str]) -> bool:
-    """Whether a word is one of a title's, or a part of one that is written together there."""
-    return word in named or (len(word) >= _PART and any(word in whole for whole in named))
-
-
-@cache
-def _pattern(section: str, language: str) -> re.Pattern[str]:
-    return whole_words(words(section, language))

@@ -69,6 +69,8 @@ class Raw:
     """File name or path of the URL, for its ending."""
     fetched_at: str = ""
     """ISO 8601 UTC time."""
+    address: str = ""
+    """Where its server was connected to; empty for files, and behind a proxy."""
     language: str = ""
     """What the server says, for documents that do not say it themselves."""
     notes: tuple[str, ...] = ()
@@ -110,7 +112,9 @@ def _to_page(raw: Raw, pdf: "PdfReading | None") -> Page:
         raise SourceUnreadable(f"{raw.url} is empty.", source=raw.url, hint="Check the address.")
     # 2. what it is
     kind = kind_of(raw)
-    if is_packed(raw.body) and posixpath.splitext(raw.name)[1].lower() in PACKED:
+    if is_packed(raw.body) and (
+        posixpath.splitext(raw.name)[1].lower() in PACKED or raw.content_type.lower().startswith("text/")
+    ):
         raw = _unpacked(raw)
         kind = kind_of(raw)
     if not sniff.holds_text(kind):
@@ -151,7 +155,11 @@ def _unpacked(raw: Raw) -> Raw:
         body = unpacked(raw.body, most=raw.most)
     except Unreadable as e:
         raise unreadable(raw, e) from e
-    return replace(raw, body=body, content_type="", name=posixpath.splitext(raw.name)[0])
+    stem, ending = posixpath.splitext(raw.name)
+    if ending.lower() in PACKED:
+        return replace(raw, body=body, content_type="", name=stem)
+    # A server that packs a text without saying so has said what the text is.
+    return replace(raw, body=body)
 
 
 def content_hash(html: str) -> str:

@@ -165,6 +165,13 @@ _KNOWN: Final = {
 }
 
 
+_MARKUP: Final = re.compile(rb"<|&(?:[a-zA-Z]{2,8}|#x?[0-9a-fA-F]{1,6});")
+"""What may begin a tag, or an entity: what has none is no page whatever its type, and its lines are its own."""
+_DATA_START: Final = re.compile(rb"\s*(?:\{\s*(?:\"|\})|\[\s*[\[{\"\d])")
+_PAGE_START: Final = re.compile(
+    rb"\s*(?:<!--.{0,500}?-->\s*)*(?:<!doctype\s+html|<html)[\s>]", re.IGNORECASE | re.DOTALL
+)
+"""How pages begin, and no text in Markdown does."""
 _SHEETS: Final = frozenset({"application/vnd.ms-excel", "application/msexcel", "application/csv", "application/x-csv"})
 """Types that servers give CSV because of the program that opens it."""
 
@@ -178,9 +185,42 @@ def media_type(body: bytes, *, content_type: str = "", name: str = "") -> str:
         return binary
     # A site's list of pages for models is Markdown, whatever its ending (llmstxt.org).
     by_name = MARKDOWN if name.endswith("/llms.txt") else _BY_NAME.get(posixpath.splitext(name)[1].lower(), "")
+    # Zeros are UTF-16's, or strayed into a text.
+    if b"\x00" not in start and (clear := _clear_type(body, start, said, by_name)):
+        return clear
     if said in _UNSAID:
         said = by_name if by_name and by_name not in {PDF, DOCX} else _guessed(start)
     return _text_type(said, by_name, start)
+
+
+def _clear_type(body: bytes, start: bytes, said: str, by_name: str) -> str:
+    """Return the type that text shows in spite of what a server says, empty where that may be right."""
+    text = start.removeprefix(b"\xef\xbb\xbf")
+    if said == HTML:
+        is_data = _DATA_START.match(text) is not None and body.rstrip()[-1:] in {b"}", b"]"}
+        if not is_data and _MARKUP.search(body):
+            return ""
+        guess = JSON if is_data else _guessed(start)
+        return guess if guess != PLAIN else by_name or PLAIN
+    if said in _UNSAID or said.endswith(("+xml", "/xml")):
+        return ""
+    if _PAGE_START.match(text):
+        return HTML
+    if said.startswith(("image/", "audio/", "video/", "font/")) and _is_words(start):
+        guess = _guessed(start)
+        return by_name if by_name and guess == PLAIN else guess
+    return ""
+
+
+def _is_words(start: bytes) -> bool:
+    """Whether the beginning of a body is UTF-8 without a sign that text does not have."""
+    if start.translate(None, _CONTROLS + b"\x00") != start:
+        return False
+    try:
+        start.decode("utf-8")
+    except UnicodeDecodeError as error:
+        return error.end >= len(start) - 3  # a letter that the first kilobyte cuts
+    return True
 
 
 def holds_text(kind: str) -> bool:

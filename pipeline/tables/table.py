@@ -157,6 +157,9 @@ def name_terms(name: str, language: str) -> list[str]:
 
 # As text
 
+_FORMULA: Final = re.compile(r"[\s\ufeff]*[=+\-@\uff1d\uff0b\uff0d\uff20|]")
+"""How cells begin that spreadsheets compute, in wide letters too."""
+_SIGNED: Final = re.compile(r"\s*[+-]\s*[\d.,'\u00a0\u202f ]*\d\s*(?:%|[A-Za-z€$£°]{1,4})?\s*|-+")
 RowForm = Literal["html", "markdown", "text", "csv", "json"]
 FORMS: Final[dict[RowForm, Form]] = {"html": "html", "markdown": "markdown", "text": "text"}
 """The forms that are not for tables only."""
@@ -172,10 +175,15 @@ def rows_as(form: RowForm, columns: Sequence[str], rows: Sequence[Sequence[str]]
         return json.dumps([dict(zip(columns, row, strict=True)) for row in rows], ensure_ascii=False)
     if form == "csv":
         text = io.StringIO()
-        csv.writer(text, lineterminator="\n").writerows([columns, *rows])
+        csv.writer(text, lineterminator="\n").writerows([map(_uncomputed, row) for row in (columns, *rows)])
         return text.getvalue().rstrip("\n")
     cleaned = [tuple(map(one_line, row)) for row in rows]
     return write([Line("table", header=tuple(map(one_line, columns)), rows=tuple(cleaned))], FORMS[form])
+
+
+def _uncomputed(cell: str) -> str:
+    """Return a cell so that a spreadsheet which opens it computes nothing; numbers stay numbers."""
+    return f"'{cell}" if _FORMULA.match(cell) and not _SIGNED.fullmatch(cell) else cell
 
 
 def told_values(

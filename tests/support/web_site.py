@@ -112,6 +112,7 @@ async def serving(
     answer: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]],
     *,
     host: str = "127.0.0.1",
+    port: int = 0,
     tls: ssl.SSLContext | None = None,
 ) -> AsyncIterator[int]:
     """Let `answer` take the connections of a free port, which is yielded; those still open at the end are cut."""
@@ -128,7 +129,7 @@ async def serving(
         finally:
             tasks.discard(task)
 
-    server = await asyncio.start_server(serve, host, 0, ssl=tls)
+    server = await asyncio.start_server(serve, host, port, ssl=tls)
     try:
         yield server.sockets[0].getsockname()[1]
     finally:

@@ -1,0 +1,77 @@
+"""A cache that another process holds is done without, at once, and a call keeps its time."""
+
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from cache.folder import LOCK_WAIT, OPEN_WAIT
+from cache.store import AWAY_SECONDS, Store, open_stores
+from tests.support import Connect, text_of
+
+HELD = {
+    "a write": ("BEGIN IMMEDIATE",),
+    "an exclusive transaction": ("BEGIN EXCLUSIVE",),
+    "the exclusive mode": ("PRAGMA locking_mode=EXCLUSIVE", "BEGIN EXCLUSIVE"),
+    "the exclusive mode of a write": ("PRAGMA locking_mode=EXCLUSIVE", "BEGIN IMMEDIATE", "CREATE TABLE X (a)"),
+    "a write that is not done": ("BEGIN IMMEDIATE", "CREATE TABLE Y (a)"),
+}
+
+
+@contextmanager
+def held(folder: Path, *words: str) -> Iterator[None]:
+    """Hold every database below a folder as another process does."""
+    others = [sqlite3.connect(path, isolation_level=None, timeout=0) for path in folder.rglob("cache.db")]
+    assert others
+    for other in others:
+        for word in words:
+            other.execute(word)
+    try:
+        yield
+    finally:
+        for other in others:
+            other.close()
+
+
+@pytest.mark.parametrize("words", HELD.values(), ids=HELD)
+def test_a_store_that_is_held_is_opened_within_its_limit_and_not_waited_for_again(
+    tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    Store(tmp_path, clock=time.time, size_limit=50_000_000).close()
+    with held(tmp_path, *words):
+        began = time.monotonic()
+        store = Store(tmp_path, clock=time.time, size_limit=50_000_000)
+        for number in range(20):
+            store.set_json(f"k{number}", number)
+            assert store.get_json(f"k{number}") in {None, number}
+        assert time.monotonic() - began < OPEN_WAIT + AWAY_SECONDS
+        assert store.stats().away
+        store.close()
+
+
+@pytest.mark.parametrize("words", [HELD["a write"], HELD["an exclusive transaction"]])
+def test_a_store_that_is_held_while_it_is_used_is_waited_for_once(tmp_path: Path, words: tuple[str, ...]) -> None:
+    store = Store(tmp_path, clock=time.time, size_limit=50_000_000)
+    store.set_json("before", 1)
+    with held(tmp_path, *words):
+        began = time.monotonic()
+        for number in range(20):
+            store.set_json(f"k{number}", number)
+        assert time.monotonic() - began < 2 * LOCK_WAIT
+    store.close()
+
+
+@pytest.mark.anyio
+async def test_a_call_keeps_its_time_though_every_store_is_held(connect: Connect, tmp_path: Path) -> None:
+    open_stores(tmp_path / "cache", size_limit=50_000_000, clock=time.time).close()
+    (tmp_path / "light.md").write_text("# Light\n\nThe harbour light was built in 1871.\n")
+    with held(tmp_path / "cache", "BEGIN EXCLUSIVE"):
+        began = time.monotonic()
+        given = {"cache": str(tmp_path / "cache"), "folders": str(tmp_path), "embedder": "none"}
+        async with connect(**given, seconds="25") as client:
+            asked = {"question": "When was the harbour light built?", "sources": ["light.md"]}
+            assert "1871" in text_of(await client.call_tool("extract_relevant", asked))
+        assert time.monotonic() - began < 15
