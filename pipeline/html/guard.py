@@ -9,6 +9,7 @@ is visible (`clean.py`).
 
 import html as entities
 import re
+import time
 from collections import Counter
 from collections.abc import Collection
 from functools import partial
@@ -112,13 +113,16 @@ _HOST: Final = re.compile(
     "article|aside|blockquote|body|div|footer|h[1-6]|header|main|nav|p|section|span|[a-z].*-.*", re.DOTALL
 )
 """Elements that may have a shadow root (DOM §4.8)."""
-MAX_SHADOWS: Final = 1_000
-"""Shadow roots that are looked at."""
+SHADOW_SECONDS: Final = 0.3
+"""Processor time for the shadow roots of a page; those within one another are looked through once each."""
 
 
 def _assign(root: LexborNode) -> None:
     """Take out what stands in a host and in no slot of its shadow root, and name the host to the root's sheets."""
-    for number, shadow in enumerate(root.css(_SHADOW)[:MAX_SHADOWS]):
+    ends = time.thread_time() + SHADOW_SECONDS
+    for number, shadow in enumerate(root.css(_SHADOW)):
+        if time.thread_time() > ends:
+            return
         host = shadow.parent
         if host is None or _OF_HOST in host.attributes or not _HOST.fullmatch(host.tag or ""):
             shadow.decompose()  # a template like any other

@@ -12,6 +12,7 @@ from typing import Final
 from lxml import etree
 
 from pipeline.read.converted import escape
+from pipeline.read.docx_looks import W
 from pipeline.read.docx_styles import Number
 
 CONTINUED: Final = "continued"
@@ -120,3 +121,9 @@ def sliced(table: etree._Element, end: int) -> etree._Element:
 def rejoined(html: str) -> str:
     """Return HTML in which the slices of a table are one table again."""
     return html.replace(f"</table>\n{MARK}<table>\n", "").replace(MARK, "")
+
+
+def is_drop_cap(paragraph: etree._Element) -> bool:
+    """Whether a paragraph is a large first letter in a frame of its own, before the paragraph that it begins."""
+    frame = paragraph.find(f"{W}pPr/{W}framePr")
+    return frame is not None and frame.get(f"{W}dropCap", "none") != "none"

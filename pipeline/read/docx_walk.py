@@ -14,7 +14,7 @@ from lxml import etree
 
 from pipeline.html.tree import LABEL_WORDS
 from pipeline.read.converted import Converted, Unreadable, escape
-from pipeline.read.docx_layout import CONTINUED, MARK, Cell, Row, lists_html, sliced, table_html
+from pipeline.read.docx_layout import CONTINUED, MARK, Cell, Row, is_drop_cap, lists_html, sliced, table_html
 from pipeline.read.docx_looks import Seen, W
 from pipeline.read.docx_styles import Number, Styles, value_of
 from pipeline.read.docx_symbols import symbol, without_private
@@ -139,8 +139,15 @@ class Walk:
             chunk = source[start : start + _CHUNK]
             parser.feed(chunk)
             tags += chunk.count(b"<")
-            ended = [one for _, one in parser.read_events()]
-            done = [one for one in ended if _is_top(one)]
+            done, last = list[etree._Element](), None
+            for _, one in parser.read_events():
+                # Of rows one is held at most: removing what Python still holds takes time by the square.
+                if _is_top(one):
+                    done.append(one)
+                elif tags > _SLICE and one.tag == _ROW and _is_top(one.getparent()):
+                    last = one
+            if done:
+                last = None
             for element in done:
                 body = element.getparent()
                 while body is not None and element.getparent() is body:
@@ -150,12 +157,11 @@ class Walk:
                     del body[0]
                 tags = 0
             # A long table is read in slices, so that it is never whole in memory.
-            rows = [one for one in ended if one.tag == _ROW and _is_top(one.getparent())] if tags > _SLICE else []
-            table = rows[-1].getparent() if rows else None
-            if table is not None:
-                yield self.hold(sliced(table, table.index(rows[-1]) + 1))
+            table = last.getparent() if last is not None else None
+            if last is not None and table is not None:
+                yield self.hold(sliced(table, table.index(last) + 1))
                 tags = 0
-            del done, ended, rows
+            del done, last, table
             if tags > MAX_TAGS:
                 raise Unreadable(f"it is a Word file with a part of more than {MAX_TAGS:,} tags: split it")
         root = parser.close()
@@ -229,7 +235,7 @@ class Walk:
         text = text.strip()
         if not text or (self.in_margin and self.has_page_number and len(_plain(text).split()) <= _FEW):
             return None, ""
-        if _is_drop_cap(paragraph):
+        if is_drop_cap(paragraph):
             self.initial += text
             return None, ""
         text, self.initial = f"{self.initial}{text}", ""
@@ -564,11 +570,6 @@ def _led(lead: str, blocks: list[str]) -> list[str]:
 def _comment_lead(comment: etree._Element) -> str:
     author = " ".join(comment.get(f"{W}author", "").split())
     return f"Comment by {escape(author)}: " if author else "Comment: "
-
-
-def _is_drop_cap(paragraph: etree._Element) -> bool:
-    frame = paragraph.find(f"{W}pPr/{W}framePr")
-    return frame is not None and frame.get(f"{W}dropCap", "none") != "none"
 
 
 def count_words(element: etree._Element) -> int:

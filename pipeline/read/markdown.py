@@ -34,7 +34,7 @@ _SWALLOWING: Final = tags(
 )
 """Elements of which nothing, or no markup, is read up to their end tag."""
 _TAG: Final = re.compile(
-    r"<!--.*?(?:-->|\Z)|<[?!][^>]*>|<(/?)([a-zA-Z][\w:-]*)((?:\"[^\"]*\"|'[^']*'|[^\"'<>])*)>", re.DOTALL
+    r"<!--.*?(?:-->|\Z)|<[?!][^>]*>|<(/?)([a-zA-Z][\w:-]*)((?:\"[^\"]*\"|'[^']*'|[^\"'<>])*+)>", re.DOTALL
 )
 _SAID: Final = re.compile(r"=|\b(?:hidden|popover)\b", re.IGNORECASE)
 """What attributes hold and placeholders do not."""
