@@ -113,6 +113,7 @@ class FetchAndPruneResult(Part):
     around_cursor: str = Field(
         default="", description="Where the main content ends: cursor of menus, teasers, comments around it"
     )
+    around: int = Field(default=0, description="Parts around the main content, which around_cursor leads to")
     left_out: int = Field(default=0, description="Parts of the pages that are in no answer yet")
     failures: list[str] = Field(description="Pages that could not be read, with the reason")
     scored_by: str = ""
@@ -358,6 +359,7 @@ def _data(
         pages=pages,
         next_cursor=cursor if pruned.parts_left else "",
         around_cursor=cursor if pruned.around and not pruned.parts_left else "",
+        around=0 if pruned.parts_left else pruned.around,
         left_out=pruned.left_out if pruned.parts_left else 0,
         failures=failures_of(loaded.failures),
         scored_by=pruned.scored_by,
