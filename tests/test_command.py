@@ -104,7 +104,7 @@ def test_a_file_that_is_not_there_is_called_so(cache_folder: Path) -> None:
 
 
 def test_a_setting_that_is_refused_repeats_no_secret(cache_folder: Path) -> None:
-    for given in ("searxng=http://ann:sesame@127.0.0.1:1", "brave-key=sesame", "brave_key=ses ame"):
+    for given in ("otlp=http://ann:sesame@127.0.0.1:1", "brave-key=sesame", "brave_key=ses ame"):
         run = winnow(cache_folder, "search", "ferry", "--set", given)
         assert run.returncode == 2
         assert given.partition("=")[0] in run.stderr

@@ -177,7 +177,7 @@ BINARIES = {
     "png": b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 30,
     "jpeg": b"\xff\xd8\xff\xe0" + bytes(range(256)) * 30,
     "zip": b"PK\x03\x04" + bytes(range(256)) * 30,
-    "gzip": gzip.compress(PAGE),
+    "gzip": gzip.compress(bytes(range(256)) * 30),
     "elf": b"\x7fELF" + bytes(range(256)) * 30,
     "zeros": b"\x00" * 4000,
     "noise": bytes((n * 7919) % 251 for n in range(9000)),

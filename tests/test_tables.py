@@ -4,6 +4,8 @@ import csv
 import io
 import json
 import re
+import tempfile
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -213,10 +215,12 @@ def test_the_sum_of_any_column_is_the_sum_of_its_cells(numbers: list[float]) -> 
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    with (tmp_path / "stock.csv").open("w", newline="") as file:
-        csv.writer(file).writerows([("item", "city", "quantity", "unit_price_eur"), *STOCK])
-    return tmp_path
+def folder() -> Iterator[Path]:
+    """A folder with a short path: an address of over 80 characters would be written inside the frame."""
+    with tempfile.TemporaryDirectory() as path:
+        with Path(path, "stock.csv").open("w", newline="") as file:
+            csv.writer(file).writerows([("item", "city", "quantity", "unit_price_eur"), *STOCK])
+        yield Path(path)
 
 
 async def read(connect: Connect, folder: Path, tool: str = "fetch_and_prune_html", **arguments: object) -> str:
