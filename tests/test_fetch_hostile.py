@@ -15,7 +15,7 @@ import pytest
 from errors import SourceTimeout, SourceTooLarge, SourceUnavailable, SourceUnreadable
 from pipeline.fetch.limits import FetchLimits
 from pipeline.html.document import FROM_SCRIPTS, read_document
-from tests.support.web_site import PAGE, Reply, failure_of, open_local, open_site
+from tests.support.web_site import Reply, failure_of, open_local, open_site
 
 zstd = pytest.importorskip("backports.zstd", reason="httpx2[zstd] brings it before Python 3.14")
 
