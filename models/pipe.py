@@ -10,7 +10,9 @@ import json
 import os
 import queue
 import struct
+import sys
 import threading
+import traceback
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -27,6 +29,8 @@ except ImportError:  # Windows has no such limits
 HEADER: Final = struct.Struct("!II")
 EXIT_IDLE: Final = 75
 """Status of a process that ended because nothing was asked of it."""
+EXIT_BROKEN: Final = 70
+"""Status of a process that could not read a request."""
 
 Fields = Mapping[str, object]
 
@@ -125,7 +129,7 @@ def serve(load: Load, *, idle_seconds: float, memory_bytes: int | None) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (bound, bound))
     inbox: queue.SimpleQueue[tuple[int, Frame]] = queue.SimpleQueue()
     cancelled: set[int] = set()
-    threading.Thread(target=_listen, args=(requests, inbox, cancelled), daemon=True).start()
+    threading.Thread(target=_listen_or_end, args=(requests, inbox, cancelled), daemon=True).start()
 
     def send(call: int, frame: Frame) -> None:
         answers.write(frame.packed(call))
@@ -160,6 +164,17 @@ def serve(load: Load, *, idle_seconds: float, memory_bytes: int | None) -> None:
                 engine.counters.calls += 1
         except ModelError as error:
             send(call, refusal(error))
+
+
+def _listen_or_end(requests: IO[bytes], inbox: "queue.SimpleQueue[tuple[int, Frame]]", cancelled: set[int]) -> None:
+    """Listen; a request that cannot be read ends the process, since its caller would wait for the answer till the end."""
+    try:
+        _listen(requests, inbox, cancelled)
+    except BaseException:
+        # A request that memory has no room for: the parent reads the reason in the last words
+        traceback.print_exc()
+        sys.stderr.flush()
+        os._exit(EXIT_BROKEN)
 
 
 def _listen(requests: IO[bytes], inbox: "queue.SimpleQueue[tuple[int, Frame]]", cancelled: set[int]) -> None:
