@@ -167,11 +167,11 @@ def serve(load: Load, *, idle_seconds: float, memory_bytes: int | None) -> None:
 
 
 def _listen_or_end(requests: IO[bytes], inbox: "queue.SimpleQueue[tuple[int, Frame]]", cancelled: set[int]) -> None:
-    """Listen; a request that cannot be read ends the process, since its caller would wait for the answer till the end."""
+    """Listen; a request that memory has no room for ends the process, or its caller would wait until it gives up."""
     try:
         _listen(requests, inbox, cancelled)
-    except BaseException:
-        # A request that memory has no room for: the parent reads the reason in the last words
+    except MemoryError:
+        # The parent finds the reason in the last words
         traceback.print_exc()
         sys.stderr.flush()
         os._exit(EXIT_BROKEN)
