@@ -65,6 +65,10 @@ class Summary:
     """Numbers and names of a written summary that no child has."""
 
 
+PATIENCE: Final = 20.0
+"""Seconds that a small model on a processor takes to write a summary."""
+
+
 @dataclass(frozen=True, slots=True)
 class Writer:
     """A generator with the prompt that makes it summarise."""
@@ -72,6 +76,8 @@ class Writer:
     generator: Generator
     prompt: Prompt = field(default_factory=lambda: load("tree_summary"))
     """With places for `words` and `context`."""
+    patience: float = PATIENCE
+    """Seconds after which a summary that another process began is written all the same."""
 
     @property
     def name(self) -> str:
@@ -135,8 +141,7 @@ async def kept_summary(writer: Writer, texts: Sequence[str], *, max_tokens: int,
     key = f"summary:{writer.name}:{max_tokens}:{digest}"
     if store is None:
         return await write_summary(writer, texts, max_tokens=max_tokens)
-    # What another process writes is waited for as long as a small model on a processor takes.
-    async with alone(store, key, partial(store.get_json, key), enough=bool, patience=20.0) as (kept, _):
+    async with alone(store, key, partial(store.get_json, key), enough=bool, patience=writer.patience) as (kept, _):
         if isinstance(kept, list) and kept:
             return Summary(str(kept[0]), (), tuple(map(str, kept[1:])))
         summary = await write_summary(writer, texts, max_tokens=max_tokens)
