@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from errors import UsageError
 from pipeline.documents import Document, Page
 from pipeline.html.document import read_document
-from pipeline.tables.asked import ask_tables
+from pipeline.tables.asked import ask_parts, ask_tables
 from pipeline.tables.query import compute, parse_query, rows_of
 from pipeline.tables.table import Table, tables_of
 from pipeline.text.tokens import count_tokens
@@ -463,3 +463,25 @@ def test_a_file_that_names_no_language_is_asked_in_its_own() -> None:
     document = table("Region, Monat, Umsatz", rows)
     document = replace(document, page=replace(document.page, language=""))
     assert told("Wie hoch ist der Umsatz insgesamt im März 2026?", document) == ("30", ["Nord", "Süd"])
+
+
+@pytest.mark.parametrize(
+    ("question", "values"),
+    [
+        ("What is the total quantity in Porto (OPO)?", ["365"]),
+        ("What is the total quantity in Oporto (PORTO)?", ["365"]),
+        ("What is the total quantity in Porto in stock.csv?", ["365"]),
+        ("What is the total quantity in Porto in other.csv?", []),
+        ("What is the total quantity in Narvik (NRV)?", []),
+    ],
+)
+def test_a_name_with_its_code_is_one_thing_and_a_named_file_is_the_one_that_is_meant(
+    question: str, values: list[str]
+) -> None:
+    page = replace(stock().page, final_url="file:///data/stock.csv")
+    other = table("item, city, quantity", [("rope", "Lund", "7"), ("cable", "Bern", "9"), ("chain", "Lund", "4")])
+    documents = [
+        replace(other, page=replace(other.page, final_url="file:///data/other.csv")),
+        replace(stock(), page=page),
+    ]
+    assert [told.value for told in ask_parts(question, (), documents)] == values

@@ -50,6 +50,8 @@ UNASKED: Final = 700
 """Most tokens of an answer whose budget the caller leaves open."""
 UNASKED_WHOLE: Final = 1_200
 """The same where the question wants a procedure, a list or an example, which is of use to its end only."""
+NEARLY: Final = 0.9
+"""Share of the best score from which a unit that is left out of a clear answer is told of."""
 ASKED_ABOUT: Final = 0.7
 """Share of the best score from which a unit that speaks to a model is what the question is about: of the forms of
 bench/injection.py, 0 of 121 units off the subject have it (the best .65, 5 over `WORTH`), 76 of 119 on it."""
@@ -171,7 +173,10 @@ def assemble(
     evidence = writer.evidence(chosen, cited=True)
     links: Literal["frame", "rest"] = "rest" if open_end or listed else "frame"
     shown = show_evidence(evidence, mark, max_tokens=max_tokens, links=links, unquoted=writer.unquoted)
-    left_out = len(near) - len(chosen) if alone else maker.left_out(near)
+    # An answer that is clear, and not cut, needs no further call for what is only worth showing
+    cut = bool(chosen) and bool(evidence[0].more)
+    share = NEARLY if reading.verdict == "answered" and not cut else WORTH
+    left_out = len(near) - len(chosen) if alone else maker.left_out(near, share)
     left_out = 0 if nearest_alone(reading) else left_out
     return Assembled(evidence, shown, left_out, writer.speaking(evidence, shown.labels))
 

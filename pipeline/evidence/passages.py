@@ -285,9 +285,9 @@ class PassageMaker:
         for copy in alike:
             self._taken[copy] = self._taken[copy] or self._owners[copy] != self._owners[unit]
 
-    def left_out(self, order: Iterable[int]) -> int:
-        """Return how many units of `order` that are worth showing no passage holds."""
-        return sum(not self._taken[row] and self._values[row] >= WORTH * self._best for row in order)
+    def left_out(self, order: Iterable[int], share: float = WORTH) -> int:
+        """Return how many units of `order` with at least a `share` of the best score no passage holds."""
+        return sum(not self._taken[row] and self._values[row] >= share * self._best for row in order)
 
     def _is_complete(self, passage: Passage) -> bool:
         """Whether a passage says enough alone: a sentence, a row, a definition, code, or all of its page."""

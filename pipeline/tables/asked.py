@@ -5,10 +5,12 @@ is compared, or the table's title. One that is not means another table, or somet
 said: a wrong value is worse than none. Not for: reading the question (`spoken.py`), or computing (`query.py`).
 """
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Final
+from urllib.parse import unquote
 
 from errors import UsageError
 from pipeline.documents import Document
@@ -28,6 +30,8 @@ REACH: Final = 4
 MOST_ROWS: Final = 0.5
 """Share of a table beyond which the rows that a condition keeps are no choice."""
 _EQUAL: Final = "="
+_GLOSS: Final = re.compile(r"\b([A-Z]\w+(?:\s[A-Z]\w+)*)\s\(([A-Z][A-Z\d]{1,5})\)")
+"""A name, and its code in brackets."""
 
 
 def ask_tables(question: str, documents: Sequence[Document]) -> Told | None:
@@ -68,8 +72,27 @@ def _asking(asked: Spoken, document: Document, place: int) -> "Iterator[_Asking]
 
 def ask_parts(question: str, parts: Iterable[str], documents: Sequence[Document]) -> tuple[Told, ...]:
     """Return what tables tell of a question, else of those of its parts that one is about."""
-    asked = ask_tables(question, documents)
-    return (asked,) if asked else tuple(told for part in parts if (told := ask_tables(part, documents)))
+    asked = _asked(question, documents)
+    return (asked,) if asked else tuple(told for part in parts if (told := _asked(part, documents)))
+
+
+def _asked(question: str, documents: Sequence[Document]) -> Told | None:
+    """Return what a table tells of a question in any of its wordings; where it names a file, a table of that file."""
+    for place, document in enumerate(documents):
+        name = unquote(document.page.final_url.partition("#")[0].rpartition("/")[2])
+        if "." in name and name.casefold() in question.casefold():
+            rest = re.sub(rf"(?:\b\w+\s+)?{re.escape(name)}", " ", question, flags=re.IGNORECASE)
+            told = next(filter(None, (ask_tables(one, [document]) for one in _wordings(rest))), None)
+            return replace(told, document=place) if told else None
+    return next(filter(None, (ask_tables(one, documents) for one in _wordings(question))), None)
+
+
+def _wordings(question: str) -> Iterator[str]:
+    """Yield a question as it is, then with codes or names alone: `Alaska (AK)` is one thing."""
+    yield question
+    if _GLOSS.search(question):
+        yield _GLOSS.sub(r"\2", question)
+        yield _GLOSS.sub(r"\1", question)
 
 
 def _shown(told: Told) -> frozenset[str]:
