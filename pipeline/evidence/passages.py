@@ -41,6 +41,8 @@ BEARS: Final = 0.2
 _PARTS: Final = {"list": "item", "table": "row", "listing": "line"}
 NAMED: Final = 0.4
 """Share of the best score that a section must have somewhere to come whole because the question names its heading."""
+STEPS: Final = 0.9
+"""Share of the best score that the beginning of a section must have to be quoted as the procedure that is asked for."""
 COLONS: Final = (":", "：")
 """Marks at the end of a unit that announces what follows it."""
 FEWEST_WORDS: Final = 8
@@ -242,7 +244,8 @@ class PassageMaker:
             if self._asked.sample and all(self._kind(row) != "code" for row in range(start, stop)):
                 continue
             best = max(range(start, stop), key=self._values.__getitem__)
-            if self._values[best] >= NAMED * self._best:
+            least = STEPS if self._asked.steps else NAMED
+            if self._values[best] >= least * self._best:
                 shown = Passage(start, stop, best) if self._cost(start, stop) <= room else self._part(start, stop, room)
                 found += [(self._values[best], shown)] if shown else []
         # Of those that bear on it alike the smallest says it.
@@ -259,7 +262,10 @@ class PassageMaker:
                 return Passage(code - 1, min(end, self._end_within(code - 1, int(WHOLE_SHARE * room))), code)
         if self._asked.all or self._asked.steps:
             end = self._end_within(start, int(WHOLE_SHARE * room))
-            return Passage(start, end, start) if end > start + 1 else None
+            # The beginning of a chapter that answers further on is no procedure
+            best = max(self._values[start:end], default=0.0)
+            answers = self._asked.all or best >= STEPS * self._best
+            return Passage(start, end, start) if end > start + 1 and answers else None
         return None
 
     def _end_within(self, start: int, most: int) -> int:
