@@ -39,7 +39,7 @@ from pipeline.work import Report, in_thread, time_left
 
 MINUTE: Final = 60
 """Seconds from which an age is said in minutes."""
-FRESH: Final = Field(description="Read again what is in the cache.")
+FRESH: Final = Field(description="Skip the cache.")
 PROGRESS_GAP: Final = 0.25
 """Seconds between two progress messages; a client that reads slowly would block the tool otherwise (notes/mcp §4.7)."""
 FIRST: Final = 4

@@ -60,7 +60,7 @@ async def extract_relevant(
     max_tokens: Annotated[int, BUDGET] = 0,
     draft: Annotated[
         str,
-        Field(description="Text whose quotes and claims to check, in place of question.", max_length=LONGEST_DRAFT),
+        Field(description="Text to check, in place of question.", max_length=LONGEST_DRAFT),
     ] = "",
     fresh: Annotated[bool, FRESH] = False,
 ) -> Annotated[CallToolResult, ExtractRelevantResult]:

@@ -69,7 +69,7 @@ class RaptorQueryResult(Quoted):
 
 
 async def raptor_query(
-    question: Annotated[str, Field(description="What to ask the documents.", min_length=1, max_length=2000)],
+    question: Annotated[str, Field(description="The question.", min_length=1, max_length=2000)],
     sources: Annotated[
         list[str],
         Field(

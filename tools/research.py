@@ -93,8 +93,8 @@ async def research(
 ) -> Annotated[CallToolResult, ResearchResult]:
     """Find evidence for a question on the web (or in the user's folders): searches, reads, returns cited passages.
 
-    The first choice for a question. It says when nothing answers. Answer from the passages and cite them. To look
-    deeper into one page use extract_relevant.
+    The first choice for a question. It says when nothing answers; cite its passages. To look deeper into one page use
+    extract_relevant.
     """
     check_budget(max_tokens)
     asked, sites = split_sites(question)

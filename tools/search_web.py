@@ -105,15 +105,15 @@ async def search_web(  # noqa: PLR0913, PLR0917  a tool's arguments are its sche
         Field(description="What to find, in any language.", min_length=1, max_length=2000),
     ],
     ctx: ToolContext,
-    max_results: Annotated[int, Field(description="Pages to return.", ge=1, le=20)] = 8,
+    max_results: Annotated[int, Field(description="Pages.", ge=1, le=20)] = 8,
     freshness: Annotated[Literal["any", "day", "week", "month", "year"], Field(description="Age of pages.")] = "any",
     language: Annotated[str, Field(description="ISO 639-1 code.", max_length=8)] = "",
     site: Annotated[str, Field(description="One host only.", max_length=253)] = "",
     after: Annotated[str, Field(description="First ISO day.", pattern=DAY)] = "",
     before: Annotated[str, Field(description="Last ISO day.", pattern=DAY)] = "",
     region: Annotated[str, Field(description="Country code.", pattern=REGION)] = "",
-    safe_search: Annotated[Literal["", "off", "moderate", "strict"], Field(description="Filter for adult pages.")] = "",
-    page: Annotated[int, Field(description="Page of results.", ge=1, le=MOST_PAGES)] = 1,
+    safe_search: Annotated[Literal["", "off", "moderate", "strict"], Field(description="Adult filter.")] = "",
+    page: Annotated[int, Field(description="Results page.", ge=1, le=MOST_PAGES)] = 1,
     rank: Annotated[
         Literal["mixed", "snippet", "engine", "paper"],
         Field(description="snippet is faster than mixed."),
@@ -122,8 +122,7 @@ async def search_web(  # noqa: PLR0913, PLR0917  a tool's arguments are its sche
 ) -> Annotated[CallToolResult, SearchWebResult]:
     """Search the web (or the user's folders) for pages, best first.
 
-    For evidence on a question use research. To read a page found here pass its handle to fetch_and_prune_html. Put
-    times into freshness.
+    For evidence on a question use research. To read a page found here pass its handle to fetch_and_prune_html.
     """
     filters = SearchQuery(
         "", since=_day(after), until=_day(before), region=region, site=_host(site), safe=safe_search, page=page
