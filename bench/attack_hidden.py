@@ -108,35 +108,34 @@ def _read_by(path: Path, root: Path, said: str) -> str:
 
 
 @contextmanager
-def exchanged() -> Iterator[Path]:
-    """While open, a folder below the root is exchanged with a link to one outside, again and again."""
-    with tempfile.TemporaryDirectory() as place:
-        root, outside = Path(place).resolve() / "root", Path(place).resolve() / "outside"
-        for folder, said in ((root / "a", "inside"), (outside, "OUTSIDE")):
-            folder.mkdir(parents=True)
-            (folder / "note.md").write_text(f"# Note\n\n{said} of the folder\n")
-        (outside / "other.md").write_text("OUTSIDE\n")
-        (root / "link").symlink_to(outside, target_is_directory=True)
-        ended = threading.Event()
+def exchanged(place: Path) -> Iterator[Path]:
+    """While open, a folder below the root in `place` is exchanged with a link to one outside, again and again."""
+    root, outside = place / "root", place / "outside"
+    for folder, said in ((root / "a", "inside"), (outside, "OUTSIDE")):
+        folder.mkdir(parents=True)
+        (folder / "note.md").write_text(f"# Note\n\n{said} of the folder\n")
+    (outside / "other.md").write_text("OUTSIDE\n")
+    (root / "link").symlink_to(outside, target_is_directory=True)
+    ended = threading.Event()
 
-        def exchange() -> None:
-            while not ended.is_set():
-                for one, other in (("a", "kept"), ("link", "a"), ("a", "link"), ("kept", "a")):
-                    (root / one).rename(root / other)
+    def exchange() -> None:
+        while not ended.is_set():
+            for one, other in (("a", "kept"), ("link", "a"), ("a", "link"), ("kept", "a")):
+                (root / one).rename(root / other)
 
-        racing = threading.Thread(target=exchange)
-        racing.start()
-        try:
-            yield root
-        finally:
-            ended.set()
-            racing.join()
+    racing = threading.Thread(target=exchange)
+    racing.start()
+    try:
+        yield root
+    finally:
+        ended.set()
+        racing.join()
 
 
 def races(rng: random.Random, count: int = READS) -> Iterator[str]:
     """Reads by name, as the search counts, and listings of a folder that is exchanged with a link meanwhile."""
     doors: Sequence[Callable[[Path], str]] = (_named, _counted, _listed)
-    with exchanged() as root:
+    with tempfile.TemporaryDirectory() as place, exchanged(Path(place).resolve()) as root:
         for _ in range(count):
             door = rng.choices(doors, weights=(4, 4, 1))[0]
             said = ""

@@ -1,13 +1,13 @@
 """A folder that somebody exchanges with a link while it is read: nothing outside the allowed folder is."""
 
 import os
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from bench.attack_hidden import exchanged
 from errors import SourceError
 from pipeline.fetch.beneath import open_beneath
 from pipeline.fetch.files import MAX_FILE_BYTES, allowed_path, read_file, read_raw
@@ -15,31 +15,6 @@ from pipeline.search.listing import list_files
 
 READS = 2_000
 """Of each race; before, 7 in a thousand were of the outside file."""
-
-
-@contextmanager
-def exchanged(tmp_path: Path) -> Iterator[Path]:
-    """While open, a folder below the root is exchanged with a link to one outside, again and again."""
-    root, outside = tmp_path / "root", tmp_path / "outside"
-    for folder, said in ((root / "a", "inside"), (outside, "OUTSIDE")):
-        folder.mkdir(parents=True)
-        (folder / "note.md").write_text(f"# Note\n\n{said} of the folder\n")
-    (outside / "other.md").write_text("OUTSIDE\n")
-    (root / "link").symlink_to(outside, target_is_directory=True)
-    ended = threading.Event()
-
-    def exchange() -> None:
-        while not ended.is_set():
-            for one, other in (("a", "kept"), ("link", "a"), ("a", "link"), ("kept", "a")):
-                (root / one).rename(root / other)
-
-    racing = threading.Thread(target=exchange)
-    racing.start()
-    try:
-        yield root
-    finally:
-        ended.set()
-        racing.join()
 
 
 def _read(root: Path) -> str:
