@@ -49,9 +49,9 @@ LISTED: Final = 0.25
 UNASKED: Final = 700
 """Most tokens of an answer whose budget the caller leaves open."""
 UNASKED_WHOLE: Final = 1_200
-"""The same where the question wants a procedure, a list or an example, which is of use to its end only."""
+"""Most where the question wants a procedure, a list or an example, which is of use to its end only."""
 NEARLY: Final = 0.9
-"""Share of the best score from which a unit that is left out of a clear answer is told of."""
+"""Share of the best score from which a unit that is left out of a clear answer is worth another call."""
 ASKED_ABOUT: Final = 0.7
 """Share of the best score from which a unit that speaks to a model is what the question is about: of the forms of
 bench/injection.py, 0 of 121 units off the subject have it (the best .65, 5 over `WORTH`), 76 of 119 on it."""
@@ -150,21 +150,12 @@ def assemble(
     near = writer.first_each(near) if listed else near
     alone = listed or reading.made_by == "outline"
     near = [row for row in near if reading.values[row]] if alone else near
-    whole = room
-    room -= most_unasked(reading) - UNASKED if open_end else 0
-    chosen = writer.alone(near, room) if alone else maker.choose(near, writer.cost, room, end=end, whole=whole)
-    # 3. What they share was counted twice, or not at all: there is room for more, or the weakest give way
-    if nearest_alone(reading):
-        chosen = chosen[:1]
-    elif not alone:
-        for _ in range(ROUNDS if chosen else 0):
-            rest = room - writer.write(chosen).tokens
-            more = maker.choose(near, writer.cost, rest, end=end, further=True) if rest >= CRUMB else []
-            if not more:
-                break
-            chosen += more
+    beyond = most_unasked(reading) - UNASKED if open_end else 0
+    chosen = writer.alone(near, room - beyond) if alone else _passages(writer, near, room, beyond=beyond, end=end)
+    chosen = chosen[:1] if nearest_alone(reading) else chosen
+    # 3. The weakest give way where the text is longer than was counted
     written = writer.write(chosen).tokens
-    while len(chosen) > 1 and written > whole:
+    while len(chosen) > 1 and written > room:
         chosen.pop()
         written = writer.write(chosen).tokens
     # 4. The best unit is always shown, if only its beginning fits
@@ -179,6 +170,23 @@ def assemble(
     left_out = len(near) - len(chosen) if alone else maker.left_out(near, share)
     left_out = 0 if nearest_alone(reading) else left_out
     return Assembled(evidence, shown, left_out, writer.speaking(evidence, shown.labels))
+
+
+def _passages(writer: "_Writer", near: Sequence[int], room: int, *, beyond: int, end: float) -> list[Passage]:
+    """Return the passages around the best of `near`, as many as fit.
+
+    `beyond` tokens of `room` are for what the question wants whole. What passages share was counted twice, or not at
+    all: there may be room for more.
+    """
+    maker, usual = writer.maker, room - beyond
+    chosen = maker.choose(near, writer.cost, usual, end=end, whole=room)
+    for _ in range(ROUNDS if chosen and not nearest_alone(writer.reading) else 0):
+        rest = usual - writer.write(chosen).tokens
+        more = maker.choose(near, writer.cost, rest, end=end, further=True) if rest >= CRUMB else []
+        if not more:
+            break
+        chosen += more
+    return chosen
 
 
 def most_unasked(reading: Reading) -> int:

@@ -15,7 +15,7 @@ import numpy as np
 from pipeline.documents import Document, Reading, Sentence
 from pipeline.html.tree import count_words
 from pipeline.rank.bm25 import Floats
-from pipeline.search.broad import is_broad, names_summary
+from pipeline.search.broad import has_word_for_all, is_broad, names_summary
 
 _SITE: Final = re.compile(r"\s[|·–—-]\s")
 """What parts a title from the name of its site."""
@@ -45,6 +45,8 @@ def _about(question: str, documents: Sequence[Document], reading: Reading) -> in
     """Return the document that a question is about as a whole, None where there is none, or where it is not clear."""
     if is_broad(question):
         return 0 if len(documents) == 1 and reading.tagged[0] else None
+    if not has_word_for_all(question):
+        return None
     read = [place for place, units in enumerate(reading.tagged) if units]
     named = [place for place in read if is_broad(question, _names(documents[place]))]
     exact = [place for place in named if is_broad(question, _names(documents[place]), parts=False)]
@@ -61,10 +63,12 @@ def _names(document: Document) -> list[str]:
 def _outline(document: Document, units: Sequence[Sentence]) -> list[float]:
     """Return scores of a document's units: the first that says something under each heading, all of a summary."""
     seen: set[tuple[str, ...]] = set()
+    headings = {unit.heading_path[-1] for unit in units if unit.heading_path}
+    summaries = set(filter(names_summary, headings))
     scores: list[float] = []
     for number, unit in enumerate(units):
         block = document.blocks[unit.block]
-        summary = names_summary(" ".join(unit.heading_path[-1:]))
+        summary = bool(summaries.intersection(unit.heading_path[-1:]))
         says = block.main and block.kind not in {"heading", "row", "code"}
         says = says and (summary or count_words(unit.text) >= SAYS)
         new = says and (summary or unit.heading_path not in seen)

@@ -26,6 +26,11 @@ def is_broad(question: str, titles: Sequence[str] = (), *, parts: bool = True) -
     return any(_asks_for_all(question.lower(), language, named, parts) for language in languages())
 
 
+def has_word_for_all(question: str) -> bool:
+    """Whether a question has a word such as "summary": without one, no title makes it broad."""
+    return any(_pattern("whole.asking", language).search(question.lower()) for language in languages())
+
+
 def names_summary(heading: str) -> bool:
     """Whether a heading says that its section sums the text up: "Summary", "Overview", "Abstract"."""
     return any(_pattern("whole.headings", language).search(heading.lower()) for language in languages())
