@@ -101,7 +101,7 @@ fresh: $(VENV)/dev  ## before a release: each extra's tests with the newest vers
 	@failed=; for extra in $(if $(EXTRAS),$(subst $(comma), ,$(EXTRAS)),$$($(BIN)/python -m tests.support.extras)); do \
 	  echo "== $$extra"; rm -rf build/fresh/$$extra; \
 	  $(MAKE) --no-print-directory extras VENV=build/fresh/$$extra EXTRAS=$$extra \
-	    && build/fresh/$$extra/bin/python -m pytest -rs \
+	    && build/fresh/$$extra/bin/python -m pytest -rs --hypothesis-profile=default \
 	         $$($(BIN)/python -m tests.support.extras $$extra) \
 	    || failed="$$failed $$extra"; done; \
 	if [ -n "$$failed" ]; then echo "extras that fail:$$failed"; exit 1; fi

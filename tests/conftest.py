@@ -8,6 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 from mcp import Client
 
 from cache.store import Store
@@ -21,6 +22,10 @@ from tests.support.llama_reference import smol_weights
 from tests.support.model_server import Remote, model_server
 
 pytest_plugins = ("tests.support.collect", "tests.support.extras", "tests.support.quick", "tests.support.record")
+
+# Each run has the same examples: a change must not fail by a case that it has no part in. `make fresh` draws new ones.
+settings.register_profile("repeatable", derandomize=True)
+settings.load_profile("repeatable")
 
 
 def pytest_sessionstart() -> None:
