@@ -12,16 +12,19 @@ from urllib.parse import quote
 QUOTED: Final = 300
 """Characters of what a stranger, a server or a model said, within a line of ours."""
 _SAID: Final = 160
-"""Of those within the line of an error, which is cut at `QUOTED` in lists: its first sentence, mostly."""
+"""Of those within the line of an error, which is cut at `QUOTED` in lists: its first sentence,
+mostly."""
 NARROW: Final = 80
 """Characters of a host, and of what follows it, that a line of ours shows of an address."""
 _SCHEME: Final = 12
 """Characters of a scheme; longer ones are words."""
 _ADDRESS: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s\"'`«»<>]*")
-_PARTED: Final = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<host>[^/?#]*)(?P<rest>.*)", re.DOTALL)
+_PARTED: Final = re.compile(
+    r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<host>[^/?#]*)(?P<rest>.*)", re.DOTALL
+)
 _PLAIN: Final = "!#$%&'()*+,-./:;=?@[]_~"
-"""What stands in an address beside letters and digits; anything else is percent-encoded, so that no address holds words
-with blanks between them, a line break or a mark."""
+"""What stands in an address beside letters and digits; anything else is percent-encoded, so that no
+address holds words with blanks between them, a line break or a mark."""
 _CUT: Final = quote("…")
 _HALF: Final = re.compile(r"%[0-9A-Fa-f]?\Z")
 _OPEN_QUOTE: Final = re.compile(r"\s*«(\d{12})» (?!.*«/\1»).*\Z", re.DOTALL)
@@ -31,13 +34,15 @@ _LOT: Final = random.SystemRandom()
 def new_mark(rng: random.Random = _LOT) -> str:
     """Draw a mark for one answer; a training run, which repeats itself, brings its own `rng`.
 
-    A page that guesses has one chance in 10^12. Three digits are one token, so that every mark costs alike.
+    A page that guesses has one chance in 10^12. Three digits are one token, so that every mark
+    costs alike.
     """
     return "".join(rng.choices(string.digits, k=12))
 
 
 def said(text: str) -> str:
-    """Return what a server or a model said, on one line, short, and between marks of its own; empty for nothing."""
+    """Return what a server or a model said, on one line, short, and between marks of its own; empty
+    for nothing."""
     seen = "".join(letter if letter.isprintable() else " " for letter in text)
     mark, folded = new_mark(), without_password(" ".join(seen.split()))[:_SAID]
     return f"«{mark}» {folded} «/{mark}»" if folded else ""
@@ -54,14 +59,17 @@ def encoded(url: str) -> str:
 
 
 def is_narrow(url: str) -> bool:
-    """Return whether an address, encoded already, has no more in it than a line of ours may show."""
+    """Return whether an address, encoded already, has no more in it than a line of ours may
+    show."""
     return narrow(url) == url
 
 
 def narrow(url: str) -> str:
-    """Return an address as lines of ours show it: scheme, host and at most `NARROW` characters; of a file its end.
+    """Return an address as lines of ours show it: scheme, host and at most `NARROW` characters; of
+    a file its end.
 
-    Who wrote a link, a redirect or a file's name chose these letters, and a long one holds sentences.
+    Who wrote a link, a redirect or a file's name chose these letters, and a long one holds
+    sentences.
     """
     shown = encoded(url)
     parts = _PARTED.fullmatch(shown)
@@ -75,7 +83,8 @@ def narrow(url: str) -> str:
 
 
 def brief(source: str) -> str:
-    """Return what a caller named as a source, short: an address is narrow, of a path the end is kept."""
+    """Return what a caller named as a source, short: an address is narrow, of a path the end is
+    kept."""
     if "://" in source or len(source) > NARROW:
         return narrow(without_password(source))
     return without_password(source)
@@ -87,7 +96,9 @@ def _cut(text: str) -> str:
 
 def _end(path: str) -> str:
     kept = path[1 - NARROW :]
-    return kept[next((place for place in range(3) if "%" not in kept[max(0, place - 2) : place + 1]), 0) :]
+    return kept[
+        next((place for place in range(3) if "%" not in kept[max(0, place - 2) : place + 1]), 0) :
+    ]
 
 
 def narrowed(text: str) -> str:
@@ -111,7 +122,10 @@ def _without_scheme(word: str) -> str:
 
 
 def _bare(text: str) -> str:
-    end = next((place for place, letter in enumerate(text) if letter in "/?#" or letter.isspace()), len(text))
+    end = next(
+        (place for place, letter in enumerate(text) if letter in "/?#" or letter.isspace()),
+        len(text),
+    )
     port = text[:end].partition(":")[2]
     if port and not port.isdigit() and not text.startswith("["):
         end = len(text.split(maxsplit=1)[0])  # a password with a slash in it
@@ -156,11 +170,14 @@ class SourceError(WinnowError):
     @property
     def shown(self) -> str:
         """What failed, with the source's own address or path as lines of ours show it."""
-        return narrowed(self.what.replace(self.source, brief(self.source)) if self.source else self.what)
+        return narrowed(
+            self.what.replace(self.source, brief(self.source)) if self.source else self.what
+        )
 
 
 class AddressRefused(SourceError):
-    """The address may not be asked: scheme, port, private network, robots.txt, unresolvable name."""
+    """The address may not be asked: scheme, port, private network, robots.txt, unresolvable
+    name."""
 
 
 class SourceNotFound(SourceError):
@@ -196,11 +213,13 @@ class SearchFailed(WinnowError):
 
 
 class ModelError(WinnowError):
-    """A model failed (died, refused, answered nonsense); read by the caller, who may repeat the call."""
+    """A model failed (died, refused, answered nonsense); read by the caller, who may repeat the
+    call."""
 
 
 class ContextExceeded(ModelError):
-    """The input is longer than the model's context; read by steps, which show the model less and ask again."""
+    """The input is longer than the model's context; read by steps, which show the model less and
+    ask again."""
 
 
 class MissingExtra(ModelError):
@@ -218,12 +237,14 @@ class BrokenExtra(ModelError):
     """A backend was asked for whose packages are installed and cannot be imported."""
 
     def __init__(self, cause: Exception, *, extra: str, needed_for: str) -> None:
-        """Say what the import raised; one line of it, for some packages repeat their documentation."""
+        """Say what the import raised; one line of it, for some packages repeat their
+        documentation."""
         said = " ".join(str(cause).split())[:QUOTED]
         super().__init__(
             f"{needed_for} needs the extra {extra!r}, which is installed and cannot be imported: "
             f"{type(cause).__name__}: {said}.",
-            hint=f"Install it again, with what it asks for: pip install --upgrade 'winnow-mcp[{extra}]'.",
+            hint=f"Install it again, with what it asks for: pip install --upgrade "
+            f"'winnow-mcp[{extra}]'.",
         )
 
 
@@ -237,7 +258,8 @@ class Busy(WinnowError):
 
 
 class CannotListen(WinnowError):
-    """The address for clients cannot be had: in use, kept from us, not this machine's; read by who starts a server."""
+    """The address for clients cannot be had: in use, kept from us, not this machine's; read by who
+    starts a server."""
 
 
 class CacheError(WinnowError):

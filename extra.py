@@ -1,7 +1,7 @@
 """The packages of extras: whether they are installed, and what an import of one that fails means.
 
-Every module that works without a package of an extra imports it through `importing`. Not for: packages that every
-installation has.
+Every module that works without a package of an extra imports it through `importing`. Not for:
+packages that every installation has.
 """
 
 import importlib.util
@@ -14,7 +14,11 @@ from errors import BrokenExtra, MissingExtra
 PACKAGES: Final[Mapping[str, Mapping[str, str]]] = {
     "models": {"huggingface_hub": "huggingface_hub", "tokenizers": "tokenizers"},
     "llama": {"llama_cpp": "llama-cpp-python", "jinja2": "jinja2"},
-    "flag": {"FlagEmbedding": "FlagEmbedding", "torch": "torch", "huggingface_hub": "huggingface_hub"},
+    "flag": {
+        "FlagEmbedding": "FlagEmbedding",
+        "torch": "torch",
+        "huggingface_hub": "huggingface_hub",
+    },
     "redis": {"redis": "redis"},
     "metrics": {"prometheus_client": "prometheus_client"},
     "otel": {
@@ -29,13 +33,25 @@ PACKAGES: Final[Mapping[str, Mapping[str, str]]] = {
 }
 """What each extra brings, as it is imported, with the name under which it is installed."""
 
-FAILURES: Final = (ImportError, AttributeError, NameError, OSError, RuntimeError, TypeError, ValueError)
-"""What an import raises of a package that is half installed, or whose own dependencies are too new or too old."""
+FAILURES: Final = (
+    ImportError,
+    AttributeError,
+    NameError,
+    OSError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+)
+"""What an import raises of a package that is half installed, or whose own dependencies are too new
+or too old."""
 
 
 def lacking(extra: str) -> str:
-    """Return the first package of an extra that is not installed, or nothing. Nothing heavy is imported to know."""
-    return next((package for module, package in PACKAGES[extra].items() if not is_there(module)), "")
+    """Return the first package of an extra that is not installed, or nothing. Nothing heavy is
+    imported to know."""
+    return next(
+        (package for module, package in PACKAGES[extra].items() if not is_there(module)), ""
+    )
 
 
 def require(extra: str, needed_for: str) -> None:
@@ -61,11 +77,15 @@ def importing(extra: str, needed_for: str) -> Iterator[None]:
 
 
 def _absent(error: Exception, extra: str) -> str:
-    """Return the package whose own absence an import reports; nothing for a module that an installed one lacks."""
+    """Return the package whose own absence an import reports; nothing for a module that an
+    installed one lacks."""
     if not isinstance(error, ModuleNotFoundError):
         return ""
     above = f"{error.name}."
-    return next((package for module, package in PACKAGES[extra].items() if f"{module}.".startswith(above)), "")
+    return next(
+        (package for module, package in PACKAGES[extra].items() if f"{module}.".startswith(above)),
+        "",
+    )
 
 
 def is_there(module: str) -> bool:

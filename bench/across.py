@@ -1,4 +1,5 @@
-"""A folder of many pages: is the right page found, and is the answer shown, beside a naive search of all chunks.
+"""A folder of many pages: is the right page found, and is the answer shown, beside a naive search
+of all chunks.
 
     python -m bench.across                         120 questions over the pages of asked and asked_more
     python -m bench.across --sets kinds            the same over those of asked_kinds
@@ -6,11 +7,12 @@
     python -m bench.across --limit 0 --out FILE    all questions; each one's record as a JSON line
     python -m bench.across --check                 exit code 1, naming each bar that falls short
 
-`first`, `five`, `eight`: share of questions whose page is the best, among the best five, eight pages: those that
-`research` reads, that its default answer cites, and of the naive search. `shown`: what must be shown stands in the
-quoted words within so many tokens, 0 for the default. `naive`: standardised BM25 plus cosine over chunks of about 80
-tokens of all pages, within the tokens that ours used. By half: `made` is what was tuned on, `aside` what was not. What
-models make of a text is kept in `--cache`. Not for: one known page (`bench/answers.py`).
+`first`, `five`, `eight`: share of questions whose page is the best, among the best five, eight
+pages: those that `research` reads, that its default answer cites, and of the naive search. `shown`:
+what must be shown stands in the quoted words within so many tokens, 0 for the default. `naive`:
+standardised BM25 plus cosine over chunks of about 80 tokens of all pages, within the tokens that
+ours used. By half: `made` is what was tuned on, `aside` what was not. What models make of a text is
+kept in `--cache`. Not for: one known page (`bench/answers.py`).
 """
 
 import argparse
@@ -76,13 +78,20 @@ class Given:
 
 
 def read_folder(name: str, place: Path) -> list[Asked]:
-    """Write the files of a set below `place` and return its questions; `page` is a path below it."""
+    """Write the files of a set below `place` and return its questions; `page` is a path below
+    it."""
     if name == "library288":
         with tarfile.open(DATA / name / "library.tar.xz") as packed:
             packed.extractall(place, filter="data")
         rows = map(json.loads, (DATA / name / "questions.jsonl").read_text("utf-8").splitlines())
         return [
-            Asked(row["id"], row["kind"], row["question"], tuple((gold,) for gold in row["gold"]), row["file"][0])
+            Asked(
+                row["id"],
+                row["kind"],
+                row["question"],
+                tuple((gold,) for gold in row["gold"]),
+                row["file"][0],
+            )
             for row in rows
             if row["gold"] and row["kind"] != "followup"
         ]
@@ -96,7 +105,8 @@ def read_folder(name: str, place: Path) -> list[Asked]:
 
 
 def half_of(question: Asked) -> str:
-    """Return which half a question belongs to: that of its set, else one drawn by its page's name."""
+    """Return which half a question belongs to: that of its set, else one drawn by its page's
+    name."""
     drawn = blake2b(question.page.encode(), digest_size=1).digest()[0] % 2
     return question.half or ("aside" if drawn else "made")
 
@@ -137,11 +147,16 @@ class Naive:
 
 
 def place_of(page: str, pages: Iterable[str]) -> int:
-    """Return the place of a page among others, each counted once, from 1; 0 where it is not there."""
-    return next((place for place, one in enumerate(dict.fromkeys(pages), start=1) if one == page), 0)
+    """Return the place of a page among others, each counted once, from 1; 0 where it is not
+    there."""
+    return next(
+        (place for place, one in enumerate(dict.fromkeys(pages), start=1) if one == page), 0
+    )
 
 
-async def give(question: Asked, folder: Path, services: Services, naive: Naive, holds: QuestionSet) -> Given:
+async def give(
+    question: Asked, folder: Path, services: Services, naive: Naive, holds: QuestionSet
+) -> Given:
     """Return what ours and the naive search make of one question."""
     before = time.process_time()
     found = await research(Wanted(question.text, PAGES), services, max_tokens=0, report=no_report)
@@ -163,7 +178,8 @@ async def give(question: Asked, folder: Path, services: Services, naive: Naive, 
         naive_place=place_of(question.page, (page for page, _ in best)),
         shown={budget: holds.hit(question, quoted(text)) for budget, text in texts.items()},
         naive={
-            budget: holds.hit(question, "\n".join(words[: filled(words, tokens)])) for budget, tokens in room.items()
+            budget: holds.hit(question, "\n".join(words[: filled(words, tokens)]))
+            for budget, tokens in room.items()
         },
         tokens=found.tokens,
         seconds=seconds,
@@ -181,15 +197,23 @@ def _within(places: Sequence[int], most: int) -> float:
 
 def print_table(name: str, rows: Sequence[Given]) -> None:
     """Print pages and answers, ours beside naive, then by kind and half."""
-    print(f"\n{name}, {len(rows)} questions: first / five / eight pages, shown at {' / '.join(map(str, BUDGETS))}")
+    print(
+        f"\n{name}, {len(rows)} questions: first / five / eight pages, shown at "
+        f"{' / '.join(map(str, BUDGETS))}"
+    )
     _line("read", [row.place for row in rows], [row.shown for row in rows])
     _line("cited", [row.cited for row in rows], [row.shown for row in rows])
     _line("naive", [row.naive_place for row in rows], [row.naive for row in rows])
-    print(f"  default answer {mean(row.tokens for row in rows):.0f} tokens, {mean(r.seconds for r in rows):.2f} CPU-s")
+    print(
+        f"  default answer {mean(row.tokens for row in rows):.0f} tokens, "
+        f"{mean(r.seconds for r in rows):.2f} CPU-s"
+    )
     for field in ("half", "kind"):
         for value in sorted({getattr(row, field) for row in rows}):
             part = [row for row in rows if getattr(row, field) == value]
-            _line(f"{value} ({len(part)})", [row.cited for row in part], [row.shown for row in part])
+            _line(
+                f"{value} ({len(part)})", [row.cited for row in part], [row.shown for row in part]
+            )
             _line("  naive", [row.naive_place for row in part], [row.naive for row in part])
     sys.stdout.flush()
 
@@ -207,7 +231,11 @@ def missed(name: str, rows: Sequence[Given]) -> list[str]:
     for budget in (512, 1_000):
         gains = [float(row.shown[budget]) - float(row.naive[budget]) for row in rows]
         judged.append((f"shown at {budget} over naive", gains, SHOWN_GAIN))
-    return [f"{name}: {told} {mean(gains):+.3f} < {bar}" for told, gains, bar in judged if below(gains, bar)]
+    return [
+        f"{name}: {told} {mean(gains):+.3f} < {bar}"
+        for told, gains, bar in judged
+        if below(gains, bar)
+    ]
 
 
 async def measure(name: str, limit: int, cache: Path) -> list[Given]:
@@ -219,9 +247,15 @@ async def measure(name: str, limit: int, cache: Path) -> list[Given]:
         if name == "library288":
             folder /= "lib"
         count = len(asked)
-        asked = [asked[place * count // limit] for place in range(limit)] if 0 < limit < count else asked
+        asked = (
+            [asked[place * count // limit] for place in range(limit)]
+            if 0 < limit < count
+            else asked
+        )
         judge = QuestionSet(name, asked, {}, shown)
-        settings = read_settings({"folders": str(folder), "cache": str(cache), "search": "folder"}, {})
+        settings = read_settings(
+            {"folders": str(folder), "cache": str(cache), "search": "folder"}, {}
+        )
         async with open_services(settings) as services:
             naive = Naive(services)
             await naive.read(folder)
@@ -257,12 +291,18 @@ async def run(wanted: argparse.Namespace) -> int:
 
 def main() -> int:
     """Read the options; return the exit code."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--sets", default="asked", help=f"of {', '.join(SETS)}")
-    parser.add_argument("--limit", type=int, default=LIMIT, help="questions of each set, evenly spread; 0: all")
+    parser.add_argument(
+        "--limit", type=int, default=LIMIT, help="questions of each set, evenly spread; 0: all"
+    )
     parser.add_argument("--cache", type=Path, default=Path(tempfile.gettempdir()) / "winnow-across")
     parser.add_argument("--check", action="store_true", help="exit code 1 where a bar falls short")
-    parser.add_argument("--out", type=Path, metavar="FILE", help="append each question's record as a JSON line")
+    parser.add_argument(
+        "--out", type=Path, metavar="FILE", help="append each question's record as a JSON line"
+    )
     return anyio.run(run, parser.parse_args())
 
 

@@ -1,4 +1,5 @@
-"""The questions of `bench.answers`, each set with the folder of pages that it is asked over, and what counts as shown.
+"""The questions of `bench.answers`, each set with the folder of pages that it is asked over, and
+what counts as shown.
 
 Not for: asking (`bench/answers.py`).
 """
@@ -22,13 +23,15 @@ ASKED: Final = {
     "asked_more": ROOT / "bench" / "asked" / "questions.jsonl",
     "asked_kinds": ROOT / "bench" / "asked" / "kinds.jsonl",
 }
-"""Files of the questions that people ask of one page; `bench/asked/README.md` says what each row holds."""
+"""Files of the questions that people ask of one page; `bench/asked/README.md` says what each row
+holds."""
 HALVES: Final = {True: "aside", False: "made", None: ""}
 """What `held` of a row says."""
 SETS: Final = (*ASKED, "library", "html_qa", "tables", *EVIDENCE)
 FOREIGN: Final = ("xquad_de", "xquad_ru", "xquad_zh")
 NEAR: Final = 0.85
-"""Share of a gold's words that must stand in three neighbouring lines where it does not stand verbatim."""
+"""Share of a gold's words that must stand in three neighbouring lines where it does not stand
+verbatim."""
 
 Holds = Callable[[str, str], bool]
 """Whether a gold, the first, stands in a text, the second."""
@@ -42,7 +45,8 @@ class Asked:
     kind: str
     text: str
     gold: tuple[tuple[str, ...], ...]
-    """What must be shown: of each the text, or one of its alternatives; empty where nothing answers."""
+    """What must be shown: of each the text, or one of its alternatives; empty where nothing
+    answers."""
     page: str
     """Name of the file that answers; empty where the whole folder is asked."""
     twin: str = ""
@@ -84,13 +88,16 @@ def read_set(name: str, limit: int) -> QuestionSet:
 
 
 def shown(gold: str, text: str) -> bool:
-    """Whether letters and digits of `gold` stand in `text`, or most of its words in three neighbouring lines."""
+    """Whether letters and digits of `gold` stand in `text`, or most of its words in three
+    neighbouring lines."""
     if _squashed(gold) in _squashed(text):
         return True
     need = set(re.findall(r"\w+", gold.casefold()))
     lines = text.splitlines()
     near = (" ".join(lines[place : place + 3]).casefold() for place in range(len(lines)))
-    return any(len(need.intersection(re.findall(r"\w+", part))) >= NEAR * len(need) for part in near)
+    return any(
+        len(need.intersection(re.findall(r"\w+", part))) >= NEAR * len(need) for part in near
+    )
 
 
 def _squashed(text: str) -> str:
@@ -128,9 +135,13 @@ def _asked(name: str) -> QuestionSet:
     ]
     pages = sorted({row["page"] for row in rows})
     folder = DATA / "asked" / "pages" if own else DATA / "pages"
-    files = {f"{page}.html": gzip.decompress((folder / f"{page}.html.gz").read_bytes()) for page in pages}
+    files = {
+        f"{page}.html": gzip.decompress((folder / f"{page}.html.gz").read_bytes()) for page in pages
+    }
     dumps = {f"{page}.html": DATA / "asked" / "texts" / f"{page}.txt.gz" for page in pages if own}
-    texts = {page: gzip.decompress(path.read_bytes()).decode("utf-8") for page, path in dumps.items()}
+    texts = {
+        page: gzip.decompress(path.read_bytes()).decode("utf-8") for page, path in dumps.items()
+    }
     return QuestionSet(name, asked, files, shown, texts)
 
 
@@ -139,7 +150,9 @@ def _library() -> QuestionSet:
         Asked(row["id"], row["kind"], row["question"], tuple(map(tuple, row["answers"])), "")
         for row in _rows(ROOT / "examples" / "questions.jsonl")
     ]
-    files = {path.name: path.read_bytes() for path in sorted((ROOT / "examples" / "library").iterdir())}
+    files = {
+        path.name: path.read_bytes() for path in sorted((ROOT / "examples" / "library").iterdir())
+    }
     return QuestionSet("library", asked, files, _contained)
 
 
@@ -164,11 +177,14 @@ def _evidence(name: str) -> QuestionSet:
     ]
     language = name.removeprefix("xquad_") if name.startswith("xquad_") else "en"
     files = {f"{key}.html": _as_html(row, language).encode() for key, row in texts.items()}
-    return QuestionSet(name, asked, files, shown, {f"{key}.html": row["text"] for key, row in texts.items()})
+    return QuestionSet(
+        name, asked, files, shown, {f"{key}.html": row["text"] for key, row in texts.items()}
+    )
 
 
 def _as_html(record: dict[str, Any], language: str) -> str:
-    """Return a text as a page: its headings, and a paragraph wherever a blank line or another heading begins one."""
+    """Return a text as a page: its headings, and a paragraph wherever a blank line or another
+    heading begins one."""
     text, units = record["text"], record["units"]
     headings: Sequence[str] = record["headings"] or [""] * len(units)
     keys = [(headings[row], text.count("\n\n", 0, units[row][0])) for row in range(len(units))]
@@ -177,6 +193,11 @@ def _as_html(record: dict[str, Any], language: str) -> str:
         if heading and heading != last:
             parts.append(f"<h2>{html.escape(heading.rpartition(' › ')[2])}</h2>")
         last = heading
-        parts.append(f"<p>{html.escape(' '.join(text[units[row][0] : units[row][1]].strip() for row in rows))}</p>")
+        parts.append(
+            f"<p>{html.escape(' '.join(text[units[row][0] : units[row][1]].strip() for row in rows))}</p>"
+        )
     body = "\n".join(parts)
-    return f'<!DOCTYPE html><html lang="{language}"><head><meta charset="utf-8"></head><body>{body}</body></html>'
+    return (
+        f'<!DOCTYPE html><html lang="{language}"><head><meta '
+        f'charset="utf-8"></head><body>{body}</body></html>'
+    )

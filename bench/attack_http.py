@@ -1,7 +1,8 @@
-"""The part of the attack set that speaks HTTP: callers that take all there is, and tokens that nobody issued.
+"""The part of the attack set that speaks HTTP: callers that take all there is, and tokens that
+nobody issued.
 
-Everything stays in this process: the gate stands before an application of a few lines. Not for: sockets, slow heads and
-bodies (`tests/test_http.py`).
+Everything stays in this process: the gate stands before an application of a few lines. Not for:
+sockets, slow heads and bodies (`tests/test_http.py`).
 """
 
 import json
@@ -29,7 +30,11 @@ async def _opens(scope: Scope, receive: Receive, send: Send) -> None:
     """Open a session for each request."""
     await receive()
     await send(
-        {"type": "http.response.start", "status": 200, "headers": [(b"mcp-session-id", uuid.uuid4().hex.encode())]}
+        {
+            "type": "http.response.start",
+            "status": 200,
+            "headers": [(b"mcp-session-id", uuid.uuid4().hex.encode())],
+        }
     )
     await send({"type": "http.response.body", "body": b"{}"})
 
@@ -37,23 +42,32 @@ async def _opens(scope: Scope, receive: Receive, send: Send) -> None:
 async def _asked(gate: Gate, count: int, address: str, token: str = "") -> list[int]:
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     transport = httpx2.ASGITransport(gate, client=(address, 4711))
-    async with httpx2.AsyncClient(transport=transport, base_url="http://winnow", headers=headers) as client:
+    async with httpx2.AsyncClient(
+        transport=transport, base_url="http://winnow", headers=headers
+    ) as client:
         body = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {}}
         return [(await client.post("/mcp", json=body)).status_code for _ in range(count)]
 
 
 def try_shares(rng: random.Random, count: int) -> Iterator[str]:
-    """One caller opens all sessions it gets, or guesses tokens; another must be let in, the guesses be stopped."""
+    """One caller opens all sessions it gets, or guesses tokens; another must be let in, the guesses
+    be stopped."""
     gate = Gate(_opens, tokens=["ann", "bob"], per_minute=0)
     taken = anyio.run(_asked, gate, MOST_SESSIONS, "10.0.0.1", "ann").count(200)
     for number in range(count):
         if rng.random() < 0.5:
             codes = anyio.run(_asked, gate, 1, f"10.0.1.{number % 250}", "bob")
-            yield "" if codes == [200] and taken <= MOST_SESSIONS // 2 else f"locked out: {codes}, {taken} taken"
+            yield (
+                ""
+                if codes == [200] and taken <= MOST_SESSIONS // 2
+                else f"locked out: {codes}, {taken} taken"
+            )
             continue
         limited = Gate(_opens, tokens=rng.choice(([], ["ann"])), per_minute=RATE)
         guesses = [
-            code for _ in range(RATE + 3) for code in anyio.run(_asked, limited, 1, "10.0.0.9", rng.randbytes(9).hex())
+            code
+            for _ in range(RATE + 3)
+            for code in anyio.run(_asked, limited, 1, "10.0.0.9", rng.randbytes(9).hex())
         ]
         yield "" if guesses[RATE:] == [429] * 3 else f"guesses: {guesses}"
 
@@ -61,11 +75,20 @@ def try_shares(rng: random.Random, count: int) -> Iterator[str]:
 def try_tokens(rng: random.Random, count: int) -> Iterator[str]:
     """Access tokens that are forged, old, foreign or weak."""
     good, other = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
-    public = {**ECAlgorithm.to_jwk(good.public_key(), as_dict=True), "kid": "k", "alg": "ES256", "use": "sig"}
+    public = {
+        **ECAlgorithm.to_jwk(good.public_key(), as_dict=True),
+        "kid": "k",
+        "alg": "ES256",
+        "use": "sig",
+    }
     issuer = ""
 
     def answer(path: str) -> Answer:
-        told = {"keys": [public]} if path == "/keys" else {"issuer": issuer, "jwks_uri": f"{issuer}/keys"}
+        told = (
+            {"keys": [public]}
+            if path == "/keys"
+            else {"issuer": issuer, "jwks_uri": f"{issuer}/keys"}
+        )
         return Answer(json.dumps(told).encode(), "application/json")
 
     with serving(answer) as port:
@@ -99,14 +122,27 @@ def _forged(
     head, body, sign = valid.split(".")
     match rng.randrange(6):
         case 0:
-            return jwt.encode({**facts, **rng.choice(wrong)}, good, algorithm="ES256", headers={"kid": "k"})
+            return jwt.encode(
+                {**facts, **rng.choice(wrong)}, good, algorithm="ES256", headers={"kid": "k"}
+            )
         case 1:
-            return jwt.encode(facts, other, algorithm="ES256", headers={"kid": rng.choice(("k", "x", ""))})
+            return jwt.encode(
+                facts, other, algorithm="ES256", headers={"kid": rng.choice(("k", "x", ""))}
+            )
         case 2:
             return jwt.encode(facts, rng.randbytes(40), algorithm="HS256", headers={"kid": "k"})
         case 3:
             return jwt.encode(facts, "", algorithm="none", headers={"kid": "k"})
         case 4:
-            return jwt.encode(facts, rsa.generate_private_key(65537, 2048), algorithm="RS256", headers={"kid": "k"})
+            return jwt.encode(
+                facts,
+                rsa.generate_private_key(65537, 2048),
+                algorithm="RS256",
+                headers={"kid": "k"},
+            )
         case _:
-            return f"{head}.{body}{rng.choice('ABC')}.{sign}" if rng.random() < 0.5 else f"{head}.{body}."
+            return (
+                f"{head}.{body}{rng.choice('ABC')}.{sign}"
+                if rng.random() < 0.5
+                else f"{head}.{body}."
+            )

@@ -1,10 +1,11 @@
-"""The cache measured: hits and misses by size on both backends, several processes at once, memory over many pages.
+"""The cache measured: hits and misses by size on both backends, several processes at once, memory
+over many pages.
 
     python -m bench.cache           all tables
     python -m bench.cache --check   fewer rounds, under 30 s; exit code 1 names each bar missed
 
-Bars are those of issue 3; latencies are medians, because the machine is shared. The server part is left out where no
-Valkey or Redis is installed. Not for: fetching (`bench/fetch.py`).
+Bars are those of issue 3; latencies are medians, because the machine is shared. The server part is
+left out where no Valkey or Redis is installed. Not for: fetching (`bench/fetch.py`).
 """
 
 import argparse
@@ -34,9 +35,13 @@ SIZE_LIMIT: Final = 400_000_000
 HIT_BAR: Final = 3.0
 """Milliseconds for a page of 300 kB, median."""
 MEMORY_BAR: Final = 40.0
-"""MB that the process may grow over many pages after the first ones; the pages themselves are some hundred MB."""
+"""MB that the process may grow over many pages after the first ones; the pages themselves are some
+hundred MB."""
 _SPAWN: Final = multiprocessing.get_context("spawn")
-_LINE: Final = '<p class="text">The harbour of Piran was rebuilt in 1287 for the salt boats — čoln, морс, 塩.</p>\n'
+_LINE: Final = (
+    '<p class="text">The harbour of Piran was rebuilt in 1287 for the salt boats — '
+    "čoln, морс, 塩.</p>\n"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,19 +61,34 @@ class Figure:
 
 def main() -> None:
     """Run the benchmark."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--check", action="store_true", help="fewer rounds; exit 1 when a bar falls short")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--check", action="store_true", help="fewer rounds; exit 1 when a bar falls short"
+    )
     args = parser.parse_args()
     rounds = 60 if args.check else 400
     with tempfile.TemporaryDirectory() as folder:
-        figures = [*_latency("folder", folder, "", rounds), *_together(folder, ""), _memory(folder, 150 + rounds)]
+        figures = [
+            *_latency("folder", folder, "", rounds),
+            *_together(folder, ""),
+            _memory(folder, 150 + rounds),
+        ]
         with _server(folder) as url:
             if url:
                 figures += [*_latency("server", folder, url, rounds), *_together(folder, url)]
             else:
-                print("no Valkey or Redis server, or no extra `redis`: the folder alone is measured", file=sys.stderr)
+                print(
+                    "no Valkey or Redis server, or no extra `redis`: the folder alone is measured",
+                    file=sys.stderr,
+                )
     for figure in figures:
-        bar = "" if figure.bar is None else f"  <= {figure.bar:g}{'' if figure.holds else '   MISSED'}"
+        bar = (
+            ""
+            if figure.bar is None
+            else f"  <= {figure.bar:g}{'' if figure.holds else '   MISSED'}"
+        )
         print(f"{figure.name:58}{figure.value:10.3f} {figure.unit:6}{bar}")
     missed = [figure.name for figure in figures if not figure.holds]
     if missed:
@@ -96,10 +116,18 @@ def _latency(name: str, folder: str, url: str, rounds: int) -> Iterator[Figure]:
     """Milliseconds of each operation by size of the page."""
     stores = open_stores(Path(folder) / "latency", size_limit=SIZE_LIMIT, url=url)
     pages = stores.pages
-    yield Figure(f"{name}: lookup that misses", _median(lambda: pages.get_bytes("nothing"), rounds), "ms", 2.0)
+    yield Figure(
+        f"{name}: lookup that misses",
+        _median(lambda: pages.get_bytes("nothing"), rounds),
+        "ms",
+        2.0,
+    )
     for size in SIZES:
         yield from _of_page(
-            f"{name}: page of {size // 1000} kB", stores, size, max(10, rounds // (1 + size // 300_000))
+            f"{name}: page of {size // 1000} kB",
+            stores,
+            size,
+            max(10, rounds // (1 + size // 300_000)),
         )
     yield Figure(f"{name}: claim and release", _median(lambda: _claim(stores), rounds), "ms")
     stores.close()
@@ -112,7 +140,9 @@ def _of_page(name: str, stores: Stores, size: int, times: int) -> Iterator[Figur
     yield Figure(f"{name} found", _median(lambda: find_page(pages, handle), times), "ms", bar)
     # A repeated fetch finds the URL, then the page.
     keep_answer(pages, page.url, Known(page, time.time() + 600, {}))
-    yield Figure(f"{name} found by URL", _median(lambda: find_answer(pages, page.url), times), "ms", bar)
+    yield Figure(
+        f"{name} found by URL", _median(lambda: find_answer(pages, page.url), times), "ms", bar
+    )
     yield Figure(f"{name} kept again", _median(lambda: keep_page(pages, page), times), "ms")
     changed = page_to_keep(page)
     yield Figure(f"{name} written", _median(lambda: keep_page(pages, changed()), times), "ms")
@@ -140,11 +170,14 @@ def _median(work: Callable[[], object], rounds: int) -> float:
 
 
 def _together(folder: str, url: str) -> Iterator[Figure]:
-    """Four processes that write and read pages of 60 kB in one cache: wall time of a write and read, what was lost."""
+    """Four processes that write and read pages of 60 kB in one cache: wall time of a write and
+    read, what was lost."""
     name = "server" if url else "folder"
     target = str(Path(folder) / "together")
     with _SPAWN.Pool(4) as pool:
-        pool.map(_write_and_read, [(target, url, worker, 2) for worker in range(4)])  # imports, first opening
+        pool.map(
+            _write_and_read, [(target, url, worker, 2) for worker in range(4)]
+        )  # imports, first opening
         started = time.perf_counter()
         lost = sum(pool.map(_write_and_read, [(target, url, worker, 60) for worker in range(4)]))
         took = 1000 * (time.perf_counter() - started) / 240
@@ -182,7 +215,11 @@ def _memory(folder: str, count: int) -> Figure:
 
 
 def _resident() -> float:
-    pages = int(Path("/proc/self/statm").read_text().split()[1]) if Path("/proc/self/statm").exists() else 0
+    pages = (
+        int(Path("/proc/self/statm").read_text().split()[1])
+        if Path("/proc/self/statm").exists()
+        else 0
+    )
     return pages * 4096 / 1e6
 
 
@@ -200,7 +237,18 @@ def _server(folder: str) -> Iterator[str]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    own = ["--bind", "127.0.0.1", "--port", str(port), "--dir", folder, "--save", "", "--appendonly", "no"]
+    own = [
+        "--bind",
+        "127.0.0.1",
+        "--port",
+        str(port),
+        "--dir",
+        folder,
+        "--save",
+        "",
+        "--appendonly",
+        "no",
+    ]
     with subprocess.Popen([program, *own], stdout=subprocess.DEVNULL) as process:  # noqa: S603  ours
         for _ in range(500):
             with socket.socket() as probe:

@@ -3,12 +3,13 @@
     python -m bench.citations            some 360 citations of ../shared/data/pages; the table and what went wrong
     python -m bench.citations --check    some 70; exit code 1 where fewer than 97 % highlight the right words
 
-Every page is served on loopback without its scripts, with highlights painted in one colour; a picture of the window
-tells which of the words in it carry that colour. Right is a highlight of the cited words and nothing else; a table's
-row may begin at its first telling cell. Every third citation is a run of `RUN` units, as evidence joins them: right is
-what begins in the first and ends in the last. What Chromium itself says it renders (`innerText`) is the reference for
-words that nothing could highlight, such as an image's description: they may be missing. Needs the package playwright
-and an installed Chromium. Not for: which sentences are chosen.
+Every page is served on loopback without its scripts, with highlights painted in one colour; a
+picture of the window tells which of the words in it carry that colour. Right is a highlight of the
+cited words and nothing else; a table's row may begin at its first telling cell. Every third
+citation is a run of `RUN` units, as evidence joins them: right is what begins in the first and ends
+in the last. What Chromium itself says it renders (`innerText`) is the reference for words that
+nothing could highlight, such as an image's description: they may be missing. Needs the package
+playwright and an installed Chromium. Not for: which sentences are chosen.
 """
 
 import argparse
@@ -76,7 +77,8 @@ _WORDS: Final = """() => {
   return found;
 }"""
 _COVERING: Final = re.compile(r"(?i)\bposition\s*:\s*(?:fixed|sticky)\b")
-"""What would stand over the words, or out of the window's reach, without the style sheet or script that places it."""
+"""What would stand over the words, or out of the window's reach, without the style sheet or script
+that places it."""
 _PAINTED: Final = """async ([picture, points]) => {
   const image = new Image();
   image.src = 'data:image/png;base64,' + picture;
@@ -105,7 +107,8 @@ class Cited:
     highlighted: str
     """The words that Chromium painted, joined."""
     outcome: str
-    """`right`, `row from a later cell`, `run`, `nothing to highlight`, `nothing`, `other words` or `part of a run`."""
+    """`right`, `row from a later cell`, `run`, `nothing to highlight`, `nothing`, `other words` or
+    `part of a run`."""
 
     @property
     def right(self) -> bool:
@@ -115,8 +118,12 @@ class Cited:
 
 def main() -> int:
     """Print the table; return the exit code."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--check", action="store_true", help="some 70 citations; exit code 1 below the share")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--check", action="store_true", help="some 70 citations; exit code 1 below the share"
+    )
     parser.add_argument("--browser", default="auto", help="path of Chromium, or auto")
     wanted = parser.parse_args()
     reason = missing(wanted.browser)
@@ -129,7 +136,10 @@ def main() -> int:
         print(f"{outcome:24} {count:>4}")
     for one in seen:
         if not one.right:
-            print(f"- {one.page}: {one.outcome}\n  wanted {one.wanted[:160]!r}\n  got    {one.highlighted[:160]!r}")
+            print(
+                f"- {one.page}: {one.outcome}\n  wanted {one.wanted[:160]!r}\n  got    "
+                f"{one.highlighted[:160]!r}"
+            )
             print(f"  {one.citation.partition('#')[2][:200]}")
     right = sum(one.right for one in seen)
     print(f"{right} of {len(seen)} right ({right / len(seen):.1%}); bar {SHARE:.0%}")
@@ -152,13 +162,16 @@ def real_pages(count: int) -> dict[str, str]:
     """Return raw HTML by name, `count` pages evenly spread over ../shared/data/pages."""
     paths = sorted((DATA / "pages").glob("*.html.gz"))
     return {
-        path.name.removesuffix(".html.gz"): gzip.decompress(path.read_bytes()).decode("utf-8", "replace")
+        path.name.removesuffix(".html.gz"): gzip.decompress(path.read_bytes()).decode(
+            "utf-8", "replace"
+        )
         for path in paths[:: max(1, len(paths) // count)][:count]
     }
 
 
 async def highlight(pages: dict[str, str], a_page: int, browser: str = "auto") -> list[Cited]:
-    """Open `a_page` citations and `RUNS` of runs of each of `pages` (name to HTML); return what Chromium highlights.
+    """Open `a_page` citations and `RUNS` of runs of each of `pages` (name to HTML); return what
+    Chromium highlights.
 
     Raises:
         MissingExtra: Playwright is not installed.
@@ -170,7 +183,8 @@ async def highlight(pages: dict[str, str], a_page: int, browser: str = "auto") -
     with served(pages) as address:
         async with playwright.async_playwright() as driver:
             chromium = await driver.chromium.launch(
-                executable_path=str(executable), args=["--no-sandbox", "--disable-gpu", "--disable-sync", "--no-pings"]
+                executable_path=str(executable),
+                args=["--no-sandbox", "--disable-gpu", "--disable-sync", "--no-pings"],
             )
             try:
                 window = await chromium.new_page(viewport={"width": WIDTH, "height": HEIGHT})
@@ -179,24 +193,31 @@ async def highlight(pages: dict[str, str], a_page: int, browser: str = "auto") -
                     url = f"{address}/{name}"
                     document = read_document(Page(url, url, "", html, "text/html"))
                     spans = [*spread(document, a_page), *spread(document, RUNS, RUN)]
-                    found += [await _opened(window, decoder, document, span, name) for span in spans]
+                    found += [
+                        await _opened(window, decoder, document, span, name) for span in spans
+                    ]
             finally:
                 await chromium.close()
     return found
 
 
 def spread(document: Document, count: int, length: int = 1) -> list[Sequence[Sentence]]:
-    """Return `count` runs of `length` sentences, evenly spread over the main text of a page, none without letters."""
+    """Return `count` runs of `length` sentences, evenly spread over the main text of a page, none
+    without letters."""
     every = tag_sentences(document)
     blocks = [document.blocks[s.block] for s in every]
-    shown = [s for s, block in zip(every, blocks, strict=True) if block.main and block.kind != "about"]
+    shown = [
+        s for s, block in zip(every, blocks, strict=True) if block.main and block.kind != "about"
+    ]
     told = [s for s in shown if len(_letters(s.text)) >= 8]
     told = [s for s in told if s.number - 1 + length <= len(every)]
     firsts = told[len(told) // (2 * count) :: max(1, len(told) // count)][:count]
     return [every[first.number - 1 : first.number - 1 + length] for first in firsts]
 
 
-async def _opened(window: Any, decoder: Any, document: Document, span: Sequence[Sentence], name: str) -> Cited:
+async def _opened(
+    window: Any, decoder: Any, document: Document, span: Sequence[Sentence], name: str
+) -> Cited:
     citation = cite(document, span[0].start, span[-1].end)
     # Another document each time: a change of the fragment alone is no navigation.
     address, _, fragment = citation.partition("#")
@@ -214,7 +235,9 @@ async def _opened(window: Any, decoder: Any, document: Document, span: Sequence[
     wanted = document.text[span[0].start : span[-1].end]
     if not fragment and not got and not _rendered(wanted, "", shown):
         return Cited(name, wanted, citation, got, "nothing to highlight")
-    first, last = (_rendered(document.text[one.start : one.end], got, shown) for one in (span[0], span[-1]))
+    first, last = (
+        _rendered(document.text[one.start : one.end], got, shown) for one in (span[0], span[-1])
+    )
     if len(span) > 1:
         return Cited(name, wanted, citation, got, _outcome_of_run(first, last, got))
     kind = document.blocks[span[0].block].kind
@@ -222,7 +245,8 @@ async def _opened(window: Any, decoder: Any, document: Document, span: Sequence[
 
 
 def _rendered(wanted: str, got: str, shown: str) -> str:
-    """Return `wanted` without stretches that are not in `got` and of which Chromium renders no such letters."""
+    """Return `wanted` without stretches that are not in `got` and of which Chromium renders no such
+    letters."""
     words, lit = _WORD.findall(wanted), _WORD.findall(got)
     kept: list[str] = []
     for kind, begin, end, *_ in SequenceMatcher(None, words, lit, autojunk=False).get_opcodes():
@@ -242,7 +266,8 @@ def _outcome(wanted: str, got: str, *, row: bool) -> str:
 
 
 def _outcome_of_run(first: str, last: str, got: str) -> str:
-    """A table's row may be told by a later cell where a run begins, and by an earlier one where it ends."""
+    """A table's row may be told by a later cell where a run begins, and by an earlier one where it
+    ends."""
     if not got:
         return "nothing"
     first, last, got = _letters(first), _letters(last), _letters(got)
@@ -261,11 +286,15 @@ def served(pages: dict[str, str]) -> Iterator[str]:
 
     def answer(path: str) -> Answer:
         html = re.sub(
-            r"(?i)<meta[^>]{0,40}http-equiv[^>]{0,400}>", "", pages.get(path.strip("/").partition("?")[0], "")
+            r"(?i)<meta[^>]{0,40}http-equiv[^>]{0,400}>",
+            "",
+            pages.get(path.strip("/").partition("?")[0], ""),
         )
         html = _COVERING.sub("position:static", html)
         policy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'"
-        return Answer((html + _STYLE).encode() if html else b"", headers={"Content-Security-Policy": policy})
+        return Answer(
+            (html + _STYLE).encode() if html else b"", headers={"Content-Security-Policy": policy}
+        )
 
     with serving(answer) as port:
         yield f"http://127.0.0.1:{port}"

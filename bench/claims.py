@@ -1,16 +1,19 @@
-"""Measures `pipeline/check`: quotations real, changed or invented; statements supported, altered or not.
+"""Measures `pipeline/check`: quotations real, changed or invented; statements supported, altered or
+not.
 
     python -m bench.claims            all tables
     python -m bench.claims --check    a part of each set; exit code 1, naming each bar that falls short
 
-Quotations are sentences that trafilatura reads on pages of ../shared/data/pages (none of a site that is held aside):
-as they stand with other white space, quotation marks and hyphens, with a word, number or name changed, and from another
-page. Statements are WiCE's dev claims (people's labels) and pairs made of the answers to dev questions of
-../shared/data/train: as they stand, and with a number, name, role or negation changed. Rows are those of tables on
-such pages (`bench/asked/rows.jsonl`), with what they say, with another number, and taken out of the page. The naive way
-takes the sentence that BM25 puts first and calls a claim supported by its share of the claim's words, at the bound that
-is best for it on the same data. Origins are three units of such a page, looked for in the page with words dropped,
-replaced and put in, and in the other pages; the naive way wants the middle one as it stands.
+Quotations are sentences that trafilatura reads on pages of ../shared/data/pages (none of a site
+that is held aside): as they stand with other white space, quotation marks and hyphens, with a word,
+number or name changed, and from another page. Statements are WiCE's dev claims (people's labels)
+and pairs made of the answers to dev questions of ../shared/data/train: as they stand, and with a
+number, name, role or negation changed. Rows are those of tables on such pages
+(`bench/asked/rows.jsonl`), with what they say, with another number, and taken out of the page. The
+naive way takes the sentence that BM25 puts first and calls a claim supported by its share of the
+claim's words, at the bound that is best for it on the same data. Origins are three units of such a
+page, looked for in the page with words dropped, replaced and put in, and in the other pages; the
+naive way wants the middle one as it stands.
 """
 
 import argparse
@@ -64,7 +67,9 @@ EDIT: Final = 0.1
 """The share that the bar is about."""
 _NUMBER: Final = re.compile(r"\d[\d,.]*\d|\d")
 _NAME: Final = re.compile(r"(?<=[a-z] )[A-Z][a-z]{3,}")
-_VERB: Final = re.compile(r"\b(is|was|are|were|has|have|had|can|could|will|would|did|does)\b(?! not)")
+_VERB: Final = re.compile(
+    r"\b(is|was|are|were|has|have|had|can|could|will|would|did|does)\b(?! not)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,15 +86,23 @@ class Claim:
 
 def main() -> int:
     """Print the tables or check the bars; return the exit code."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--check", action="store_true", help="a part of each set, exit code 1 on a miss")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--check", action="store_true", help="a part of each set, exit code 1 on a miss"
+    )
     wanted = parser.parse_args()
     if not DATA.is_dir():
         print("skipped: ../shared/data is not beside this checkout")
         return 0
     most = SMALL if wanted.check else 1000
     measured = _quotes(most) | _origins(min(most, 150)) | anyio.run(_statements, most)
-    missed = [f"{bar}: {measured[bar]:.3f} < {floor}" for bar, floor in BARS.items() if measured[bar] < floor]
+    missed = [
+        f"{bar}: {measured[bar]:.3f} < {floor}"
+        for bar, floor in BARS.items()
+        if measured[bar] < floor
+    ]
     for line in missed if wanted.check else []:
         print(f"SHORT {line}")
     return 1 if wanted.check and missed else 0
@@ -110,22 +123,38 @@ def _quotes(most: int) -> dict[str, float]:
         ):
             counts[kind, find_quote(quote, text).standing] += 1
     for kind in ("as it stands", "changed", "invented"):
-        print(f"quotes {kind:13}", {standing: n for (of, standing), n in counts.items() if of == kind})
-    wrong = sum(n for (kind, standing), n in counts.items() if kind != "as it stands" and standing != "verbatim")
+        print(
+            f"quotes {kind:13}", {standing: n for (of, standing), n in counts.items() if of == kind}
+        )
+    wrong = sum(
+        n
+        for (kind, standing), n in counts.items()
+        if kind != "as it stands" and standing != "verbatim"
+    )
     flagged = sum(n for (_, standing), n in counts.items() if standing != "verbatim")
-    return {"quotes: precision": wrong / max(flagged, 1), "quotes: recall": wrong / (2 * len(pages))}
+    return {
+        "quotes: precision": wrong / max(flagged, 1),
+        "quotes: recall": wrong / (2 * len(pages)),
+    }
 
 
 def _origins(most: int) -> dict[str, float]:
     draw = random.Random(1)
     open_pages = [html for html, held in sources(1).values() if not held]
-    documents = [read_document(Page("u", "u", "", html, "text/html")) for html in draw.sample(open_pages, most)]
+    documents = [
+        read_document(Page("u", "u", "", html, "text/html"))
+        for html in draw.sample(open_pages, most)
+    ]
     vocabulary = [word for document in documents[:20] for word in document.text.split()]
     texts: dict[int, tuple[str, str]] = {}
     for place, document in enumerate(documents):
         units = tag_sentences(document)
         told = [document.text[unit.start : unit.end] for unit in units]
-        main = [n for n in range(1, len(units) - 1) if document.blocks[units[n].block].main and told[n].count(" ") > 6]
+        main = [
+            n
+            for n in range(1, len(units) - 1)
+            if document.blocks[units[n].block].main and told[n].count(" ") > 6
+        ]
         if main:
             middle = draw.choice(main)
             texts[place] = told[middle], " ".join(told[middle - 1 : middle + 2])
@@ -135,7 +164,10 @@ def _origins(most: int) -> dict[str, float]:
         copies = Copies({place: document.text for place, document in enumerate(edited)})
         found[share] = float(np.mean([copies.hold(place, both) for place, both in texts.items()]))
         equal = float(np.mean([both[0] in edited[place].text for place, both in texts.items()]))
-        print(f"origins: {len(texts)} copies, {share:.0%} of words edited: {found[share]:.3f} found, naive {equal:.3f}")
+        print(
+            f"origins: {len(texts)} copies, {share:.0%} of words edited: {found[share]:.3f} "
+            f"found, naive {equal:.3f}"
+        )
     copies = Copies({place: document.text for place, document in enumerate(documents)})
     pairs = [(place, other) for place in texts for other in range(len(documents)) if other != place]
     wrong = sum(copies.hold(other, texts[place]) for place, other in pairs)
@@ -146,24 +178,41 @@ def _origins(most: int) -> dict[str, float]:
     }
 
 
-def _edited(document: Document, share: float, vocabulary: Sequence[str], draw: random.Random) -> Document:
-    """Return a page with a share of its words dropped, replaced or followed by another, in equal parts."""
+def _edited(
+    document: Document, share: float, vocabulary: Sequence[str], draw: random.Random
+) -> Document:
+    """Return a page with a share of its words dropped, replaced or followed by another, in equal
+    parts."""
 
     def edited(word: str) -> str:
         by = draw.random() / share if share else 1.0
-        return word if by >= 1 else ("", draw.choice(vocabulary), f"{word} {draw.choice(vocabulary)}")[int(by * 3)]
+        return (
+            word
+            if by >= 1
+            else ("", draw.choice(vocabulary), f"{word} {draw.choice(vocabulary)}")[int(by * 3)]
+        )
 
-    lines = (" ".join(filter(None, map(edited, line.split()))) for line in document.text.split("\n"))
+    lines = (
+        " ".join(filter(None, map(edited, line.split()))) for line in document.text.split("\n")
+    )
     return replace(document, text="\n".join(lines))
 
 
 def _pages(draw: random.Random, most: int) -> list[tuple[str, list[str]]]:
-    """Return HTML with three sentences that another program reads on it, of pages that are not held aside."""
+    """Return HTML with three sentences that another program reads on it, of pages that are not held
+    aside."""
     found: list[tuple[str, list[str]]] = []
     for html, held in draw.sample(sorted(sources(1).values()), len(sources(1))):
-        text = "" if held else trafilatura.extract(html, include_tables=False, include_comments=False) or ""
-        # Paragraphs of several sentences: a line by itself may be a dialog that nobody sees before it opens.
-        lines = [(line, spans) for line in text.splitlines() if len(spans := split_sentences(line)) > 1]
+        text = (
+            ""
+            if held
+            else trafilatura.extract(html, include_tables=False, include_comments=False) or ""
+        )
+        # Paragraphs of several sentences: a line by itself may be a dialog that nobody sees before
+        # it opens.
+        lines = [
+            (line, spans) for line in text.splitlines() if len(spans := split_sentences(line)) > 1
+        ]
         cut = [line[start:end].strip() for line, spans in lines for start, end in spans]
         whole = [one for one in cut if 8 <= len(one.split()) <= 40 and '"' not in one]
         if len(whole) >= 3:
@@ -203,17 +252,32 @@ async def _statements(most: int) -> dict[str, float]:
         naive: list[float] = []
         first: list[list[int]] = []
         for claim in claims:
-            relevance = await reader.read(claim.text, [PageUnits(claim.units, [""] * len(claim.units), "en")])
+            relevance = await reader.read(
+                claim.text, [PageUnits(claim.units, [""] * len(claim.units), "en")]
+            )
             judged.append(judge_statement(claim.text, claim.units, relevance))
-            order = np.argsort(-BM25(claim.units, language="en").scores(claim.text), kind="stable").tolist()
+            order = np.argsort(
+                -BM25(claim.units, language="en").scores(claim.text), kind="stable"
+            ).tolist()
             first.append(order[:2])
             asked = set(index_terms(claim.text, language="en"))
-            naive.append(len(asked & set(index_terms(claim.units[order[0]], language="en"))) / max(len(asked), 1))
+            naive.append(
+                len(asked & set(index_terms(claim.units[order[0]], language="en")))
+                / max(len(asked), 1)
+            )
         truth = [claim.supported for claim in claims]
         ours = _balanced(truth, [one.support == "supported" for one in judged])
-        best = max(_balanced(truth, [share >= bound for share in naive]) for bound in np.linspace(0.05, 1, 20))
-        print(f"{name}: {len(claims)} claims, balanced accuracy {ours:.3f}, naive at its best {best:.3f}")
-        kinds = Counter((claim.kind, one.support) for claim, one in zip(claims, judged, strict=True))
+        best = max(
+            _balanced(truth, [share >= bound for share in naive])
+            for bound in np.linspace(0.05, 1, 20)
+        )
+        print(
+            f"{name}: {len(claims)} claims, balanced accuracy {ours:.3f}, naive at its best "
+            f"{best:.3f}"
+        )
+        kinds = Counter(
+            (claim.kind, one.support) for claim, one in zip(claims, judged, strict=True)
+        )
         for (kind, support), count in sorted(kinds.items()):
             print(f"    {kind:20}{support:14}{count}")
         measured[f"{name}: balanced accuracy"] = ours
@@ -224,8 +288,12 @@ async def _statements(most: int) -> dict[str, float]:
             measured["rows: contradicted"] = said
         if name == "wice":
             known = [place for place, claim in enumerate(claims) if any(claim.evidence)]
-            by_us = float(np.mean([_f1(judged[place].rows, claims[place].evidence) for place in known]))
-            by_words = float(np.mean([_f1(first[place], claims[place].evidence) for place in known]))
+            by_us = float(
+                np.mean([_f1(judged[place].rows, claims[place].evidence) for place in known])
+            )
+            by_words = float(
+                np.mean([_f1(first[place], claims[place].evidence) for place in known])
+            )
             print(f"    evidence F1 of {len(known)}: {by_us:.3f}, two best by BM25 {by_words:.3f}")
             measured["wice: F1 above BM25"] = by_us - by_words
     return measured
@@ -236,13 +304,20 @@ def _wice(most: int) -> list[Claim]:
         rows = [json.loads(line) for line in lines]
     rows = rows[:: max(1, len(rows) // most)]
     return [
-        Claim(row["claim"], row["evidence"], row["label"] == "supported", row["label"], row["supporting"])
+        Claim(
+            row["claim"],
+            row["evidence"],
+            row["label"] == "supported",
+            row["label"],
+            row["supporting"],
+        )
         for row in rows
     ]
 
 
 def _made(most: int) -> Iterator[Claim]:
-    """Yield sentences that answer a question, each as it stands and altered in one of four ways in turn."""
+    """Yield sentences that answer a question, each as it stands and altered in one of four ways in
+    turn."""
     draw = random.Random(5)
     corpus = load_public("dev")
     questions = [one for one in corpus.questions if len(one.gold) == 1]
@@ -267,9 +342,11 @@ def _made(most: int) -> Iterator[Claim]:
 
 
 def _rows() -> Iterator[Claim]:
-    """Yield statements about a row of a page's table: what it says, another number, another where the row is left out.
+    """Yield statements about a row of a page's table: what it says, another number, another where
+    the row is left out.
 
-    The last is what no source speaks of: to call it contradicted by another row of the same unit is a mistake.
+    The last is what no source speaks of: to call it contradicted by another row of the same unit is
+    a mistake.
     """
     pages = {name: html for name, (html, held) in sources(1).items() if not held}
     for line in (ROOT / "bench" / "asked" / "rows.jsonl").read_text(encoding="utf-8").splitlines():
@@ -278,7 +355,13 @@ def _rows() -> Iterator[Claim]:
         units = page_units(document, tag_sentences(document)).texts
         yield Claim(row["true"], list(units), True, "row: as it stands", [])
         yield Claim(row["false"], list(units), False, "row: number", [])
-        yield Claim(row["false"], [one for one in units if not one.startswith(row["row"])], False, "row: left out", [])
+        yield Claim(
+            row["false"],
+            [one for one in units if not one.startswith(row["row"])],
+            False,
+            "row: left out",
+            [],
+        )
 
 
 def _altered(text: str, sentences: Sequence[str], draw: random.Random) -> dict[str, str]:
@@ -290,7 +373,10 @@ def _altered(text: str, sentences: Sequence[str], draw: random.Random) -> dict[s
     names = list(find_entities(text, language="en"))
     near = draw.sample(sentences, min(30, len(sentences)))
     others = [
-        name for one in near for name in find_entities(one, language="en") if not set(name.split()) & set(text.split())
+        name
+        for one in near
+        for name in find_entities(one, language="en")
+        if not set(name.split()) & set(text.split())
     ]
     if names and others:
         found["name"] = text.replace(draw.choice(names), draw.choice(others), 1)

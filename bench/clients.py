@@ -1,12 +1,14 @@
-"""Clients of others against our server: what each lists, and what its model would read of all five tools' answers.
+"""Clients of others against our server: what each lists, and what its model would read of all five
+tools' answers.
 
-`python -m bench.clients` installs the newest of pydantic-ai, openai-agents, fastmcp, langchain-mcp-adapters, mcp-use
-and smolagents into environments of their own below `build/clients` (once; `--fresh` does it again), and the Inspector's
-command line by npm. Each client lists the tools, asks all five the sample question, is refused a file that is not
-there, cancels a long call and asks again, over stdio, with the structured part off (as by default) and on. Judged is
-what its own conversion hands to a model (`bench/clients_foreign.py`). `--check` leaves clients out that never look at
-the structured part where it is on, and exits 1 when a bar falls short. Not for: clients that cannot be installed here
-(`tests/test_clients.py` has their ways).
+`python -m bench.clients` installs the newest of pydantic-ai, openai-agents, fastmcp,
+langchain-mcp-adapters, mcp-use and smolagents into environments of their own below `build/clients`
+(once; `--fresh` does it again), and the Inspector's command line by npm. Each client lists the
+tools, asks all five the sample question, is refused a file that is not there, cancels a long call
+and asks again, over stdio, with the structured part off (as by default) and on. Judged is what its
+own conversion hands to a model (`bench/clients_foreign.py`). `--check` leaves clients out that
+never look at the structured part where it is on, and exits 1 when a bar falls short. Not for:
+clients that cannot be installed here (`tests/test_clients.py` has their ways).
 """
 
 import argparse
@@ -40,7 +42,10 @@ TOOLS: Final[dict[str, Json]] = {
     "research": {"question": QUESTION},
 }
 WRONG: Final = ("fetch_and_prune_html", {"sources": [GONE]})
-LONG: Final = ("raptor_query", {"question": "What changed at the harbour?", "sources": [str(LIBRARY)]})
+LONG: Final = (
+    "raptor_query",
+    {"question": "What changed at the harbour?", "sources": [str(LIBRARY)]},
+)
 AFTER: Final = ("extract_relevant", ASKED)
 
 
@@ -62,7 +67,9 @@ ENVIRONMENTS: Final = {
         ("langchain-mcp-adapters", "mcp-use", "smolagents", "smolagents, structured"),
     ),
 }
-LOOKING: Final = frozenset(("pydantic-ai", "openai-agents, structured", "fastmcp", "smolagents, structured"))
+LOOKING: Final = frozenset(
+    ("pydantic-ai", "openai-agents, structured", "fastmcp", "smolagents, structured")
+)
 """Clients that give the structured part to a model where there is one."""
 
 
@@ -80,20 +87,33 @@ class Seen(NamedTuple):
 
 def main() -> None:
     """Run the benchmark."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--check", action="store_true", help="the quick form; exit 1 when a bar falls short")
-    parser.add_argument("--fresh", action="store_true", help="install the clients again, at their newest")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--check", action="store_true", help="the quick form; exit 1 when a bar falls short"
+    )
+    parser.add_argument(
+        "--fresh", action="store_true", help="install the clients again, at their newest"
+    )
     parser.add_argument("--only", default="", metavar="NAME", help="clients whose name holds this")
     args = parser.parse_args()
     rows = list(_all(args.only, fresh=args.fresh, every=not args.check))
-    failed = [f"{row.client}{', structured part on' * row.structured}: {line}" for row in rows for line in row.failed]
+    failed = [
+        f"{row.client}{', structured part on' * row.structured}: {line}"
+        for row in rows
+        for line in row.failed
+    ]
     spoiled = {_package(row.client) for row in rows if row.failed}
     passed = {_package(row.client) for row in rows} - spoiled
     if len(passed) < LEAST_CLIENTS and not args.only:
         failed.append(f"{len(passed)} clients pass < {LEAST_CLIENTS}: {', '.join(sorted(passed))}")
     for line in failed:
         print(f"BAR MISSED: {line}")
-    print(f"{len(passed)} clients pass; " + ("all bars hold" if not failed else f"{len(failed)} bars missed"))
+    print(
+        f"{len(passed)} clients pass; "
+        + ("all bars hold" if not failed else f"{len(failed)} bars missed")
+    )
     sys.exit(1 if failed and args.check else 0)
 
 
@@ -102,7 +122,10 @@ def _package(client: str) -> str:
 
 
 def _all(only: str, *, fresh: bool, every: bool) -> Iterator[Seen]:
-    print(f"{'client':38}{'structured':>11}  tokens that a model reads: {', '.join(TOOLS)}; progress, cancelling")
+    print(
+        f"{'client':38}{'structured':>11}  tokens that a model reads: {', '.join(TOOLS)}; "
+        f"progress, cancelling"
+    )
     with tempfile.TemporaryDirectory() as folder:
         cache = Path(folder)
         for name, environment in ENVIRONMENTS.items():
@@ -118,7 +141,10 @@ def _all(only: str, *, fresh: bool, every: bool) -> Iterator[Seen]:
 
 def _told(seen: Seen) -> Seen:
     tokens = " ".join(f"{count_tokens(text):>6,}" for text in seen.read.values())
-    print(f"{seen.client:38}{'on' if seen.structured else 'off':>11}  {tokens}  {seen.told}", flush=True)
+    print(
+        f"{seen.client:38}{'on' if seen.structured else 'off':>11}  {tokens}  {seen.told}",
+        flush=True,
+    )
     return seen
 
 
@@ -133,23 +159,47 @@ def _installed(name: str, packages: Sequence[str], *, fresh: bool) -> Path:
     if fresh or not stamp.is_file() or stamp.read_text(encoding="utf-8") != wanted:
         print(f"installing {', '.join(packages)} …", file=sys.stderr)
         subprocess.run([sys.executable, "-m", "venv", "--clear", folder], check=True)  # noqa: S603  our own command
-        install = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *packages]
+        install = [
+            str(python),
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--disable-pip-version-check",
+            *packages,
+        ]
         subprocess.run(install, check=True)  # noqa: S603  our own command
         stamp.write_text(wanted, encoding="utf-8")
     return python
 
 
 def _server(cache: Path, *, structured: bool) -> Json:
-    settings = {"FOLDERS": str(LIBRARY), "CACHE": str(cache / "cache"), "STRUCTURED": str(int(structured))}
+    settings = {
+        "FOLDERS": str(LIBRARY),
+        "CACHE": str(cache / "cache"),
+        "STRUCTURED": str(int(structured)),
+    }
     environment = {**os.environ, **{f"WINNOW_{name}": value for name, value in settings.items()}}
-    return {"command": sys.executable, "args": ["-m", "server"], "env": environment, "cwd": str(ROOT)}
+    return {
+        "command": sys.executable,
+        "args": ["-m", "server"],
+        "env": environment,
+        "cwd": str(ROOT),
+    }
 
 
 def _asked(python: Path, client: str, structured: bool, cache: Path) -> Seen:
     out = cache / "seen.json"
     out.unlink(missing_ok=True)
     server = _server(cache, structured=structured)
-    job = {"client": client, "server": server, "out": str(out), "calls": TOOLS, "wrong": WRONG, "long": LONG}
+    job = {
+        "client": client,
+        "server": server,
+        "out": str(out),
+        "calls": TOOLS,
+        "wrong": WRONG,
+        "long": LONG,
+    }
     ran = subprocess.run(  # noqa: S603  our own file, by the Python that we installed
         # Without its own folder on the path: files of ours there have the names of modules.
         [str(python), "-P", str(ROOT / "bench" / "clients_foreign.py")],
@@ -160,14 +210,24 @@ def _asked(python: Path, client: str, structured: bool, cache: Path) -> Seen:
         check=False,
     )
     if not out.is_file():
-        return Seen(client, structured, {}, "", [f"ended with {ran.returncode}: {ran.stderr.strip()[-300:]}"])
+        return Seen(
+            client,
+            structured,
+            {},
+            "",
+            [f"ended with {ran.returncode}: {ran.stderr.strip()[-300:]}"],
+        )
     seen: Json = json.loads(out.read_text(encoding="utf-8"))
     return Seen(client, structured, seen["read"], _way(seen, ran.returncode), _judged(seen))
 
 
 def _way(seen: Json, code: int) -> str:
-    heard = "no way to hear progress" if seen["progress"] is None else f"progress {seen['progress']}"
-    cancels = {None: "no way to cancel", True: "cancelled", False: "not cancelled"}[seen["cancelled"]]
+    heard = (
+        "no way to hear progress" if seen["progress"] is None else f"progress {seen['progress']}"
+    )
+    cancels = {None: "no way to cancel", True: "cancelled", False: "not cancelled"}[
+        seen["cancelled"]
+    ]
     return f"{heard}, {cancels}" + (f", ends with {code}" if code else "")
 
 
@@ -194,20 +254,40 @@ def _inspector(*, fresh: bool) -> Path:
     if fresh or not (folder / "node_modules" / ".bin" / "mcp-inspector").exists():
         print(f"installing {', '.join(INSPECTED)} …", file=sys.stderr)
         folder.mkdir(parents=True, exist_ok=True)
-        install = ["npm", "install", "--silent", "--no-audit", "--no-fund", "--prefix", str(folder), *INSPECTED]
+        install = [
+            "npm",
+            "install",
+            "--silent",
+            "--no-audit",
+            "--no-fund",
+            "--prefix",
+            str(folder),
+            *INSPECTED,
+        ]
         subprocess.run(install, check=True)  # noqa: S603  our own command
     return folder / "node_modules" / ".bin"
 
 
 def _inspected(commands: Path, cache: Path) -> Seen:
-    """Ask by the Inspector, a process for each call; what it prints is the whole result, of which `content` is read."""
+    """Ask by the Inspector, a process for each call; what it prints is the whole result, of which
+    `content` is read."""
     server = _server(cache, structured=False)
     own = {name: value for name, value in server["env"].items() if name.startswith("WINNOW_")}
     config = cache / "mcp.json"
-    config.write_text(json.dumps({"mcpServers": {"winnow": {**server, "env": own}}}), encoding="utf-8")
+    config.write_text(
+        json.dumps({"mcpServers": {"winnow": {**server, "env": own}}}), encoding="utf-8"
+    )
 
     def run(*options: str) -> Json:
-        command = [str(commands / "mcp-inspector"), "--cli", "--config", str(config), "--server", "winnow", *options]
+        command = [
+            str(commands / "mcp-inspector"),
+            "--cli",
+            "--config",
+            str(config),
+            "--server",
+            "winnow",
+            *options,
+        ]
         path = f"{commands}{os.pathsep}{os.environ['PATH']}"
         environment = {**os.environ, "PATH": path, "HOME": str(cache)}
         ran = subprocess.run(  # noqa: S603  our own command
@@ -222,7 +302,9 @@ def _inspected(commands: Path, cache: Path) -> Seen:
         try:
             printed: Json = json.loads(ran.stdout)
         except ValueError as error:
-            raise RuntimeError(f"The Inspector ended with {ran.returncode}: {ran.stderr[-300:]}") from error
+            raise RuntimeError(
+                f"The Inspector ended with {ran.returncode}: {ran.stderr[-300:]}"
+            ) from error
         return dict(printed.get("result", printed))
 
     def call(tool: str, arguments: Json) -> str:
@@ -231,7 +313,10 @@ def _inspected(commands: Path, cache: Path) -> Seen:
         return "\n".join(part.get("text") or json.dumps(part) for part in content)
 
     listed = [tool["name"] for tool in run("--method", "tools/list")["tools"]]
-    seen: Json = {"tools": sorted(listed), "read": {tool: call(tool, given) for tool, given in TOOLS.items()}}
+    seen: Json = {
+        "tools": sorted(listed),
+        "read": {tool: call(tool, given) for tool, given in TOOLS.items()},
+    }
     seen |= {"progress": None, "cancelled": None, "error": call(*WRONG), "after": call(*AFTER)}
     return Seen(INSPECTOR, False, seen["read"], _way(seen, 0), _judged(seen))
 

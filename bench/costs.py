@@ -1,12 +1,13 @@
-"""Tokens that each generative step sends through a model, against the naive way, on the sample library.
+"""Tokens that each generative step sends through a model, against the naive way, on the sample
+library.
 
     python -m bench.costs             every step on two questions, then batches of different sizes (some minutes)
     python -m bench.costs --check     paths, votes and margins of one question; exit code 1 where a ratio misses its bar
 
-Naive is: a whole prompt for each path, vote, or gap and answer; every sentence of every page in the paper's tags, a
-call a page (zero-index §4.1); every summary of a tree, not only those that an answer shows. One call stays one call.
-The model is SmolLM2-135M-Instruct unless `--model FILE.gguf` names another. Not for: what answers are worth
-(`winnow eval`).
+Naive is: a whole prompt for each path, vote, or gap and answer; every sentence of every page in the
+paper's tags, a call a page (zero-index §4.1); every summary of a tree, not only those that an
+answer shows. One call stays one call. The model is SmolLM2-135M-Instruct unless `--model FILE.gguf`
+names another. Not for: what answers are worth (`winnow eval`).
 """
 
 import argparse
@@ -62,7 +63,8 @@ class Cost:
 
 
 class Recorded(Watched):
-    """A generator that keeps its last path scores with the prompt before them, and sums what all of them cost."""
+    """A generator that keeps its last path scores with the prompt before them, and sums what all of
+    them cost."""
 
     def __init__(self, generator: Generator) -> None:
         """Watch `generator`."""
@@ -71,7 +73,9 @@ class Recorded(Watched):
         self.prompt = ""
         self.evaluated = self.whole = 0
 
-    async def score_tree(self, prefix: Prompt, paths: Sequence[str], *, among_siblings: bool = False) -> PathScores:
+    async def score_tree(
+        self, prefix: Prompt, paths: Sequence[str], *, among_siblings: bool = False
+    ) -> PathScores:
         """Ask, and keep what was asked and said."""
         self.prompt = prefix if isinstance(prefix, str) else prefix[-1].content
         self.scores = await super().score_tree(prefix, paths, among_siblings=among_siblings)
@@ -99,7 +103,9 @@ def _add(table: Table, name: str, ours: float, naive: float) -> None:
     cost.naive += naive
 
 
-async def reading_costs(table: Table, model: LlamaGenerator, one: Asked, pages: list[Document], *, quick: bool) -> None:
+async def reading_costs(
+    table: Table, model: LlamaGenerator, one: Asked, pages: list[Document], *, quick: bool
+) -> None:
     """Add what pruning, extracting and parsing of one question cost."""
     await model.score_tree("another", [" prefix"])  # so that nothing of an earlier prefix is kept
     watched = Recorded(model)
@@ -110,7 +116,9 @@ async def reading_costs(table: Table, model: LlamaGenerator, one: Asked, pages: 
     _add(table, "prune: block paths", await watched.tokens(), watched.naive)
     reader = Blend(OnnxEmbedder())
     voting = Recorded(model)
-    told = await extract(one.question, pages, reader=reader, asking=Asking(voting, "votes", PATIENCE))
+    told = await extract(
+        one.question, pages, reader=reader, asking=Asking(voting, "votes", PATIENCE)
+    )
     if voting.scores is None:
         return  # the gate sent the model nothing
     _add(table, "extract: votes", await voting.tokens(), voting.naive)
@@ -127,14 +135,18 @@ async def reading_costs(table: Table, model: LlamaGenerator, one: Asked, pages: 
     _add(table, "parse: one call", await watched.tokens(), await watched.tokens())
 
 
-async def tree_costs(table: Table, model: LlamaGenerator, document: Document, *, quick: bool) -> None:
+async def tree_costs(
+    table: Table, model: LlamaGenerator, document: Document, *, quick: bool
+) -> None:
     """Add what margins of a document's first sentences and summaries of its tree cost."""
     texts = [sentence.text for sentence in main_sentences(document)[:SENTENCES]]
     before = await model.counters()
     watched = Recorded(model)
     await Judge(watched, store=None, seconds=PATIENCE).margins(texts)
     after = await model.counters()
-    batches, tokens = (int(str(after[name])) - int(str(before[name])) for name in ("batches", "tokens"))
+    batches, tokens = (
+        int(str(after[name])) - int(str(before[name])) for name in ("batches", "tokens")
+    )
     print(f"margins of {len(texts) - 1} gaps: {batches} batches of {tokens / batches:.0f} tokens")
     _add(table, "segment: margins", watched.evaluated, watched.whole)
     if quick:
@@ -144,13 +156,16 @@ async def tree_costs(table: Table, model: LlamaGenerator, document: Document, *,
     watched = Recorded(model)
     for children in inner[:SHOWN]:
         await kept_summary(Writer(watched), children, max_tokens=130, store=None)
-    shown, every = (sum(count_tokens(text) for node in part for text in node) for part in (inner[:SHOWN], inner))
+    shown, every = (
+        sum(count_tokens(text) for node in part for text in node) for part in (inner[:SHOWN], inner)
+    )
     spent = await watched.tokens()
     _add(table, "summarise: shown ones", spent, spent * every / max(shown, 1))
 
 
 async def batch_table(model: LlamaGenerator) -> None:
-    """Print tokens a second of prompts by the size of a batch, and of answers by how many are written at once."""
+    """Print tokens a second of prompts by the size of a batch, and of answers by how many are
+    written at once."""
     print("\ntokens a second, the best of three")
     for size in BATCHES:
         text = " ".join(f"{chr(97 + size % 26)}{number}" for number in range(size // 3))
@@ -179,16 +194,24 @@ async def measure(path: Path, *, quick: bool) -> Table:
     """Print the tables; return the costs."""
     model = LlamaGenerator(path)
     library = await anyio.to_thread.run_sync(read_library, CARRIED)
-    asked = [one for one in library.asked if one.answers and len(one.pages) == 1][: 1 if quick else 2]
+    asked = [one for one in library.asked if one.answers and len(one.pages) == 1][
+        : 1 if quick else 2
+    ]
     table: Table = {}
     try:
         for one in asked:
-            await reading_costs(table, model, one, library.nearest(one.question, first=one.pages), quick=quick)
+            await reading_costs(
+                table, model, one, library.nearest(one.question, first=one.pages), quick=quick
+            )
         longest = max(library.documents, key=lambda document: len(document.text))
         await tree_costs(table, model, longest, quick=quick)
         print(f"tokens evaluated, {len(asked)} questions   ours      naive  times less")
         for name, cost in table.items():
-            print(f"{name:30} {cost.ours:8.0f} {cost.naive:10.0f} {cost.naive / max(cost.ours, 1):11.1f}", flush=True)
+            print(
+                f"{name:30} {cost.ours:8.0f} {cost.naive:10.0f} "
+                f"{cost.naive / max(cost.ours, 1):11.1f}",
+                flush=True,
+            )
         if not quick:
             await batch_table(model)
     finally:
@@ -198,7 +221,9 @@ async def measure(path: Path, *, quick: bool) -> Table:
 
 def main() -> int:
     """Print the tables; return 1 when `--check` finds a ratio short of its bar."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--check", action="store_true", help="the short form, against its bars")
     parser.add_argument("--model", type=Path, help="another GGUF file")
     wanted = parser.parse_args()
@@ -208,9 +233,14 @@ def main() -> int:
         print(f"skipped: {error}")
         return 0
     table = anyio.run(partial(measure, path, quick=wanted.check))
-    ratios = {name: table[name].naive / max(table[name].ours, 1) if name in table else 0.0 for name in BARS}
+    ratios = {
+        name: table[name].naive / max(table[name].ours, 1) if name in table else 0.0
+        for name in BARS
+    }
     missed = [
-        f"{name}: {ratio:.1f} times less, bar {BARS[name]}" for name, ratio in ratios.items() if ratio < BARS[name]
+        f"{name}: {ratio:.1f} times less, bar {BARS[name]}"
+        for name, ratio in ratios.items()
+        if ratio < BARS[name]
     ]
     for line in missed:
         print(f"missed: {line}", file=sys.stderr)

@@ -1,10 +1,11 @@
-"""The desk in Chromium: bytes of the page, first paint, and frames while a large answer and a large tree are scrolled.
+"""The desk in Chromium: bytes of the page, first paint, and frames while a large answer and a large
+tree are scrolled.
 
-`python -m bench.desk`; `--check` exits 1 when a bar falls short; `--pictures FOLDER` draws those of the documents.
-An evidence of 40 pages with 10 passages each, and a tree of 5,000 nodes, of which every tenth frame opens one, are sent
-as a client would send them. On a busy machine the clock says little of frames, so the processor time of the page's main
-thread for one is the bar, at 50 a second. Needs Playwright and Chromium. Not for: whether anything is right
-(`tests/test_desk.py`).
+`python -m bench.desk`; `--check` exits 1 when a bar falls short; `--pictures FOLDER` draws those of
+the documents. An evidence of 40 pages with 10 passages each, and a tree of 5,000 nodes, of which
+every tenth frame opens one, are sent as a client would send them. On a busy machine the clock says
+little of frames, so the processor time of the page's main thread for one is the bar, at 50 a
+second. Needs Playwright and Chromium. Not for: whether anything is right (`tests/test_desk.py`).
 """
 
 import argparse
@@ -28,7 +29,10 @@ PAINT_BAR: Final = 1_000.0
 FRAME_BAR: Final = 20.0
 """Milliseconds of the main thread for a frame: 50 frames a second."""
 PAGES, PASSAGES, NODES = 40, 10, 5_000
-WORDS: Final = "The gauge at Osterhythe showed two metres and ten on the night of the flood, and fell within a week. "
+WORDS: Final = (
+    "The gauge at Osterhythe showed two metres and ten on the night of the flood, and "
+    "fell within a week. "
+)
 SCROLL: Final = """() => new Promise(done => {
   const began = performance.now(); let frames = 0;
   const room = document.scrollingElement.scrollHeight;
@@ -47,7 +51,9 @@ def main() -> None:
     """Print the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true", help="exit 1 when a bar falls short")
-    parser.add_argument("--pictures", metavar="FOLDER", help="write a picture of each view of the sample library")
+    parser.add_argument(
+        "--pictures", metavar="FOLDER", help="write a picture of each view of the sample library"
+    )
     args = parser.parse_args()
     if args.pictures:
         with browsing() as browser:
@@ -58,7 +64,10 @@ def main() -> None:
     failed = [f"the page has {size} bytes"] * (size > BYTES_BAR)
     with browsing() as browser:
         failed += _paint(browser)
-        for name, result, ready in (("evidence", _evidence(), ".card"), ("tree", _tree_answer(), ".icicle button")):
+        for name, result, ready in (
+            ("evidence", _evidence(), ".card"),
+            ("tree", _tree_answer(), ".icicle button"),
+        ):
             failed += _frames(browser, name, result, ready)
     for line in failed:
         print(f"BAR MISSED: {line}")
@@ -70,7 +79,10 @@ def draw_pictures(folder: Path, browser: Any) -> None:
     asked = {
         "ask": ("How deep is Lake Orvane, and when was the lighthouse lit again?", ""),
         "read": ("How deep is Lake Orvane?", "lake-orvane.html"),
-        "tree": ("When did the flood peak?", "orvane-flood-report.html\nlake-orvane.html\nferry-faq.html"),
+        "tree": (
+            "When did the flood peak?",
+            "orvane-flood-report.html\nlake-orvane.html\nferry-faq.html",
+        ),
         "sessions": None,
         "health": None,
     }
@@ -82,7 +94,9 @@ def draw_pictures(folder: Path, browser: Any) -> None:
             _draw(folder, browser, url, asked)
 
 
-def _draw(folder: Path, browser: Any, url: str, asked: Mapping[str, tuple[str, str] | None]) -> None:
+def _draw(
+    folder: Path, browser: Any, url: str, asked: Mapping[str, tuple[str, str] | None]
+) -> None:
     page = browser.new_page(viewport={"width": 1180, "height": 760})
     for view, wanted in asked.items():
         page.goto(f"{url}#{view}")
@@ -106,7 +120,9 @@ def _paint(browser: Any) -> list[str]:
         page.route("**/*", lambda route: route.fulfill(body=desk_html(), content_type="text/html"))
         page.goto("http://127.0.0.1:9/desk/")
         page.locator("textarea").first.wait_for()
-        paints.append(page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime"))
+        paints.append(
+            page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime")
+        )
         page.close()
     paint = statistics.median(paints)
     print(f"first paint: {paint:.0f} ms (median of 3)")
@@ -115,11 +131,14 @@ def _paint(browser: Any) -> list[str]:
 
 def _frames(browser: Any, name: str, result: dict[str, Any], ready: str) -> list[str]:
     page = browser.new_page(viewport={"width": 1280, "height": 900})
-    page.expose_function("relay", lambda method, params: {"contents": [{"uri": params["uri"], "text": _layout()}]})
+    page.expose_function(
+        "relay", lambda method, params: {"contents": [{"uri": params["uri"], "text": _layout()}]}
+    )
     page.set_content(HOST_PAGE)
     page.evaluate("html => begin(html, 'raptor_query')", desk_html())
     page.wait_for_function("log.some(m => m.method === 'ui/notifications/initialized')")
-    page.evaluate("result => { notify('ui/notifications/tool-input', { arguments: { question: 'q' } }); "
+    page.evaluate("result => { notify('ui/notifications/tool-input', { arguments: { question: 'q' "
+    "} }); "
                   "notify('ui/notifications/tool-result', result) }", result)  # fmt: skip
     app = page.frames[1]
     if name == "tree":
@@ -139,7 +158,9 @@ def _frames(browser: Any, name: str, result: dict[str, Any], ready: str) -> list
 
 def _busy(session: Any) -> float:
     """Return the seconds of the processor that the main thread has spent in tasks."""
-    metrics = {one["name"]: one["value"] for one in session.send("Performance.getMetrics")["metrics"]}
+    metrics = {
+        one["name"]: one["value"] for one in session.send("Performance.getMetrics")["metrics"]
+    }
     return float(metrics["TaskDuration"])
 
 
@@ -179,16 +200,25 @@ def _evidence() -> dict[str, Any]:
         }
         for page in range(PAGES)
     ]
-    return _answer({"kind": "evidence", "question": "q", "max_tokens": 0, "passages": passages, "pages": pages})
+    return _answer(
+        {"kind": "evidence", "question": "q", "max_tokens": 0, "passages": passages, "pages": pages}
+    )
 
 
 def _answer(view: dict[str, Any]) -> dict[str, Any]:
-    data = {"verdict": "answered", "reason": "", "tokens": 9_000, "tree": "winnow://tree/" + "0" * 24}
+    data = {
+        "verdict": "answered",
+        "reason": "",
+        "tokens": 9_000,
+        "tree": "winnow://tree/" + "0" * 24,
+    }
     return {"content": [{"type": "text", "text": "text"}], "_meta": {RESULT: data, VIEW: view}}
 
 
 def _tree_answer() -> dict[str, Any]:
-    return _answer({"kind": "evidence", "question": "q", "max_tokens": 0, "passages": [], "pages": []})
+    return _answer(
+        {"kind": "evidence", "question": "q", "max_tokens": 0, "passages": [], "pages": []}
+    )
 
 
 def _layout() -> str:
@@ -219,7 +249,15 @@ def _layout() -> str:
         for place, (begin, end, layer) in enumerate(spans)
     ]
     sources = [{"url": f"https://example.org/{one}", "title": f"Report {one}"} for one in range(4)]
-    return json.dumps({"tree": "t", "leaves": leaves, "sources": sources, "roots": [len(nodes) - 1], "nodes": nodes})
+    return json.dumps(
+        {
+            "tree": "t",
+            "leaves": leaves,
+            "sources": sources,
+            "roots": [len(nodes) - 1],
+            "nodes": nodes,
+        }
+    )
 
 
 if __name__ == "__main__":

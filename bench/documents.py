@@ -1,13 +1,14 @@
-"""Office and PDF files whose words are all known: which of them are read, said to be unread, or lost in silence.
+"""Office and PDF files whose words are all known: which of them are read, said to be unread, or
+lost in silence.
 
     python -m bench.documents                100 files, a line for each form and program
     python -m bench.documents --check        300 files; exit code 1 where a word is lost in silence or a number altered
     python -m bench.documents --misses       and which words of which files
 
-python-docx, openpyxl, python-pptx, ReportLab, FPDF, pandoc write files from a few random parts each (tables, notes,
-comments, charts, fields, merged cells …), LibreOffice saves some of them once more. Each word is made of syllables and
-is in its file once; what is hidden must not come out. Not for: where words are, or questions about them
-(`bench/formats.py`).
+python-docx, openpyxl, python-pptx, ReportLab, FPDF, pandoc write files from a few random parts each
+(tables, notes, comments, charts, fields, merged cells …), LibreOffice saves some of them once more.
+Each word is made of syllables and is in its file once; what is hidden must not come out. Not for:
+where words are, or questions about them (`bench/formats.py`).
 """
 
 import argparse
@@ -36,7 +37,8 @@ PARTS: Final = (2, 5)
 SAVED_AGAIN: Final = 4
 """Of so many files one is saved again by LibreOffice, where that is installed."""
 _SYLLABLES: Final = (
-    "ba be bo da de do fa fe ga go ka ke ko la le lo ma me mo na ne no pa pe po ra re ro sa se so ta to va ve vo"
+    "ba be bo da de do fa fe ga go ka ke ko la le lo ma me mo na ne no pa pe po "
+    "ra re ro sa se so ta to va ve vo"
 )
 _WORD: Final = re.compile(r"\w[\w.,]*\w|\w")
 _W: Final = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
@@ -158,7 +160,9 @@ def _raw(inner: str) -> Callable[[Any, Known], None]:
     def add(document: Any, known: Known) -> None:
         parse = import_module("docx.oxml").parse_xml
         filled = re.sub("%", lambda _: known.word(), inner)
-        spaces = f'xmlns:w="{_W}" xmlns:m="http://schemas.openxmlformats.org/officeDocument/2006/math"'
+        spaces = (
+            f'xmlns:w="{_W}" xmlns:m="http://schemas.openxmlformats.org/officeDocument/2006/math"'
+        )
         document.element.body.insert(0, parse(f"<w:p {spaces}>{filled}</w:p>"))
 
     return add
@@ -172,7 +176,8 @@ _WORD_PARTS: Final[list[Callable[[Any, Known], None]]] = [
     _hidden_run,
     _raw('<w:fldSimple w:instr="REF a"><w:r><w:t>%</w:t></w:r></w:fldSimple>'),
     _raw('<w:r><w:fldChar w:fldCharType="begin"/><w:instrText>MERGEFIELD a</w:instrText>'
-         '<w:fldChar w:fldCharType="separate"/></w:r><w:r><w:t>%</w:t><w:fldChar w:fldCharType="end"/></w:r>'),
+         '<w:fldChar w:fldCharType="separate"/></w:r><w:r><w:t>%</w:t><w:fldChar '
+         'w:fldCharType="end"/></w:r>'),
     _raw("<m:oMath><m:f><m:num><m:r><m:t>%</m:t></m:r></m:num><m:den><m:r><m:t>%</m:t></m:r></m:den></m:f></m:oMath>"),
     _raw("<w:ins><w:r><w:t>%</w:t><w:tab/></w:r></w:ins><w:smartTag><w:r><w:t>%</w:t></w:r></w:smartTag>"),
     _raw("<w:sdt><w:sdtContent><w:r><w:t>%</w:t><w:tab/></w:r></w:sdtContent></w:sdt><w:bdo><w:r><w:t>%</w:t></w:r></w:bdo>"),
@@ -202,7 +207,13 @@ def _rows(sheet: Any, known: Known) -> None:
 
 def _formats(sheet: Any, known: Known) -> None:
     sheet.append([known.word(), known.word()])
-    forms = {'"INV-"0': "INV-{}", "00000000": "00{}", '0" kg"': "{} kg", "#,##0": "", "0.00": "{}.00"}
+    forms = {
+        '"INV-"0': "INV-{}",
+        "00000000": "00{}",
+        '0" kg"': "{} kg",
+        "#,##0": "",
+        "0.00": "{}.00",
+    }
     for row, (form, shown) in enumerate(forms.items(), start=2):
         value = known.number()
         known.numbers[-1] = shown.format(value) if shown else f"{value:,}"
@@ -239,7 +250,14 @@ def _with_hidden(sheet: Any, known: Known) -> None:
     sheet.column_dimensions["I"].hidden = True
 
 
-_BOOK_PARTS: Final[list[Callable[[Any, Known], None]]] = [_rows, _formats, _merged, _noted, _charted, _with_hidden]
+_BOOK_PARTS: Final[list[Callable[[Any, Known], None]]] = [
+    _rows,
+    _formats,
+    _merged,
+    _noted,
+    _charted,
+    _with_hidden,
+]
 
 
 # Presentations
@@ -261,7 +279,9 @@ def _bullets(slide: Any, known: Known) -> None:
 
 def _boxes(slide: Any, known: Known) -> None:
     for place in range(3):
-        slide.shapes.add_textbox(0, 900_000 * place, 900_000, 300_000).text_frame.text = known.line()
+        slide.shapes.add_textbox(
+            0, 900_000 * place, 900_000, 300_000
+        ).text_frame.text = known.line()
     group = slide.shapes.add_group_shape()
     group.shapes.add_textbox(0, 0, 900_000, 300_000).text_frame.text = known.line()
 
@@ -281,14 +301,22 @@ def _deck_chart(slide: Any, known: Known) -> None:
     slide.shapes.add_chart(kind, 0, 0, 4_000_000, 2_000_000, data)
 
 
-_DECK_PARTS: Final[list[Callable[[Any, Known], None]]] = [_bullets, _boxes, _deck_table, _deck_chart]
+_DECK_PARTS: Final[list[Callable[[Any, Known], None]]] = [
+    _bullets,
+    _boxes,
+    _deck_table,
+    _deck_chart,
+]
 
 
 # PDF
 
 
 def _by_reportlab(known: Known) -> bytes:
-    flow, styles = import_module("reportlab.platypus"), import_module("reportlab.lib.styles").getSampleStyleSheet()
+    flow, styles = (
+        import_module("reportlab.platypus"),
+        import_module("reportlab.lib.styles").getSampleStyleSheet(),
+    )
     out = io.BytesIO()
     parts: list[Any] = [flow.Paragraph(known.line(3), styles["Title"])]
     for part in known.rng.choices(("text", "table", "list", "hidden"), k=known.rng.randint(*PARTS)):
@@ -302,7 +330,9 @@ def _by_reportlab(known: Known) -> bytes:
             parts.append(flow.ListFlowable(items, bulletType="1"))
         else:
             parts.append(
-                flow.Paragraph(f'{known.line()} <font color="white">{known.unseen()}</font>', styles["Normal"])
+                flow.Paragraph(
+                    f'{known.line()} <font color="white">{known.unseen()}</font>', styles["Normal"]
+                )
             )
     flow.SimpleDocTemplate(out).build(parts)
     return out.getvalue()
@@ -349,7 +379,17 @@ def by_pandoc(form: str) -> Callable[[Known], bytes]:
     def make(known: Known) -> bytes:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / f"a.{form}"
-            run("pandoc", "-s", "-f", "markdown", "-t", form, "-o", str(path), stdin=_markdown(known))
+            run(
+                "pandoc",
+                "-s",
+                "-f",
+                "markdown",
+                "-t",
+                form,
+                "-o",
+                str(path),
+                stdin=_markdown(known),
+            )
             return path.read_bytes()
 
     return make
@@ -364,19 +404,22 @@ MAKERS: Final[dict[str, tuple[str, Callable[[Known], bytes], str]]] = {
     "pandoc, docx": ("docx", by_pandoc("docx"), "pandoc"),
     "pandoc, pptx": ("pptx", by_pandoc("pptx"), "pandoc"),
 }
-"""By program: the form of its files, how they are made, and the package or program that must be there."""
+"""By program: the form of its files, how they are made, and the package or program that must be
+there."""
 
 
 def lacking() -> list[str]:
     """Return the makers that cannot work here."""
     there = {
-        need: bool(find_spec(need)) if need != "pandoc" else bool(shutil.which(need)) for _, _, need in MAKERS.values()
+        need: bool(find_spec(need)) if need != "pandoc" else bool(shutil.which(need))
+        for _, _, need in MAKERS.values()
     }
     return [by for by, (_, _, need) in MAKERS.items() if not there[need]]
 
 
 def samples(count: int) -> Iterator[Sample]:
-    """Yield `count` files of the makers that can work here, one after the other; the same ones each time."""
+    """Yield `count` files of the makers that can work here, one after the other; the same ones each
+    time."""
     makers = [by for by in MAKERS if by not in lacking()]
     for number in range(count):
         by = makers[number % len(makers)]
@@ -414,7 +457,9 @@ def outcome(sample: Sample) -> Outcome:
     altered = tuple(number for number in sample.known.numbers if number not in text)
     shown = tuple(word for word in sample.known.hidden if word in found)
     said = bool(page.unread)
-    return Outcome(sample, () if said else missing, missing if said else (), altered, shown, seconds)
+    return Outcome(
+        sample, () if said else missing, missing if said else (), altered, shown, seconds
+    )
 
 
 def check(count: int, *, misses: bool = False) -> tuple[list[str], list[Outcome]]:
@@ -424,22 +469,31 @@ def check(count: int, *, misses: bool = False) -> tuple[list[str], list[Outcome]
     lines = []
     for by, files in Counter(one.sample.by for one in outcomes).items():
         own = [one for one in outcomes if one.sample.by == by]
-        sums = {name: sum(len(getattr(one, name)) for one in own) for name in ("lost", "said", "altered", "shown")}
+        sums = {
+            name: sum(len(getattr(one, name)) for one in own)
+            for name in ("lost", "said", "altered", "shown")
+        }
         words = sum(len(one.sample.known.words) for one in own)
         spent = 1000 * sum(one.seconds for one in own) / files
         lines.append(f"{by:14} {files:4} files {words:6} words  {sums}  {spent:.1f} ms a file")
     bad = [one for one in outcomes if one.lost or one.altered or one.shown]
     if misses:
         lines += [
-            f"{one.sample.by} {one.sample.name}: lost {one.lost} altered {one.altered} shown {one.shown}" for one in bad
+            f"{one.sample.by} {one.sample.name}: lost {one.lost} altered {one.altered} shown "
+            f"{one.shown}"
+            for one in bad
         ]
     return lines, bad
 
 
 def main() -> int:
     """Run the command."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--check", action="store_true", help="300 files; exit code 1 where one is not read whole")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--check", action="store_true", help="300 files; exit code 1 where one is not read whole"
+    )
     parser.add_argument("--misses", action="store_true", help="print what was not read")
     options = parser.parse_args()
     for by in lacking():

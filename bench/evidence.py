@@ -1,4 +1,5 @@
-"""Requests with the sentences that answer them (../shared/data/evidence), and how a ranking of sentences is measured.
+"""Requests with the sentences that answer them (../shared/data/evidence), and how a ranking of
+sentences is measured.
 
 What `bench/extract.py` and `bench/asking.py` share. Not for: measuring by itself.
 """
@@ -33,14 +34,19 @@ class Case:
     seen: bool
     """Whether the ranker's constants were looked at on this request (the first 120 of each set)."""
     without: PageUnits
-    """The same page without what answers: its paragraph, its article in HotpotQA, three sentences in long documents."""
+    """The same page without what answers: its paragraph, its article in HotpotQA, three sentences
+    in long documents."""
 
 
 def measure(scores: Floats, case: Case) -> list[float]:
-    """Return R-precision, F1 of the best two, and the share of gold within each of `BUDGETS` tokens."""
+    """Return R-precision, F1 of the best two, and the share of gold within each of `BUDGETS`
+    tokens."""
     order = np.argsort(-scores, kind="stable").tolist()
     k = len(case.gold)
-    values = [len(case.gold.intersection(order[:k])) / k, 2 * len(case.gold.intersection(order[:2])) / (k + 2)]
+    values = [
+        len(case.gold.intersection(order[:k])) / k,
+        2 * len(case.gold.intersection(order[:2])) / (k + 2),
+    ]
     for budget in BUDGETS:
         used = np.cumsum([case.tokens[row] for row in order])
         values.append(len(case.gold.intersection(order[: int((used <= budget).sum())])) / k)
@@ -74,7 +80,8 @@ def _case(question: dict[str, Any], record: dict[str, Any], place: int, name: st
     sentences = [" ".join(text[a:b].split()) for a, b in units]
     away = _away(text, units, headings, gold, name)
     kept = [row for row in range(len(units)) if row not in away]
-    # The long documents are five: their requests are parted by their own number, all others by their text's.
+    # The long documents are five: their requests are parted by their own number, all others by
+    # their text's.
     part = question["id"] if name == "chunkeval" else question["text_id"].rpartition("-")[2]
     return Case(
         request=question["request"],
@@ -83,15 +90,23 @@ def _case(question: dict[str, Any], record: dict[str, Any], place: int, name: st
         tokens=tuple(count_tokens(text[a:b]) for a, b in units),
         held_out=zlib.crc32(part.encode()) % 2 == 1,
         seen=place < 120,
-        without=PageUnits([sentences[row] for row in kept], [headings[row] for row in kept], language),
+        without=PageUnits(
+            [sentences[row] for row in kept], [headings[row] for row in kept], language
+        ),
     )
 
 
 def _away(text: str, units: Spans, headings: Sequence[str], gold: set[int], name: str) -> set[int]:
     """Rows to cut so that the page no longer answers."""
     if name == "hotpot":
-        return {row for row, heading in enumerate(headings) if heading in {headings[g] for g in gold}}
+        return {
+            row for row, heading in enumerate(headings) if heading in {headings[g] for g in gold}
+        }
     if name == "chunkeval":
         return {g + near for g in gold for near in (-1, 0, 1)}
     paragraphs = [text.count("\n\n", 0, a) for a, _ in units]
-    return {row for row, paragraph in enumerate(paragraphs) if paragraph in {paragraphs[g] for g in gold}}
+    return {
+        row
+        for row, paragraph in enumerate(paragraphs)
+        if paragraph in {paragraphs[g] for g in gold}
+    }

@@ -4,9 +4,10 @@
     python -m bench.extract --fit     the gate's weights anew
     python -m bench.extract --check   a small part against pinned floors, under 60 s; exit code 1 on a miss
 
-Data: ../shared/data/seg, evidence and html_qa's tables (development). Texts are parted in two by their number: `tuned`
-gave the gate its weights (with the sample library's dev questions), `held out` did not. The ranker's constants were
-chosen on the first 120 requests of each set, `rest` is all others. Not for: speed of models, whole pages of HTML.
+Data: ../shared/data/seg, evidence and html_qa's tables (development). Texts are parted in two by
+their number: `tuned` gave the gate its weights (with the sample library's dev questions), `held
+out` did not. The ranker's constants were chosen on the first 120 requests of each set, `rest` is
+all others. Not for: speed of models, whole pages of HTML.
 """
 
 import argparse
@@ -30,7 +31,14 @@ from models.protocols import Embedder
 from pipeline.extract.sentences import split_sentences, tag_sentences
 from pipeline.fetch.files import read_file
 from pipeline.html.document import read_document
-from pipeline.rank.bm25 import BM25, Floats, PageUnits, page_units, reciprocal_rank_fusion, unit_range
+from pipeline.rank.bm25 import (
+    BM25,
+    Floats,
+    PageUnits,
+    page_units,
+    reciprocal_rank_fusion,
+    unit_range,
+)
 from pipeline.rank.relevance import Blend, Reader, Reread
 from pipeline.rank.verdict import as_row, confidence_of, judge, read_features
 from train.reader.data import own_rows
@@ -45,36 +53,49 @@ FLOORS: Final = {
     "xquad_en R@256": 0.96,
     "xquad_zh R@256": 0.93,
     "hotpot R@256 over blend titled": 0.0,
-    "xquad_zh R@256 over blend titled": -0.03,  # one of the quick form's forty requests; of all 300 it is +.004
+    # one of the quick form's forty requests; of all 300 it is +.004
+    "xquad_zh R@256 over blend titled": -0.03,
     "answers kept by the gate, xquad_en": 0.92,
     "answers kept by the gate, hotpot": 0.95,
     "None on other pages, xquad_en": 0.95,
     "None where the page does not answer": 0.95,
     "answers kept by the gate, tables": 0.85,
-    "None on other pages, tables": 0.3,  # near meaning is unsure, never none: a None costs the answer
+    # near meaning is unsure, never none: a None costs the answer
+    "None on other pages, tables": 0.3,
     "table answers in 500 tokens": 0.70,
     "table answers in 500 tokens over scores alone": 0.0,  # one of the quick form's forty is .025
 }
 """Pinned under what was measured (docs/log.md); MB/s far under, since machines are shared."""
 PAPER: Final = (
-    "F1 in the paper (zero-index Tables 3 to 5), on other data, for orientation only: open-source tasks (reasoning, "
-    "multi-answer, multi-question)\nYi-9B .361 .328 .439, Qwen2-72B .568 .441 .570, GPT-4o .591 .536 .755, its trained "
+    "F1 in the paper (zero-index Tables 3 to 5), on other data, for orientation only: open-source "
+    "tasks (reasoning, "
+    "multi-answer, multi-question)\nYi-9B .361 .328 .439, Qwen2-72B .568 .441 .570, GPT-4o .591 "
+    ".536 .755, its trained "
     "extractor .724 .581 .687;\nneedles (base) .328 .732 .969 .925; real pages .604 .680 .743 .770"
 )
 EVIDENCE: Final = ("hotpot", "chunkeval", "xquad_en", "xquad_de", "xquad_ru", "xquad_zh")
 TREEBANKS: Final = ("en_ewt", "en_gum", "de_gsd", "zh_gsd", "ja_gsd")
 AWAY: Final = 0.25
-"""Weight of a question on another's page in the fit: easy ones would make the confidence too sure of the hard ones."""
+"""Weight of a question on another's page in the fit: easy ones would make the confidence too sure
+of the hard ones."""
 Pages = Sequence[PageUnits]
 READER: Final = OnnxReader()
 
 
 def main() -> int:
     """Print the tables, fit the gate or check the floors; return the exit code."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--check", action="store_true", help="small part, pinned floors, exit code 1 on a miss")
-    parser.add_argument("--fit", action="store_true", help="fit the gate's weights on the tuned part")
-    parser.add_argument("--limit", type=int, default=0, help="requests of each set, evenly spread (0: all)")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--check", action="store_true", help="small part, pinned floors, exit code 1 on a miss"
+    )
+    parser.add_argument(
+        "--fit", action="store_true", help="fit the gate's weights on the tuned part"
+    )
+    parser.add_argument(
+        "--limit", type=int, default=0, help="requests of each set, evenly spread (0: all)"
+    )
     wanted = parser.parse_args()
     if not DATA.is_dir():
         print("skipped: ../shared/data is not beside this checkout")
@@ -87,7 +108,11 @@ def main() -> int:
     measured |= anyio.run(_evidence, sets, 40 if wanted.check else wanted.limit)
     if not wanted.check:
         return 0
-    missed = [f"{bar}: {measured[bar]:.3f} < {floor}" for bar, floor in FLOORS.items() if measured[bar] < floor]
+    missed = [
+        f"{bar}: {measured[bar]:.3f} < {floor}"
+        for bar, floor in FLOORS.items()
+        if measured[bar] < floor
+    ]
     for line in missed:
         print(f"BAR MISSED: {line}")
     return 1 if missed else 0
@@ -102,7 +127,10 @@ def _sentences() -> dict[str, float]:
         + "".join(f"{language + ' /' + str(len(golden[language])):>9}" for language in golden)
     )
     for name, split in splitters.items():
-        passed = {language: sum(_same(split, *case) for case in cases) for language, cases in golden.items()}
+        passed = {
+            language: sum(_same(split, *case) for case in cases)
+            for language, cases in golden.items()
+        }
         print(f"{name:22}" + "".join(f"{passed[language]:>9}" for language in golden))
         if name == "ours":
             measured["golden rules en, of 48"] = passed["en"]
@@ -110,7 +138,9 @@ def _sentences() -> dict[str, float]:
     for name, split in splitters.items():
         scores = {bank: _boundary_f1(bank, split) for bank in TREEBANKS}
         speed = _speed(split)
-        print(f"{name:22}" + "".join(f"{scores[bank]:>9.3f}" for bank in TREEBANKS) + f"{speed:>9.1f}")
+        print(
+            f"{name:22}" + "".join(f"{scores[bank]:>9.3f}" for bank in TREEBANKS) + f"{speed:>9.1f}"
+        )
         if name == "ours":
             measured |= {f"UD {bank} F1": score for bank, score in scores.items()} | {"MB/s": speed}
     return measured
@@ -123,7 +153,9 @@ def _by_regex(text: str) -> Spans:
 
 
 def _same(split: Callable[[str], Spans], text: str, wanted: list[str]) -> bool:
-    return ["".join(text[a:b].split()) for a, b in split(text)] == ["".join(part.split()) for part in wanted]
+    return ["".join(text[a:b].split()) for a, b in split(text)] == [
+        "".join(part.split()) for part in wanted
+    ]
 
 
 def _paragraphs(bank: str) -> list[list[str]]:
@@ -153,12 +185,18 @@ def _boundary_f1(bank: str, split: Callable[[str], Spans]) -> float:
             place += len(joint)
         gold.discard(len(text))
         found = {end for _, end in split(text)} - {len(text)}
-        right, wrong, missed = right + len(found & gold), wrong + len(found - gold), missed + len(gold - found)
+        right, wrong, missed = (
+            right + len(found & gold),
+            wrong + len(found - gold),
+            missed + len(gold - found),
+        )
     return 2 * right / (2 * right + wrong + missed)
 
 
 def _speed(split: Callable[[str], Spans]) -> float:
-    text = "\n\n".join(record["text"] for record in read_lines("evidence/chunkeval.texts.jsonl")[:20])
+    text = "\n\n".join(
+        record["text"] for record in read_lines("evidence/chunkeval.texts.jsonl")[:20]
+    )
     began = time.process_time()
     split(text)
     return len(text.encode()) / 1e6 / (time.process_time() - began)
@@ -182,12 +220,20 @@ async def _evidence(sets: Sequence[str], limit: int) -> dict[str, float]:
                 continue  # the embedder reads too few of these requests
             means = np.mean(values, axis=0)
             rest = unseen.get(ranker)
-            print(f"{name:10} {ranker:12} ({_figures(means)}) [{_figures(np.mean(rest, axis=0)) if rest else 'none'}]")
+            print(
+                f"{name:10} {ranker:12} ({_figures(means)}) "
+                f"[{_figures(np.mean(rest, axis=0)) if rest else 'none'}]"
+            )
             if ranker == "ours":
-                measured[f"{name} R@256 over blend titled"] = float(means[2] - np.mean(rows["blend titled"], axis=0)[2])
+                measured[f"{name} R@256 over blend titled"] = float(
+                    means[2] - np.mean(rows["blend titled"], axis=0)[2]
+                )
                 measured |= {f"{name} R@256": float(means[2]), f"{name} R@512": float(means[3])}
     print(PAPER)
-    print("\nNone gate: share of None, held out (tuned). An answering page should have 0, the others 1")
+    print(
+        "\nNone gate: share of None, held out (tuned). An answering page should have 0, the "
+        "others 1"
+    )
     print(f"{'set':10} {'scores':9} {'answers':>13} {'answer cut':>13} {'other page':>13}")
     points: list[list[float]] = []
     for name, cases in loaded.items():
@@ -200,8 +246,10 @@ async def _evidence(sets: Sequence[str], limit: int) -> dict[str, float]:
                 measured[f"None on other pages, {name}"] = shares[2][0]
     point = np.mean(points, axis=0)
     print(
-        f"operating point, held out, mean of the sets, with the embedder: false None {point[0]:.2f}, false evidence "
-        f"{1 - point[1]:.2f} on the page without its answer, {1 - point[2]:.2f} on another request's page"
+        f"operating point, held out, mean of the sets, with the embedder: false None "
+        f"{point[0]:.2f}, false evidence "
+        f"{1 - point[1]:.2f} on the page without its answer, {1 - point[2]:.2f} on another "
+        f"request's page"
     )
     lone = read_cases("none", 60 if limit else 0)
     share = np.mean([await verdict(case.request, case.page, embedder) == "none" for case in lone])
@@ -237,17 +285,22 @@ def _language(case: Case) -> str:
 
 
 def _blend_titled(case: Case, cosines: Floats | None) -> Floats:
-    """BM25 of sentences and of passages of five, the cosine and the head of the page: what ours has to beat."""
+    """BM25 of sentences and of passages of five, the cosine and the head of the page: what ours has
+    to beat."""
     page = case.page
     language = _language(case)
     single = BM25([*map(_titled, page.texts, page.above)], language=language).scores(case.request)
     count = len(page.texts)
     windows = [" ".join(page.texts[at : at + 5]) for at in range(max(1, count - 4))]
     passages = BM25(windows, language=language).scores(case.request)
-    around = np.array([passages[max(0, row - 4) : row + 1].max(initial=0.0) for row in range(count)])
+    around = np.array(
+        [passages[max(0, row - 4) : row + 1].max(initial=0.0) for row in range(count)]
+    )
     lexical = unit_range(single / max(single.max(), 1e-9) + around / max(around.max(), 1e-9))
     lead = 0.3 * np.clip(1 - np.arange(count) / 11, 0, None)
-    found: Floats = (lexical + (0 if cosines is None else unit_range(cosines)) + lead).astype(np.float32)
+    found: Floats = (lexical + (0 if cosines is None else unit_range(cosines)) + lead).astype(
+        np.float32
+    )
     return found
 
 
@@ -255,19 +308,33 @@ def _figures(values: Sequence[float] | Floats) -> str:
     return " / ".join(f"{value:.3f}" for value in values)
 
 
-async def _none_shares(cases: Sequence[Case], embedder: Embedder | None) -> list[tuple[float, float]]:
-    """Share of None on the page, the page without its answer, and another case's page: (held out, tuned) each."""
+async def _none_shares(
+    cases: Sequence[Case], embedder: Embedder | None
+) -> list[tuple[float, float]]:
+    """Share of None on the page, the page without its answer, and another case's page: (held out,
+    tuned) each."""
     shares: list[tuple[float, float]] = []
     others = [*cases[len(cases) // 2 :], *cases[: len(cases) // 2]]
-    for pages in ([case.page for case in cases], [case.without for case in cases], [case.page for case in others]):
-        said = [await verdict(case.request, page, embedder) == "none" for case, page in zip(cases, pages, strict=True)]
-        parts = [[s for s, case in zip(said, cases, strict=True) if case.held_out is part] for part in (True, False)]
+    for pages in (
+        [case.page for case in cases],
+        [case.without for case in cases],
+        [case.page for case in others],
+    ):
+        said = [
+            await verdict(case.request, page, embedder) == "none"
+            for case, page in zip(cases, pages, strict=True)
+        ]
+        parts = [
+            [s for s, case in zip(said, cases, strict=True) if case.held_out is part]
+            for part in (True, False)
+        ]
         shares.append((_mean(parts[0]), _mean(parts[1])))
     return shares
 
 
 async def _none_of_tables(embedder: Embedder, limit: int) -> dict[str, float]:
-    """Print the shares of None on questions about tables (html_qa): own page, another page with tables."""
+    """Print the shares of None on questions about tables (html_qa): own page, another page with
+    tables."""
     asked = table_questions(limit)
     names = list(dict.fromkeys(question.page for question in asked))
     texts = {name: page_units(document(name), tag_sentences(document(name))) for name in names}
@@ -275,10 +342,13 @@ async def _none_of_tables(embedder: Embedder, limit: int) -> dict[str, float]:
     other: dict[bool, list[bool]] = {True: [], False: []}
     for question in asked:
         away = names[(names.index(question.page) + len(names) // 2) % len(names)]
-        own[question.held].append(await verdict(question.text, texts[question.page], embedder) == "none")
+        own[question.held].append(
+            await verdict(question.text, texts[question.page], embedder) == "none"
+        )
         other[question.held].append(await verdict(question.text, texts[away], embedder) == "none")
     print(
-        f"{'tables':10} embedder  {_mean(own[True]):>5.2f} ({_mean(own[False]):>4.2f})                "
+        f"{'tables':10} embedder  {_mean(own[True]):>5.2f} ({_mean(own[False]):>4.2f})            "
+        f"    "
         f"{_mean(other[True]):>5.2f} ({_mean(other[False]):>4.2f})  of {len(asked)}"
     )
     return {
@@ -292,7 +362,8 @@ def _mean(values: Sequence[bool]) -> float:
 
 
 async def verdict(request: str, page: PageUnits, embedder: Embedder | None) -> str:
-    """Whether `page` answers `request`: answered, unsure or none, as a tool would say it of this page alone."""
+    """Whether `page` answers `request`: answered, unsure or none, as a tool would say it of this
+    page alone."""
     blend = Blend(embedder)
     reader = Reread(blend, READER) if embedder else blend
     return judge(request, await reader.read(request, [page])).word
@@ -325,11 +396,17 @@ async def _fit(limit: int) -> None:
             p = 1 / (1 + np.exp(-x @ weights))
             curvature = (x * (w * p * (1 - p))[:, None]).T @ x + np.diag(ridge)
             weights -= np.linalg.solve(curvature, x.T @ (w * (p - y)) + ridge * weights)
-        print(form, len(rows), "examples; constant first:", [round(float(v), 2) for v in (weights[-1], *weights[:-1])])
+        print(
+            form,
+            len(rows),
+            "examples; constant first:",
+            [round(float(v), 2) for v in (weights[-1], *weights[:-1])],
+        )
 
 
 def _written_examples(limit: int) -> list[tuple[str, Pages, float, float]]:
-    """The development part of the reader's questions: on their page, their twins, and every second on another page."""
+    """The development part of the reader's questions: on their page, their twins, and every second
+    on another page."""
     rows = [row for row in own_rows() if row["split"] == "dev"]
     rows = rows[:: max(1, len(rows) // limit)] if limit else rows
     names = list(dict.fromkeys(row["page"] for row in rows))
@@ -346,18 +423,24 @@ def _written_examples(limit: int) -> list[tuple[str, Pages, float, float]]:
 
 
 def _evidence_examples(name: str, limit: int) -> list[tuple[str, Pages, float, float]]:
-    """Request, pages, whether they answer, weight: the page, the page without its answer, another request's page."""
+    """Request, pages, whether they answer, weight: the page, the page without its answer, another
+    request's page."""
     cases = [case for case in read_cases(name, limit) if not case.held_out]
     others = [*cases[len(cases) // 2 :], *cases[: len(cases) // 2]]
     return [
         (case.request, [page], answers, weight)
         for case, other in zip(cases, others, strict=True)
-        for page, answers, weight in ((case.page, 1.0, 1.0), (case.without, 0.0, 1.0), (other.page, 0.0, AWAY))
+        for page, answers, weight in (
+            (case.page, 1.0, 1.0),
+            (case.without, 0.0, 1.0),
+            (other.page, 0.0, AWAY),
+        )
     ]
 
 
 def _library_examples() -> list[tuple[str, Pages, float, float]]:
-    """The sample library's dev questions with their eight best pages by BM25, and without the pages that answer."""
+    """The sample library's dev questions with their eight best pages by BM25, and without the pages
+    that answer."""
     lines = (ROOT / "examples" / "questions.jsonl").read_text(encoding="utf-8").splitlines()
     folder = ROOT / "examples" / "library"
     names = sorted(path.name for path in folder.iterdir())

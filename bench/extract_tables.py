@@ -1,9 +1,10 @@
-"""Answers about tables within a budget, with and without the rows that a request's choosing words point at.
+"""Answers about tables within a budget, with and without the rows that a request's choosing words
+point at.
 
     python -m bench.extract_tables        160 questions about tables of real pages, 66 of them on pages held aside
 
-`bench.extract` prints it too. Baseline: the same extraction with its scores as words and meaning gave them.
-Not for: the None gate on these questions (`bench/extract.py`).
+`bench.extract` prints it too. Baseline: the same extraction with its scores as words and meaning
+gave them. Not for: the None gate on these questions (`bench/extract.py`).
 """
 
 from collections import Counter
@@ -27,7 +28,8 @@ MARK: Final = "benchmark"
 
 
 async def table_budgets(embedder: Embedder, limit: int) -> dict[str, float]:
-    """Print the shares of answers that stand in each budget; return those of all questions, and the gain at 500."""
+    """Print the shares of answers that stand in each budget; return those of all questions, and the
+    gain at 500."""
     asked = table_questions(limit)
     found: Counter[tuple[str, int, bool]] = Counter()
     for question in asked:
@@ -48,15 +50,21 @@ async def table_budgets(embedder: Embedder, limit: int) -> dict[str, float]:
         for budget in BUDGETS:
             both = found[way, budget, True] + found[way, budget, False]
             shares[way, budget] = both / len(asked)
-            cells.append(f"{budget}: {shares[way, budget]:.3f} ({found[way, budget, True] / max(held, 1):.3f})")
+            cells.append(
+                f"{budget}: {shares[way, budget]:.3f} "
+                f"({found[way, budget, True] / max(held, 1):.3f})"
+            )
         print(f"  {way:13} {'   '.join(cells)}")
     return {
         "table answers in 500 tokens": shares["lifted", 500],
-        "table answers in 500 tokens over scores alone": shares["lifted", 500] - shares["scores alone", 500],
+        "table answers in 500 tokens over scores alone": shares["lifted", 500]
+        - shares["scores alone", 500],
     }
 
 
-async def _unlifted(question: Question, page: Document, lifted: Reading, embedder: Embedder) -> Reading:
+async def _unlifted(
+    question: Question, page: Document, lifted: Reading, embedder: Embedder
+) -> Reading:
     """Return the reading with its units ordered by their scores alone."""
     relevance = await Blend(embedder).read(question.text, [page_units(page, lifted.tagged[0])])
     return replace(lifted, values=relevance.values)

@@ -1,10 +1,11 @@
-"""Fetching and caching on loopback: throughput against bare httpx2, latency, cache hits, decoding, documents, memory.
+"""Fetching and caching on loopback: throughput against bare httpx2, latency, cache hits, decoding,
+documents, memory.
 
     python -m bench.fetch           all tables
     python -m bench.fetch --check   the same with fewer rounds, under 60 s; exit code 1 names each bar missed
 
-The server runs in a process of its own and waits 50 ms before each answer, as a near site does. The bars leave room for
-a busy machine. Not for: cleaning and pruning (`bench/html.py`), or the network.
+The server runs in a process of its own and waits 50 ms before each answer, as a near site does. The
+bars leave room for a busy machine. Not for: cleaning and pruning (`bench/html.py`), or the network.
 """
 
 import argparse
@@ -42,13 +43,18 @@ SLOW_ROUNDS: Final = 2
 PING_CALLS: Final = 3
 """The best of these counts: a busy machine makes any one ping late."""
 DELAY: Final = 0.05
-LIMITS: Final = FetchLimits(allow_loopback=True, overall=TOGETHER, respect_robots=False, retry=False)
+LIMITS: Final = FetchLimits(
+    allow_loopback=True, overall=TOGETHER, respect_robots=False, retry=False
+)
 Work = Callable[[str], Awaitable[object]]
 _SPAWN: Final = multiprocessing.get_context("spawn")
 _SENTENCE: Final = (
-    "The harbour of Piran was rebuilt in 1287, and its <b>lighthouse</b> still burns for the salt boats. "
+    "The harbour of Piran was rebuilt in 1287, and its <b>lighthouse</b> still "
+    "burns for the salt boats. "
 )
-_RUSSIAN: Final = "Все счастливые семьи похожи друг на друга, каждая несчастливая семья несчастлива по-своему. "
+_RUSSIAN: Final = (
+    "Все счастливые семьи похожи друг на друга, каждая несчастливая семья несчастлива по-своему. "
+)
 _JAPANESE: Final = "吾輩は猫である。名前はまだ無い。どこで生れたかとんと見当がつかぬ。"
 _CHINESE: Final = "北京是中华人民共和国的首都，是全国的政治中心、文化中心。"
 
@@ -72,12 +78,21 @@ class Figure:
 
 def main() -> None:
     """Run the benchmark."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--check", action="store_true", help="fewer rounds; exit 1 when a bar falls short")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--check", action="store_true", help="fewer rounds; exit 1 when a bar falls short"
+    )
     args = parser.parse_args()
     rounds = 4 if args.check else 10
     with _server() as port:
-        figures = [*anyio.run(_network, port, rounds), *anyio.run(_served, port), *_cache(rounds), *_conversion(rounds)]
+        figures = [
+            *anyio.run(_network, port, rounds),
+            *anyio.run(_served, port),
+            *_cache(rounds),
+            *_conversion(rounds),
+        ]
     print(f"load of the machine (1 min): {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
     print(f"{'':44}{'measured':>12}  bar")
     for figure in figures:
@@ -91,8 +106,13 @@ def main() -> None:
 
 def page_of(size: int, sentence: str = _SENTENCE) -> str:
     """Return an HTML page of about `size` characters."""
-    paragraphs = "".join(f"<p class=text id=p{n}>{sentence}</p>\n" for n in range(size // (len(sentence) + 27)))
-    return f"<!DOCTYPE html><html lang=en><head><title>Piran</title></head><body>{paragraphs}</body></html>"
+    paragraphs = "".join(
+        f"<p class=text id=p{n}>{sentence}</p>\n" for n in range(size // (len(sentence) + 27))
+    )
+    return (
+        f"<!DOCTYPE html><html "
+        f"lang=en><head><title>Piran</title></head><body>{paragraphs}</body></html>"
+    )
 
 
 @contextmanager
@@ -109,12 +129,15 @@ def _server() -> Iterator[int]:
 
 
 def serve(sender: Connection) -> None:
-    """Answer with a page of 60 kB; a path with `large` with 300 kB, `huge` 4 MB, `now` at once, `two` after 2 s."""
+    """Answer with a page of 60 kB; a path with `large` with 300 kB, `huge` 4 MB, `now` at once,
+    `two` after 2 s."""
     asyncio.run(_serve(sender))
 
 
 async def _serve(sender: Connection) -> None:
-    small, large, huge = (gzip.compress(page_of(size).encode(), 6) for size in (60_000, 300_000, 4_000_000))
+    small, large, huge = (
+        gzip.compress(page_of(size).encode(), 6) for size in (60_000, 300_000, 4_000_000)
+    )
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -158,8 +181,14 @@ async def _network(port: int, rounds: int) -> Sequence[Figure]:
             memory.append(_resident())
         alone = await _median_ms(fetch, one, 10 * rounds)
         alone_bare = await _median_ms(get, one, 10 * rounds)
-    print(f"{URLS} URLs on {HOSTS} hosts, {TOGETHER} at a time: {URLS / min(ours):.0f} pages/s, ", end="")
-    print(f"bare httpx2 {URLS / min(bare):.0f}; one page of 300 kB: {alone:.1f} ms, bare {alone_bare:.1f} ms\n")
+    print(
+        f"{URLS} URLs on {HOSTS} hosts, {TOGETHER} at a time: {URLS / min(ours):.0f} pages/s, ",
+        end="",
+    )
+    print(
+        f"bare httpx2 {URLS / min(bare):.0f}; one page of 300 kB: {alone:.1f} ms, bare "
+        f"{alone_bare:.1f} ms\n"
+    )
     return [
         Figure("throughput as a share of bare httpx2", min(bare) / min(ours), "", 0.8, True),
         Figure("one page of 300 kB, beyond bare httpx2, ms", alone - alone_bare, "ms", 60, False),
@@ -192,10 +221,16 @@ async def _median_ms(work: Work, url: str, rounds: int) -> float:
 
 
 async def _served(port: int) -> Sequence[Figure]:
-    """Ask the server as a client does, over stdio: how long others wait while it reads a large page."""
+    """Ask the server as a client does, over stdio: how long others wait while it reads a large
+    page."""
     site = f"http://127.0.0.1:{port}"
     with tempfile.TemporaryDirectory() as folder:
-        env = {**os.environ, "WINNOW_CACHE": folder, "WINNOW_ALLOW_LOOPBACK": "true", "WINNOW_ROBOTS": "false"}
+        env = {
+            **os.environ,
+            "WINNOW_CACHE": folder,
+            "WINNOW_ALLOW_LOOPBACK": "true",
+            "WINNOW_ROBOTS": "false",
+        }
         server = StdioServerParameters(command=sys.executable, args=["-m", "server"], env=env)
         async with Client(server, mode="legacy") as client:
 
@@ -205,7 +240,10 @@ async def _served(port: int) -> Sequence[Figure]:
                 assert not result.is_error, result.content
 
             await fetch(f"{site}/now-warm")
-            worst = [await _worst_ping(client, partial(fetch, f"{site}/huge-{n}")) for n in range(PING_CALLS)]
+            worst = [
+                await _worst_ping(client, partial(fetch, f"{site}/huge-{n}"))
+                for n in range(PING_CALLS)
+            ]
             together = []
             for attempt in range(SLOW_ROUNDS):
                 started = time.perf_counter()
@@ -242,7 +280,11 @@ async def _worst_ping(client: Client, work: Callable[[], Awaitable[None]]) -> fl
 def _resident() -> float:
     """Return the memory of this process in MB; 0 where the system does not tell."""
     status = Path("/proc/self/statm")
-    return int(status.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6 if status.exists() else 0.0
+    return (
+        int(status.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
+        if status.exists()
+        else 0.0
+    )
 
 
 def _cache(rounds: int) -> Sequence[Figure]:
@@ -271,7 +313,10 @@ async def _hits(store: Store, rounds: int) -> float:
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
-        writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+        writer.write(
+            b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: %d\r\n\r\n" % len(body)
+            + body
+        )
         await writer.drain()
         writer.close()
 
@@ -292,10 +337,17 @@ def _conversion(rounds: int) -> Sequence[Figure]:
         ("GB18030, unlabelled", _CHINESE, "gb18030", "", 20.0),
     ):
         body = page_of(2_000_000, sentence).encode(codec)
-        speed = _megabytes_a_second(partial(decode, body, content_type=f"x; charset={label}"), body, rounds)
+        speed = _megabytes_a_second(
+            partial(decode, body, content_type=f"x; charset={label}"), body, rounds
+        )
         figures.append(Figure(f"decoding {name}, MB/s", speed, "MB/s", bar, True))
     body = page_of(4_000_000).encode()
-    raw = Raw(body, "https://example.org/", "https://example.org/", content_type="text/html; charset=utf-8")
+    raw = Raw(
+        body,
+        "https://example.org/",
+        "https://example.org/",
+        content_type="text/html; charset=utf-8",
+    )
     speed = _megabytes_a_second(partial(to_page, raw), body, rounds)
     return [*figures, Figure("bytes to page, MB/s", speed, "MB/s", 10.0, True)]
 

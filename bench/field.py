@@ -5,10 +5,11 @@
     python -m bench.field --misses        and what was answered where it is wrong
     python -m bench.field --check         exit code 1 where a case is wrong
 
-A case is `right` where the answer has what a reader of the file would say, `said` where a refusal or a note names
-exactly what is missing, else `wrong` with a type: refused (an error that does not name it), lost (words that are not
-there), false (words that are there and must not be), verdict (`none` over what was not read). Files and
-calls are those of `index.jsonl`; what is wanted is here, as patterns. Not for: how much of a large set is kept.
+A case is `right` where the answer has what a reader of the file would say, `said` where a refusal
+or a note names exactly what is missing, else `wrong` with a type: refused (an error that does not
+name it), lost (words that are not there), false (words that are there and must not be), verdict
+(`none` over what was not read). Files and calls are those of `index.jsonl`; what is wanted is here,
+as patterns. Not for: how much of a large set is kept.
 """
 
 import argparse
@@ -78,20 +79,39 @@ WANTED: Final[Mapping[str, Wanted]] = {
     "docx-document2": Wanted((r"44 drums of tar",)),
     "xlsx-workbook2": Wanted((r"Arn \| 100 \| 104 \| 110",)),
     "xlsx-merged-where": Wanted((r"Mossund \| Cod \| 33",)),
-    "xlsx-merged-sum": Wanted((r"Arnvik \| 346", r"Mossund \| 153"), hides=(r"\| 210\b", r"\| 169\b")),
+    "xlsx-merged-sum": Wanted(
+        (r"Arnvik \| 346", r"Mossund \| 153"), hides=(r"\| 210\b", r"\| 169\b")
+    ),
     "xlsx-merged-count": Wanted((r"Outer",), hides=(r"= 1\b",)),
     "xlsx-merged-header": Wanted((r"Night rate[ ,:/–-]+Winter",)),
     "xlsx-formats": Wanted(
-        (r"\b00501\b", r"\b01234\b", r"1[,.]?234[.,]50 ?€|€ ?1,234\.50", r"USD 99|99.{0,3} USD", r"0[.,]50? kg")
+        (
+            r"\b00501\b",
+            r"\b01234\b",
+            r"1[,.]?234[.,]50 ?€|€ ?1,234\.50",
+            r"USD 99|99.{0,3} USD",
+            r"0[.,]50? kg",
+        )
     ),
     "xlsx-formula": Wanted((r"=SUM\(B2:B3\)",), says=r"1 formula"),
-    "xlsx-onlyformula": Wanted((r"=\w+\(",), says=r"\d formulas?|formulas? (was|were) never computed"),
-    "xlsx-hidden": Wanted((r"\b1,?300\b",), hides=(r"\b2,?150\b",), says=r"hidden rows?|hidden.{0,40}rows?"),
+    "xlsx-onlyformula": Wanted(
+        (r"=\w+\(",), says=r"\d formulas?|formulas? (was|were) never computed"
+    ),
+    "xlsx-hidden": Wanted(
+        (r"\b1,?300\b",), hides=(r"\b2,?150\b",), says=r"hidden rows?|hidden.{0,40}rows?"
+    ),
     "xlsx-cellnote": Wanted((r"Expire in August 2027",), says=r"1 (cell )?(comment|note)"),
     "pptx-order": Wanted((r"Step 1.*Step 2.*Step 3",)),
     "html-ol-start": Wanted((r"4\. No boat leaves after dark", r"5\. Ice is reported")),
     "html-ol-value": Wanted(
-        (r"3\. Bronze", r"2\. Silver", r"10\. Rule ten", r"I\. First act", r"II\. Second act", r"\ba\. sub a")
+        (
+            r"3\. Bronze",
+            r"2\. Silver",
+            r"10\. Rule ten",
+            r"I\. First act",
+            r"II\. Second act",
+            r"\ba\. sub a",
+        )
     ),
     "html-dl-params": Wanted(
         (r"Parameters.*level – metres.*Returns\W+True when done.*Raises.*GateError",),
@@ -99,24 +119,38 @@ WANTED: Final[Mapping[str, Wanted]] = {
     "html-iframe": Wanted((r"tariff-inner\.html",)),
     "html-srcdoc": Wanted((r"The bridge lifts at 07:15", r"Depth 9 m")),
     "http-base": Wanted((r"/other/files/plan\.pdf",), hides=(r"/base/files|\d/files/plan",)),
-    **dict.fromkeys(("spa-inertia", "spa-nuxt2", "spa-astro", "spa-rrstream", "spa-discourse"), _DATA_PAGE),
+    **dict.fromkeys(
+        ("spa-inertia", "spa-nuxt2", "spa-astro", "spa-rrstream", "spa-discourse"), _DATA_PAGE
+    ),
     "html-accordion": Wanted((r"Ilse Marin opens it at six",)),
     "html-opacity": Wanted((r"fee is 31 crowns a night",)),
-    "html-ticks": Wanted((r"Crane \| ✗ \| ✓", r"Water \| ✓ \| ✓", r"Power \| ✓? ?\| ✓", r"Light \| (✗|not included)")),
+    "html-ticks": Wanted(
+        (r"Crane \| ✗ \| ✓", r"Water \| ✓ \| ✓", r"Power \| ✓? ?\| ✓", r"Light \| (✗|not included)")
+    ),
     "pdf-reportlab-table": Wanted((r"South 1 \| 11\.3 \|",), hides=(r"North 1 \|", r"North 2")),
-    "pdf-reportlab-columns": Wanted((r"northern basin was dug in 1871", r"southern basin is newer and was opened")),
+    "pdf-reportlab-columns": Wanted(
+        (r"northern basin was dug in 1871", r"southern basin is newer and was opened")
+    ),
     "pdf-reportlab-chars": Wanted((r"Every char is drawn alone, at 6\.50 m",)),
     "pdf-spanned": Wanted((r"North \| May \| 145", r"South \| April \| 99")),
     "pdf-powers": Wanted((r"10\^6|10⁶",), hides=(r"\b106 litres",)),
-    "pdf-footmark": Wanted((r"10\^5|10⁵", r"40 crowns ?(\[12\]|\^12|¹²)"), hides=(r"\b105 units", r"crowns12")),
-    "epub-noteref": Wanted((r"88 kg ?\[1\]", r"40 m(\^2|²|\[2\])?\b(?!2)"), hides=(r"kg1\b", r"\bm2\b")),
+    "pdf-footmark": Wanted(
+        (r"10\^5|10⁵", r"40 crowns ?(\[12\]|\^12|¹²)"), hides=(r"\b105 units", r"crowns12")
+    ),
+    "epub-noteref": Wanted(
+        (r"88 kg ?\[1\]", r"40 m(\^2|²|\[2\])?\b(?!2)"), hides=(r"kg1\b", r"\bm2\b")
+    ),
     "pdf-form": Wanted((r"Marigold of Tarn",)),
     "pdf-annots": Wanted((r"since May.{0,20}closed at 21:00",), says=r"\d comments?"),
     "pdf-bom": Wanted((r"South one \| 11\.3 \| 410",)),
     "pdf-mime-head": Wanted((r"Dredging takes place in June",), hides=(r"\bendobj\b",)),
     "pdf-oddeven": Wanted((r"speaks of rope and tar",), hides=(r"CHAPTER TWO.*CHAPTER TWO",)),
-    "pdf-headfirst": Wanted((r"would have to be rebuilt within five years",), hides=(r"Page 2 of 4",)),
-    "pdf-fakebold": Wanted((r"Mooring fee 55 crowns",), hides=(r"Mooring fee 55 crowns.{0,3}Mooring fee",)),
+    "pdf-headfirst": Wanted(
+        (r"would have to be rebuilt within five years",), hides=(r"Page 2 of 4",)
+    ),
+    "pdf-fakebold": Wanted(
+        (r"Mooring fee 55 crowns",), hides=(r"Mooring fee 55 crowns.{0,3}Mooring fee",)
+    ),
     "http-cookiewall": Wanted((r"K-cookie",)),
     "http-ckchain": Wanted((r"K-cookie",)),
     "http-metarefresh": _REFRESHED,
@@ -137,7 +171,8 @@ WANTED: Final[Mapping[str, Wanted]] = {
 
 
 def case_files(folder: Path) -> dict[str, str]:
-    """Copy the cases' files, build the folder of `folder-noext`, and return each case's source by id."""
+    """Copy the cases' files, build the folder of `folder-noext`, and return each case's source by
+    id."""
     shutil.copytree(DATA / "files", folder / "files")
     lock = folder / "lock"
     lock.mkdir()
@@ -170,7 +205,9 @@ def judge(wanted: Wanted, text: str, *, is_error: bool) -> Outcome:
     return Outcome("lost", lost or wanted.says)
 
 
-def _arguments(case: Mapping[str, Any], sources: Mapping[str, str], files: Path, port: int) -> dict[str, Any]:
+def _arguments(
+    case: Mapping[str, Any], sources: Mapping[str, str], files: Path, port: int
+) -> dict[str, Any]:
     """Return the arguments of a case's call with its source's own address here."""
     call = dict(case["call"])
     kept = {name: call[name] for name in ("question", "part", "max_tokens") if name in call}
@@ -181,7 +218,9 @@ def _arguments(case: Mapping[str, Any], sources: Mapping[str, str], files: Path,
     return {"max_tokens": TOKENS, **kept, "sources": [source]}
 
 
-async def _ask(client: Client, tool: str, arguments: Mapping[str, Any], wanted: Wanted) -> tuple[Outcome, str]:
+async def _ask(
+    client: Client, tool: str, arguments: Mapping[str, Any], wanted: Wanted
+) -> tuple[Outcome, str]:
     result = await client.call_tool(tool, dict(arguments))
     text = "\n".join(block.text for block in result.content if isinstance(block, TextContent))
     return judge(wanted, text, is_error=bool(result.is_error)), text
@@ -205,7 +244,9 @@ async def _search_with_password(folder: Path, port: int) -> tuple[Outcome, str]:
 async def run(ids: Sequence[str], *, misses: bool) -> list[tuple[str, Outcome]]:
     """Ask every case whose id begins with one of `ids` (all where empty); print each outcome."""
     lines = (DATA / "index.jsonl").read_text("utf-8").splitlines()
-    cases = [case for case in map(json.loads, lines) if not ids or str(case["id"]).startswith(tuple(ids))]
+    cases = [
+        case for case in map(json.loads, lines) if not ids or str(case["id"]).startswith(tuple(ids))
+    ]
     outcomes = []
     with tempfile.TemporaryDirectory() as name, field_site() as port:
         folder = Path(name)
@@ -223,11 +264,16 @@ async def run(ids: Sequence[str], *, misses: bool) -> list[tuple[str, Outcome]]:
                     outcome, text = await _search_with_password(folder, port)
                 else:
                     arguments = _arguments(case, sources, folder / "files", port)
-                    outcome, text = await _ask(client, case["call"]["tool"], arguments, WANTED[case["id"]])
+                    outcome, text = await _ask(
+                        client, case["call"]["tool"], arguments, WANTED[case["id"]]
+                    )
                 outcomes.append((case["id"], outcome))
                 print(f"{case['id']:26}{_shown(outcome)}", flush=True)
                 if misses and not outcome.is_right:
-                    print(f"    wanted: {case['expected']}\n    {text[:900].replace(chr(10), chr(10) + '    ')}")
+                    print(
+                        f"    wanted: {case['expected']}\n    "
+                        f"{text[:900].replace(chr(10), chr(10) + '    ')}"
+                    )
     return outcomes
 
 
@@ -239,7 +285,9 @@ def _shown(outcome: Outcome) -> str:
 
 def main() -> int:
     """Run the cases."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--check", action="store_true", help="exit code 1 where a case is wrong")
     parser.add_argument("--misses", action="store_true", help="print the answers that are wrong")
     parser.add_argument("--only", default="", help="beginnings of ids, by commas")
@@ -251,7 +299,10 @@ def main() -> int:
     outcomes = anyio.run(lambda: run(ids, misses=given.misses))
     counts = Counter(outcome.type for _, outcome in outcomes)
     right = sum(outcome.is_right for _, outcome in outcomes)
-    print(f"{right} of {len(outcomes)} right or said: {', '.join(f'{kind} {n}' for kind, n in counts.items())}")
+    print(
+        f"{right} of {len(outcomes)} right or said: "
+        f"{', '.join(f'{kind} {n}' for kind, n in counts.items())}"
+    )
     return 1 if given.check and right < len(outcomes) else 0
 
 

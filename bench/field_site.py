@@ -1,4 +1,5 @@
-"""The HTTP traits of the field cases, on loopback: redirects, cut bodies, odd types, a SearXNG with a password.
+"""The HTTP traits of the field cases, on loopback: redirects, cut bodies, odd types, a SearXNG with
+a password.
 
 Not for: which of them are read rightly (`bench/field.py`).
 """
@@ -16,17 +17,21 @@ from bench.loopback import listening
 USER: Final = "user"
 PASSWORD: Final = "pw"  # noqa: S105  of a server on loopback that this module is
 DRIPS: Final = 40
-"""Bytes that come after the page, one in half a second: more than any deadline of a page has time for."""
+"""Bytes that come after the page, one in half a second: more than any deadline of a page has time
+for."""
 _HTML: Final = "text/html; charset=utf-8"
 _PROSE: Final = (
-    "<p>The harbour of Arnvik lies on the western shore and has been used by boats for 400 years.</p>"
+    "<p>The harbour of Arnvik lies on the western shore and has been used by boats for 400 "
+    "years.</p>"
     "<p>Its gate is kept by Ilse Marin, who lets boats in from six in the morning until dusk.</p>"
 )
 
 
 def page(body: str, head: str = "<title>Harbour guide</title>") -> bytes:
     """Return an HTML page with a body."""
-    return f"<!doctype html><html><head>{head}</head><body><main>{body}</main></body></html>".encode()
+    return (
+        f"<!doctype html><html><head>{head}</head><body><main>{body}</main></body></html>".encode()
+    )
 
 
 def _keyed(key: str) -> bytes:
@@ -35,7 +40,8 @@ def _keyed(key: str) -> bytes:
 
 _SECTIONS: Final = "".join(
     f'<h2 id="sec{n}">Section {n}: basin {n}</h2>'
-    f"<p>Basin {n} is dredged in week {n + 10}. {'Its floor is clay over gravel and silts. ' * 9}</p>"
+    f"<p>Basin {n} is dredged in week {n + 10}. "
+    f"{'Its floor is clay over gravel and silts. ' * 9}</p>"
     for n in range(1, 13)
 )
 _PAGES: Final[Mapping[str, tuple[str, bytes]]] = {
@@ -53,7 +59,8 @@ _PAGES: Final[Mapping[str, tuple[str, bytes]]] = {
     "/mrdocs": (
         _HTML,
         page(
-            '<noscript>Redirecting to <a href="/landing">the docs</a></noscript><script>go()</script>',
+            '<noscript>Redirecting to <a href="/landing">the '
+            "docs</a></noscript><script>go()</script>",
             '<title>Redirecting</title><meta http-equiv="refresh" content="1; url=landing">'
             '<script>window.location.replace("landing")</script>',
         ),
@@ -155,7 +162,11 @@ def _searxng(handler: _Handler) -> None:
     wanted = b64encode(f"{USER}:{PASSWORD}".encode()).decode()
     if handler.headers.get("Authorization") != f"Basic {wanted}":
         return handler.reply(401, b"", {"WWW-Authenticate": 'Basic realm="search"'})
-    hit = {"url": "https://example.org/arnvik", "title": "Arnvik", "content": "The harbour of Arnvik."}
+    hit = {
+        "url": "https://example.org/arnvik",
+        "title": "Arnvik",
+        "content": "The harbour of Arnvik.",
+    }
     body = json.dumps({"query": "arnvik", "results": [hit], "number_of_results": 1}).encode()
     return handler.reply(200, body, {"Content-Type": "application/json"})
 

@@ -1,13 +1,14 @@
-"""A person's folder, cold and again: 63 mixed files behind a server on stdio, and what each question costs.
+"""A person's folder, cold and again: 63 mixed files behind a server on stdio, and what each
+question costs.
 
     python -m bench.folder             a cold server, the same again after its start, a tree over all files
     python -m bench.folder --check     the first two, and 2,000 notes; exit code 1 where a bar falls short
     python -m bench.folder --notes N   N notes of real sentences alone: the first answer, changes, the step of search
 
-10 PDF, 10 DOCX, 17 Markdown, 21 HTML, 5 text files, made from ../shared/papers, ../shared/data/longdoc and the sample
-library. Seconds by the clock mean little on a busy machine, so that bars are processor seconds of the server and the
-processes that it starts: an idle machine with one core needs no more by the clock. Not for: which file is found
-(`bench/search.py`).
+10 PDF, 10 DOCX, 17 Markdown, 21 HTML, 5 text files, made from ../shared/papers,
+../shared/data/longdoc and the sample library. Seconds by the clock mean little on a busy machine,
+so that bars are processor seconds of the server and the processes that it starts: an idle machine
+with one core needs no more by the clock. Not for: which file is found (`bench/search.py`).
 """
 
 import argparse
@@ -77,8 +78,12 @@ class Spent(NamedTuple):
 
 def main() -> None:
     """Parse the arguments and print the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--check", action="store_true", help="without the tree; exit code 1 where a bar falls short")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--check", action="store_true", help="without the tree; exit code 1 where a bar falls short"
+    )
     parser.add_argument("--notes", type=int, default=0, help="so many notes, and nothing else")
     args = parser.parse_args()
     if not SHARED.is_dir() or not Path("/proc/self/stat").exists():
@@ -98,12 +103,17 @@ async def _measure(whole: bool) -> list[str]:
     with tempfile.TemporaryDirectory() as place:
         folder, cache = Path(place) / "files", Path(place) / "cache"
         names = _make(folder)
-        print(f"{len(names)} files, {sum(path.stat().st_size for path in folder.iterdir()) / 1e6:.1f} MB")
+        print(
+            f"{len(names)} files, "
+            f"{sum(path.stat().st_size for path in folder.iterdir()) / 1e6:.1f} MB"
+        )
         print(f"\n{'question':34}{'clock s':>9}{'server CPU-s':>14}{'below CPU-s':>13}  answer")
         async with _served(folder, cache) as (client, pid):
             first = await _ask(client, pid, QUESTIONS[0], Spent(0.0, 0.0))
             if sum(first) > FIRST_BAR:
-                failed.append(f"the first answer took {sum(first):.1f} processor seconds > {FIRST_BAR}")
+                failed.append(
+                    f"the first answer took {sum(first):.1f} processor seconds > {FIRST_BAR}"
+                )
             await _settled(client)
             before = _spent(pid)
             for question in QUESTIONS:
@@ -112,29 +122,44 @@ async def _measure(whole: bool) -> list[str]:
         async with _served(folder, cache) as (client, pid):
             again = await _ask(client, pid, f"{QUESTIONS[0]} ", Spent(0.0, 0.0))
             if again.below > 0:
-                failed.append(f"a second server converted documents again: {again.below:.1f} processor seconds")
+                failed.append(
+                    f"a second server converted documents again: {again.below:.1f} processor "
+                    f"seconds"
+                )
             if whole:
                 await _tree(client, pid, folder)
     return failed
 
 
 async def _measure_notes(count: int) -> list[str]:
-    """The first answer over notes, changes in the next one, and what a look around and a search of the index take."""
+    """The first answer over notes, changes in the next one, and what a look around and a search of
+    the index take."""
     failed: list[str] = []
     with tempfile.TemporaryDirectory() as place:
         folder, cache = Path(place) / "notes", Path(place) / "cache"
         _make_notes(folder, count)
-        print(f"\n{count} notes, {sum(stamp.size for stamp in list_files([folder]).files) / 1e6:.0f} MB")
+        print(
+            f"\n{count} notes, "
+            f"{sum(stamp.size for stamp in list_files([folder]).files) / 1e6:.0f} MB"
+        )
         async with _served(folder, cache) as (client, pid):
             started = time.perf_counter()
             told = await _told(client, QUESTIONS[0])
             seconds = time.perf_counter() - started
-            print(f"first answer after {seconds:.1f} s, {sum(_spent(pid)):.1f} processor seconds: {told[:60]!r}")
+            print(
+                f"first answer after {seconds:.1f} s, {sum(_spent(pid)):.1f} processor seconds: "
+                f"{told[:60]!r}"
+            )
             if seconds > FIRST_ANSWER_BAR:
-                failed.append(f"the first answer over notes took {seconds:.1f} s > {FIRST_ANSWER_BAR}")
+                failed.append(
+                    f"the first answer over notes took {seconds:.1f} s > {FIRST_ANSWER_BAR}"
+                )
             while "documents are read" in await _told(client, QUESTIONS[0]):
                 await anyio.sleep(count / 10_000)
-            print(f"all counted after {time.perf_counter() - started:.0f} s, {sum(_spent(pid)):.1f} processor seconds")
+            print(
+                f"all counted after {time.perf_counter() - started:.0f} s, {sum(_spent(pid)):.1f} "
+                f"processor seconds"
+            )
             await _told(client, WARM[0])
             began = time.perf_counter()
             for question in WARM[1:]:
@@ -171,7 +196,10 @@ def _steps(folder: Path, cache: Path) -> list[str]:
         for name, step in (
             ("look around", lambda: list_files([folder])),
             ("open", lambda: WordIndex(place).close()),
-            ("search", lambda: index.scores("population of the largest city by the river", language="en")),
+            (
+                "search",
+                lambda: index.scores("population of the largest city by the river", language="en"),
+            ),
         ):
             before = time.process_time()
             step()
@@ -179,7 +207,11 @@ def _steps(folder: Path, cache: Path) -> list[str]:
     index.close()
     print(", ".join(f"{name} {seconds:.3f} CPU-s" for name, seconds in took.items()))
     print(f"{place.stat().st_size / 1e6:.0f} MB on disk")
-    return [] if took["search"] <= STEP_BAR else [f"a search of the index took {took['search']:.2f} > {STEP_BAR} s"]
+    return (
+        []
+        if took["search"] <= STEP_BAR
+        else [f"a search of the index took {took['search']:.2f} > {STEP_BAR} s"]
+    )
 
 
 def _make_notes(folder: Path, count: int) -> None:
@@ -188,7 +220,9 @@ def _make_notes(folder: Path, count: int) -> None:
     for path in sorted((SHARED / "data" / "evidence").glob("*.texts.jsonl")):
         with path.open(encoding="utf-8") as rows:
             for row in map(json.loads, rows):
-                sentences += [row["text"][start:end] for start, end in row["units"] if end - start > 30]
+                sentences += [
+                    row["text"][start:end] for start, end in row["units"] if end - start > 30
+                ]
     rng = random.Random(1)
     for number in range(count):
         part = folder / f"part{number // 200}"
@@ -199,13 +233,20 @@ def _make_notes(folder: Path, count: int) -> None:
 
 
 async def _tree(client: Client, pid: int, folder: Path) -> None:
-    """Ask for a tree over all files until it comes; a call that is out of time leaves what it embedded."""
+    """Ask for a tree over all files until it comes; a call that is out of time leaves what it
+    embedded."""
     for _ in range(REPEATS):
         started, before = time.perf_counter(), _spent(pid)
-        result = await client.call_tool("raptor_query", {"question": QUESTIONS[0], "sources": [str(folder)]})
+        result = await client.call_tool(
+            "raptor_query", {"question": QUESTIONS[0], "sources": [str(folder)]}
+        )
         data = data_of(result)
-        told = f"{data['leaves']} leaves, {len(data['failures'])} failures" if data else "out of time"
-        _line("raptor_query over the folder", time.perf_counter() - started, before, _spent(pid), told)
+        told = (
+            f"{data['leaves']} leaves, {len(data['failures'])} failures" if data else "out of time"
+        )
+        _line(
+            "raptor_query over the folder", time.perf_counter() - started, before, _spent(pid), told
+        )
         if data:
             return
 
@@ -237,10 +278,17 @@ class _served:
     """A server over `folder` as a process on stdio."""
 
     def __init__(self, folder: Path, cache: Path) -> None:
-        settings = {"WINNOW_CACHE": str(cache), "WINNOW_FOLDERS": str(folder), "WINNOW_SEARCH": "folder"}
+        settings = {
+            "WINNOW_CACHE": str(cache),
+            "WINNOW_FOLDERS": str(folder),
+            "WINNOW_SEARCH": "folder",
+        }
         self._client = Client(
             StdioServerParameters(
-                command=sys.executable, args=["-m", "server"], env={**os.environ, **settings}, cwd=ROOT
+                command=sys.executable,
+                args=["-m", "server"],
+                env={**os.environ, **settings},
+                cwd=ROOT,
             )
         )
 
@@ -269,7 +317,9 @@ def _times(pid: int) -> tuple[float, float]:
     with suppress(OSError):
         fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
         ticks = os.sysconf("SC_CLK_TCK")
-        return (int(fields[11]) + int(fields[12])) / ticks, (int(fields[13]) + int(fields[14])) / ticks
+        return (int(fields[11]) + int(fields[12])) / ticks, (
+            int(fields[13]) + int(fields[14])
+        ) / ticks
     return 0.0, 0.0
 
 
@@ -280,7 +330,10 @@ def _make(folder: Path) -> list[Path]:
         text = path.read_text(encoding="utf-8").encode("latin-1", "ignore").decode("latin-1")
         for part, name in ((text, path.stem), (text[: len(text) // 2], f"{path.stem}-first")):
             lines = [part[at : at + WIDTH].replace("\n", " ") for at in range(0, len(part), WIDTH)]
-            pages = [[(line, 10) for line in lines[at : at + LINES]] for at in range(0, len(lines), LINES)]
+            pages = [
+                [(line, 10) for line in lines[at : at + LINES]]
+                for at in range(0, len(lines), LINES)
+            ]
             (folder / f"{name}.pdf").write_bytes(make_pdf(pages, title=name))
     texts: list[str] = []
     for kind in ("policyqa", "covidqa"):
@@ -288,7 +341,9 @@ def _make(folder: Path) -> list[Path]:
             texts.extend(json.loads(row)["text"] for row in rows)
     for place, text in enumerate(texts[:10]):
         escaped = text.replace("&", "&amp;").replace("<", "&lt;")
-        (folder / f"minutes{place}.docx").write_bytes(make_docx("".join(map(paragraph, escaped.splitlines()))))
+        (folder / f"minutes{place}.docx").write_bytes(
+            make_docx("".join(map(paragraph, escaped.splitlines())))
+        )
     for place, text in enumerate(texts[10:27]):
         (folder / f"note{place}.md").write_text(f"# Note {place}\n\n{text}", encoding="utf-8")
     for place, text in enumerate(texts[27:32]):

@@ -1,13 +1,14 @@
-"""Files of every format, made by other programs, asked for what is known to stand in them, and where.
+"""Files of every format, made by other programs, asked for what is known to stand in them, and
+where.
 
     python -m bench.formats              shown at 512 tokens by `extract_relevant`, beside the naive way; links' places
     python -m bench.formats --misses     and what was shown instead
     python -m bench.formats --hostile    bombs, loops, cut and misnamed files only: processor time and memory of each
     python -m bench.formats --check      exit code 1 where a bar falls short
 
-pandoc writes DOCX, ODT, RTF, EPUB, PPTX and notebooks, LibreOffice workbooks and OpenDocument's slides, git and
-Python's `email` mail. The naive way is a sum of BM25 and cosine over chunks of the text that pandoc, LibreOffice or
-Python extract. Not for: scans, pages of the web.
+pandoc writes DOCX, ODT, RTF, EPUB, PPTX and notebooks, LibreOffice workbooks and OpenDocument's
+slides, git and Python's `email` mail. The naive way is a sum of BM25 and cosine over chunks of the
+text that pandoc, LibreOffice or Python extract. Not for: scans, pages of the web.
 """
 
 import argparse
@@ -69,7 +70,18 @@ _PLACES: Final = [
     "Fenn",
     "Ister",
 ]
-_KINDS: Final = ("bridge", "mill", "harbour", "tower", "ferry", "market hall", "chapel", "weir", "granary", "lock")
+_KINDS: Final = (
+    "bridge",
+    "mill",
+    "harbour",
+    "tower",
+    "ferry",
+    "market hall",
+    "chapel",
+    "weir",
+    "granary",
+    "lock",
+)
 _PEOPLE: Final = [
     "Ana Kovac",
     "Piet Mondal",
@@ -123,7 +135,8 @@ class Thing:
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """One file: what it tells, with where each thing stands in it as links say it, and its text by another program."""
+    """One file: what it tells, with where each thing stands in it as links say it, and its text by
+    another program."""
 
     path: Path
     things: list[Thing]
@@ -150,14 +163,25 @@ def things(seed: str, count: int) -> list[Thing]:
 
 def run(*command: str, stdin: str = "") -> str:
     """Run a program and return what it writes; raises where it fails."""
-    done = subprocess.run(command, input=stdin, capture_output=True, text=True, check=True, timeout=300)  # noqa: S603
+    done = subprocess.run(  # noqa: S603  programs of this bench
+        command, input=stdin, capture_output=True, text=True, check=True, timeout=300
+    )
     return done.stdout
 
 
 def office(form: str, folder: Path, paths: Sequence[Path]) -> None:
     """Let LibreOffice save files in another form into a folder."""
     profile = f"-env:UserInstallation={(folder / 'profile').as_uri()}"
-    run("soffice", profile, "--headless", "--convert-to", form, "--outdir", str(folder), *map(str, paths))
+    run(
+        "soffice",
+        profile,
+        "--headless",
+        "--convert-to",
+        form,
+        "--outdir",
+        str(folder),
+        *map(str, paths),
+    )
     shutil.rmtree(folder / "profile", ignore_errors=True)
 
 
@@ -175,11 +199,15 @@ def by_pandoc(form: str) -> Callable[[Path], list[Made]]:
             text = "---\ntitle: The works of the valley\nauthor: The council\n---\n\n"
             for place, chapter in enumerate(chapters, start=1):
                 text += f"# Part {place}\n\n"
-                text += "".join(f"## {one.name.capitalize()}\n\n{' '.join(one.said)}\n\n" for one in chapter)
+                text += "".join(
+                    f"## {one.name.capitalize()}\n\n{' '.join(one.said)}\n\n" for one in chapter
+                )
             path = folder / f"{number}.{form}"
             run("pandoc", "-s", "-f", "markdown", "-t", form, "-o", str(path), stdin=text)
             places = [f"chapter={place // 4 + 2}" if form == "epub" else "" for place in range(24)]
-            made.append(Made(path, told, places, run("pandoc", "-t", "plain", "--wrap=none", str(path))))
+            made.append(
+                Made(path, told, places, run("pandoc", "-t", "plain", "--wrap=none", str(path)))
+            )
         return made
 
     return make
@@ -193,7 +221,10 @@ def notebooks(folder: Path) -> list[Made]:
         cells = []
         for place, one in enumerate(told):
             if place % 2:
-                cells.append(f"::: {{.cell .markdown}}\n## {one.name.capitalize()}\n\n{' '.join(one.said)}\n:::\n")
+                cells.append(
+                    f"::: {{.cell .markdown}}\n## "
+                    f"{one.name.capitalize()}\n\n{' '.join(one.said)}\n:::\n"
+                )
                 continue
             program = f"```python\nreport({json.dumps(one.name)})\n```\n"
             printed = "::: {.output .stream .stdout}\n```\n" + "\n".join(one.said) + "\n```\n:::\n"
@@ -206,7 +237,8 @@ def notebooks(folder: Path) -> list[Made]:
 
 
 def slides(folder: Path) -> list[Made]:
-    """Write presentations, every third thing told in the speaker's notes, every third in a table."""
+    """Write presentations, every third thing told in the speaker's notes, every third in a
+    table."""
     made = []
     for number in range(FILES):
         told = things(f"pptx{number}", 18)
@@ -216,13 +248,29 @@ def slides(folder: Path) -> list[Made]:
             if place % 3 == 1:
                 lines = f"- {one.fill}\n\n::: notes\n{' '.join(one.said)}\n:::"
             elif place % 3 == 2:
-                rows = {"Built": one.year, "Maker": one.maker, "Material": one.matter, "Repair cost": one.cost}
+                rows = {
+                    "Built": one.year,
+                    "Maker": one.maker,
+                    "Material": one.matter,
+                    "Repair cost": one.cost,
+                }
                 lines = "| Fact | Value |\n|---|---|\n" + "\n".join(
                     f"| {name} | {value} |" for name, value in rows.items()
                 )
             text += f"# {one.name.capitalize()}\n\n{lines}\n\n"
         path = folder / f"{number}.pptx"
-        run("pandoc", "-s", "-f", "markdown", "-t", "pptx", "--slide-level=1", "-o", str(path), stdin=text)
+        run(
+            "pandoc",
+            "-s",
+            "-f",
+            "markdown",
+            "-t",
+            "pptx",
+            "--slide-level=1",
+            "-o",
+            str(path),
+            stdin=text,
+        )
         made.append(Made(path, told, [f"slide={place}" for place in range(2, 20)], text))
     return made
 
@@ -241,11 +289,14 @@ _HEADER: Final = ("Name", "Built", "Maker", "Repair cost", "Material")
 
 def sheet_rows(told: Sequence[Thing]) -> list[tuple[str, ...]]:
     """Return things as rows."""
-    return [(one.name.capitalize(), str(one.year), one.maker, str(one.cost), one.matter) for one in told]
+    return [
+        (one.name.capitalize(), str(one.year), one.maker, str(one.cost), one.matter) for one in told
+    ]
 
 
 def by_office(form: str) -> Callable[[Path], list[Made]]:
-    """Return the maker of workbooks: three sheets, a caption above each and a second table below an empty row."""
+    """Return the maker of workbooks: three sheets, a caption above each and a second table below an
+    empty row."""
 
     def make(folder: Path) -> list[Made]:
         flat = folder / "flat"
@@ -256,7 +307,15 @@ def by_office(form: str) -> Callable[[Path], list[Made]]:
             tables, places, dump = "", list[str](), ""
             for sheet, name in enumerate(("North", "South bank", "Coast, old")):
                 rows = sheet_rows(told[20 * sheet : 20 * sheet + 20])
-                filled_rows = [(f"Works, {name}",), (), _HEADER, *rows[:12], (), _HEADER, *rows[12:]]
+                filled_rows = [
+                    (f"Works, {name}",),
+                    (),
+                    _HEADER,
+                    *rows[:12],
+                    (),
+                    _HEADER,
+                    *rows[12:],
+                ]
                 tables += _flat_sheet(name, filled_rows)
                 places += [f"{name}!{row}" for row in (*range(4, 16), *range(18, 26))]
                 dump += "\n".join(",".join(row) for row in filled_rows) + "\n"
@@ -285,7 +344,11 @@ def _flat_sheet(name: str, rows: Sequence[Sequence[str]]) -> str:
 
 
 def _flat_cell(value: str) -> str:
-    kind = f'office:value-type="float" office:value="{value}"' if value.isdigit() else 'office:value-type="string"'
+    kind = (
+        f'office:value-type="float" office:value="{value}"'
+        if value.isdigit()
+        else 'office:value-type="string"'
+    )
     return f"<table:table-cell {kind}><text:p>{escape(value)}</text:p></table:table-cell>"
 
 
@@ -297,7 +360,9 @@ def tables(folder: Path) -> list[Made]:
         path = folder / f"{number}.csv"
         with path.open("w", encoding="utf-8", newline="") as file:
             csv.writer(file).writerows([_HEADER, *sheet_rows(told)])
-        made.append(Made(path, told, [f"row={row}" for row in range(2, 62)], path.read_text("utf-8")))
+        made.append(
+            Made(path, told, [f"row={row}" for row in range(2, 62)], path.read_text("utf-8"))
+        )
     return made
 
 
@@ -309,8 +374,12 @@ def _message(told: Sequence[Thing], number: int) -> EmailMessage:
     plain = "\n\n".join(" ".join(one.said) for one in told)
     message.set_content(plain)
     if number % 2:
-        message.add_alternative("".join(f"<p>{escape(' '.join(one.said))}</p>" for one in told), subtype="html")
-        message.add_attachment(b"%PDF-1.7", maintype="application", subtype="pdf", filename=f"plan{number}.pdf")
+        message.add_alternative(
+            "".join(f"<p>{escape(' '.join(one.said))}</p>" for one in told), subtype="html"
+        )
+        message.add_attachment(
+            b"%PDF-1.7", maintype="application", subtype="pdf", filename=f"plan{number}.pdf"
+        )
     return message
 
 
@@ -346,9 +415,19 @@ def boxes(folder: Path) -> list[Made]:
 
 def _patches(folder: Path, groups: Sequence[Sequence[Thing]]) -> str:
     run("git", "init", "-q", str(folder))
-    git = ("git", "-C", str(folder), "-c", "user.name=Edda Voss", "-c", "user.email=edda@example.org")
+    git = (
+        "git",
+        "-C",
+        str(folder),
+        "-c",
+        "user.name=Edda Voss",
+        "-c",
+        "user.email=edda@example.org",
+    )
     for group in groups:
-        text = f"Works of the valley, {group[0].name}\n\n" + "\n\n".join(" ".join(one.said) for one in group)
+        text = f"Works of the valley, {group[0].name}\n\n" + "\n\n".join(
+            " ".join(one.said) for one in group
+        )
         run(*git, "commit", "-q", "--allow-empty", "-F", "-", stdin=text)
     return run(*git, "format-patch", "--always", "--root", "--stdout")
 
@@ -368,9 +447,16 @@ def subtitles(form: str) -> Callable[[Path], list[Made]]:
                     words = sentence.split()
                     for half in (words[: len(words) // 2], words[len(words) // 2 :]):
                         lasts = 1.5 + draw.random() * 2
-                        cues.append(f"{_clock(clock, form)} --> {_clock(clock + lasts, form)}\n{' '.join(half)}\n")
+                        cues.append(
+                            f"{_clock(clock, form)} --> "
+                            f"{_clock(clock + lasts, form)}\n{' '.join(half)}\n"
+                        )
                         clock += lasts + draw.random()
-            text = "\n".join(cues if form == "vtt" else (f"{place}\n{cue}" for place, cue in enumerate(cues, start=1)))
+            text = "\n".join(
+                cues
+                if form == "vtt"
+                else (f"{place}\n{cue}" for place, cue in enumerate(cues, start=1))
+            )
             path = folder / f"{number}.{form}"
             path.write_text(f"WEBVTT\n\n{text}" if form == "vtt" else text, "utf-8")
             made.append(Made(path, told, places, text))
@@ -402,19 +488,24 @@ NEEDS: Final = {
 
 
 def lacking(form: str) -> str:
-    """Return the program that a format's files cannot be made without here, empty where they can."""
+    """Return the program that a format's files cannot be made without here, empty where they
+    can."""
     needed = (*NEEDS.get(form, ()), *(("soffice",) if form == "odp" else ()))
     return next((name for name in needed if shutil.which(name) is None), "")
 
 
 def leads_to(place: str, text: str) -> bool:
-    """Return whether a link in a text, or the label of a passage, names a place of a file or a range that holds it."""
+    """Return whether a link in a text, or the label of a passage, names a place of a file or a
+    range that holds it."""
     links = (link.partition(":~:")[0] for link in re.findall(r"#([^\s\"'\\]*)", text))
     named = [*map(place_name, links), *re.findall(r"\(\w+, (.+?)\) ", text)]
     if place.startswith("t="):
         spans = [re.fullmatch(r"([\d:]+),([\d:]+)", one) for one in named]
         second = int(place[2:])
-        return any(span and _seconds(span[1]) <= second + SPOKEN and second <= _seconds(span[2]) for span in spans)
+        return any(
+            span and _seconds(span[1]) <= second + SPOKEN and second <= _seconds(span[2])
+            for span in spans
+        )
     if place.startswith(("row=", "cell=")) or "!" in place:
         first, last = (rf"{place.partition('=')[0]} (\d+)", r"(?:-(\d+))?")
         sheet, _, row = place.rpartition("!" if "!" in place else "=")
@@ -432,7 +523,8 @@ def _seconds(clock: str) -> int:
 
 @dataclass(slots=True)
 class Shown:
-    """How many questions of a format were answered, by us and by the naive way, and led to the right place."""
+    """How many questions of a format were answered, by us and by the naive way, and led to the
+    right place."""
 
     asked: int = 0
     shown: int = 0
@@ -450,13 +542,19 @@ async def measure(forms: Sequence[str], *, misses: bool) -> dict[str, Shown]:
         embedder = CachedEmbedder(OnnxEmbedder(), stores.embeddings)
         for form in forms:
             if lacking(form):
-                print(f"left out: {form}, which {lacking(form)} makes, and it is not installed here")
+                print(
+                    f"left out: {form}, which {lacking(form)} makes, and it is not installed here"
+                )
                 continue
             folder = top / form
             folder.mkdir()
             made = FORMATS[form](folder)
             of = QuestionSet(
-                form, [], {one.path.name: b"" for one in made}, _holds, {one.path.name: one.dump for one in made}
+                form,
+                [],
+                {one.path.name: b"" for one in made},
+                _holds,
+                {one.path.name: one.dump for one in made},
             )
             references = References(of, folder, embedder)
             told = {"cache": str(top / "cache"), "folders": str(folder), "search": "folder"}
@@ -465,12 +563,17 @@ async def measure(forms: Sequence[str], *, misses: bool) -> dict[str, Shown]:
                 for number, one in enumerate(made):
                     for place in Random(f"{form}{number}").sample(range(len(one.things)), 2):
                         await _ask(client, references, one, place, row, misses=misses)
-            print(f"{form:10}{FILES:6}{row.asked:7}{row.shown:8}{row.naive:8}{row.placed:8}", flush=True)
+            print(
+                f"{form:10}{FILES:6}{row.asked:7}{row.shown:8}{row.naive:8}{row.placed:8}",
+                flush=True,
+            )
         stores.close()
     return found
 
 
-async def _ask(client: Client, references: References, one: Made, place: int, row: Shown, *, misses: bool) -> None:
+async def _ask(
+    client: Client, references: References, one: Made, place: int, row: Shown, *, misses: bool
+) -> None:
     question, gold = one.things[place].asked(row.asked)
     arguments = {"question": question, "sources": [str(one.path)], "max_tokens": TOKENS}
     result = await client.call_tool("extract_relevant", arguments)
@@ -488,7 +591,8 @@ async def _ask(client: Client, references: References, one: Made, place: int, ro
 
 
 def _near(name: str, gold: str, text: str) -> bool:
-    """Whether an answer stands near what it is about: another thing may have the same maker or material."""
+    """Whether an answer stands near what it is about: another thing may have the same maker or
+    material."""
     flat = " ".join(text.split())
     ends = [found.end() for found in re.finditer(re.escape(name), flat, re.IGNORECASE)]
     return any(_holds(gold, flat[max(0, end - NEAR) : end + NEAR]) for end in ends)
@@ -510,7 +614,9 @@ def hostile() -> tuple[int, list[str]]:
     return len(HOSTILE), bad
 
 
-def checked(forms: Sequence[str] = tuple(FORMATS), *, misses: bool = False) -> tuple[int, list[str]]:
+def checked(
+    forms: Sequence[str] = tuple(FORMATS), *, misses: bool = False
+) -> tuple[int, list[str]]:
     """Ask all formats and read the hostile set; return how many were tried, and what fell short."""
     found = anyio.run(lambda: measure(forms, misses=misses))
     short = []
@@ -524,13 +630,17 @@ def checked(forms: Sequence[str] = tuple(FORMATS), *, misses: bool = False) -> t
 
 def main() -> int:
     """Run the benchmark; return the exit code."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--check", action="store_true", help="exit code 1 where a bar falls short")
     parser.add_argument("--misses", action="store_true", help="what was shown instead")
     parser.add_argument("--hostile", action="store_true", help="the hostile set only")
     parser.add_argument("--formats", default=",".join(FORMATS))
     given = parser.parse_args()
-    bad = hostile()[1] if given.hostile else checked(given.formats.split(","), misses=given.misses)[1]
+    bad = (
+        hostile()[1] if given.hostile else checked(given.formats.split(","), misses=given.misses)[1]
+    )
     for line in bad:
         print(f"BAR MISSED: {line}")
     return 1 if bad and given.check else 0

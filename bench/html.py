@@ -6,9 +6,10 @@
     PYTHONPATH=. python -m bench.html --check      by words alone at 128, 256 and 512 tokens, against the bars; a minute
     PYTHONPATH=. python -m bench.html --fuzz N     N mutated real pages: no crash, no budget overrun; exits 1
 
-`recall` is the share of questions whose answer stands in what is kept, `usable` (in brackets) the share where, in
-tables, its row label and column header stand there too; both with half the 95 % bootstrap interval. A peer that is not
-installed is named and left out. Data and split: `bench/html_questions.py`; peers: `bench/html_peers.py`.
+`recall` is the share of questions whose answer stands in what is kept, `usable` (in brackets) the
+share where, in tables, its row label and column header stand there too; both with half the 95 %
+bootstrap interval. A peer that is not installed is named and left out. Data and split:
+`bench/html_questions.py`; peers: `bench/html_peers.py`.
 """
 
 import argparse
@@ -57,7 +58,9 @@ TRUE: Final = 0.95
 """Share of answers whose count is within `NEAR` of cl100k_base's."""
 OURS: Final = "ours, as installed, markdown"
 OURS_WORDS: Final = "ours, BM25, markdown"
-FOOT: Final = 'NNN parts were left out. For the next ones repeat the call with cursor="2.0123456789ab".'
+FOOT: Final = (
+    'NNN parts were left out. For the next ones repeat the call with cursor="2.0123456789ab".'
+)
 
 # Bars for all questions; of usable ones, too, all kinds count.
 BARS: Final = {
@@ -71,12 +74,15 @@ BARS: Final = {
 }
 """As installed, with embedder and reader: .761, .877, .929 and .868, .926 usable were measured."""
 BARS_WORDS: Final = {**BARS, ("all", 256): 0.82, ("all", 512): 0.9}
-"""By words alone .694, .832, .916 and .810, .903 usable: they have no chance of what says it otherwise."""
+"""By words alone .694, .832, .916 and .810, .903 usable: they have no chance of what says it
+otherwise."""
 AUTO: Final = (0.95, 600)
-"""Share of cloze and author answers in the first call, and its tokens on average, with no budget named."""
+"""Share of cloze and author answers in the first call, and its tokens on average, with no budget
+named."""
 SPEED: Final = 0.008
-"""Reading and pruning a page against the bare parse: half of what was measured (.019), so that a real loss fails. The
-figure is asked for, no bar of it: Lexbor's parse alone runs no Python at all. That of cleaning is in html_clean.py."""
+"""Reading and pruning a page against the bare parse: half of what was measured (.019), so that a
+real loss fails. The figure is asked for, no bar of it: Lexbor's parse alone runs no Python at all.
+That of cleaning is in html_clean.py."""
 ROUNDS: Final = 3
 """A bare parse of the sample takes 10 ms, and one round of it has been half as fast as the next."""
 
@@ -89,7 +95,9 @@ def main() -> int:
     parser.add_argument("--check", action="store_true", help="check the bars on a fixed subset")
     parser.add_argument("--held", action="store_true", help="only the pages held aside")
     parser.add_argument("--tuned", action="store_true", help="only the pages tuned on")
-    parser.add_argument("--installed", action="store_true", help="only what an installation reads with, no peers")
+    parser.add_argument(
+        "--installed", action="store_true", help="only what an installation reads with, no peers"
+    )
     parser.add_argument("--every", type=int, default=1, help="ask every n-th question")
     parser.add_argument("--fuzz", type=int, default=0, metavar="N", help="prune N mutated pages")
     parser.add_argument("--seed", type=int, default=0, help="of --fuzz")
@@ -109,7 +117,8 @@ def main() -> int:
         if not (given.held or given.tuned) or (given.held if held else given.tuned):
             part = [question for question in asked if question.held == held]
             print(
-                f"\n{'Held aside' if held else 'Tuned on'}: {len(part)} questions, {dict(Counter(q.set for q in part))}"
+                f"\n{'Held aside' if held else 'Tuned on'}: {len(part)} questions, "
+                f"{dict(Counter(q.set for q in part))}"
             )
             failed += print_answers(part, peers=not given.installed)
     return 1 if failed else 0
@@ -137,13 +146,20 @@ def _read(html: str) -> object:
 def _read_and_prune(html: str) -> object:
     one = read_document(Page("u", "u", "", html, "text/html"))
     options = PruneOptions(max_tokens=512, format="html")
-    return asyncio.run(prune([one], "which year was the first", options=options, reader=Blend(None)))
+    return asyncio.run(
+        prune([one], "which year was the first", options=options, reader=Blend(None))
+    )
 
 
 def print_speed(sources: dict[str, str]) -> None:
-    """Print megabytes a second of the bare parse, of reading, and of reading and pruning by words."""
+    """Print megabytes a second of the bare parse, of reading, and of reading and pruning by
+    words."""
     print(f"Speed, {len(sources)} pages, {sum(map(len, sources.values())) / 1e6:.1f} M characters")
-    works = {"Lexbor, bare parse": LexborHTMLParser, "read": _read, "read and prune, BM25": _read_and_prune}
+    works = {
+        "Lexbor, bare parse": LexborHTMLParser,
+        "read": _read,
+        "read and prune, BM25": _read_and_prune,
+    }
     package = htmlrag_package()
     if package is not None:
         works["htmlrag.clean_html"] = package.clean_html
@@ -170,18 +186,27 @@ class _Readings(OnnxReader):
 
 
 def ours(
-    reader: Reader, *, method: Method = "winnow", form: Form = "markdown", embedder: Embedder | None = None
+    reader: Reader,
+    *,
+    method: Method = "winnow",
+    form: Form = "markdown",
+    embedder: Embedder | None = None,
 ) -> Keep:
-    """Return a pruner of ours: what is kept under the page's head, which names its author, as the tool shows it."""
+    """Return a pruner of ours: what is kept under the page's head, which names its author, as the
+    tool shows it."""
 
     def keep(question: Question, budget: int) -> str:
         page = document(question.page)
         head = _head(page, budget)
-        options = PruneOptions(max_tokens=budget - count_tokens(head) - 1, method=method, format=form)
+        options = PruneOptions(
+            max_tokens=budget - count_tokens(head) - 1, method=method, format=form
+        )
         pruned = prune([page], question.text, options=options, reader=reader, embedder=embedder)
         result = asyncio.run(pruned)
         text = "\n".join([head, *(page.text for page in result.pages)])
-        assert count_tokens(text) <= budget, f"{question.id}: {count_tokens(text)} tokens in a budget of {budget}"
+        assert count_tokens(text) <= budget, (
+            f"{question.id}: {count_tokens(text)} tokens in a budget of {budget}"
+        )
         return text
 
     return keep
@@ -190,12 +215,15 @@ def ours(
 def _head(page: Document, budget: int) -> str:
     """Return the head that the tool has room for beside marks and hints."""
     room = int(FRAME_SHARE * budget) - hint_room(budget) - count_tokens(framed(".", new_mark()))
-    head = page_head(1, page.page, room - (count_tokens(notice(new_mark())) if budget >= ROOMY else 0))
+    head = page_head(
+        1, page.page, room - (count_tokens(notice(new_mark())) if budget >= ROOMY else 0)
+    )
     return "\n".join(filter(None, head))
 
 
 def unnamed(question: Question, reader: Reader) -> tuple[bool, int]:
-    """Return whether the first call answers with no budget named, and the tokens of the whole answer with its frame."""
+    """Return whether the first call answers with no budget named, and the tokens of the whole
+    answer with its frame."""
     one = document(question.page)
     options = PruneOptions(max_tokens=None)
     result = asyncio.run(prune([one], question.text, options=options, reader=reader))
@@ -220,7 +248,9 @@ def methods(embedder: Embedder, installed: Reader) -> dict[str, Keep]:
     }
     package = htmlrag_package()
     if package is None:
-        print("  htmlrag (published): not measured, the package or what it imports is not installed")
+        print(
+            "  htmlrag (published): not measured, the package or what it imports is not installed"
+        )
     else:
         found["htmlrag (published), same scorer"] = htmlrag(package, embedder)
     found[OURS_WORDS] = ours(Blend(None))
@@ -240,19 +270,31 @@ def print_answers(asked: Sequence[Question], *, peers: bool) -> int:
         measured[name] = _rows(keep, some, BUDGETS)
         _print_method(name, measured[name], some)
     found = [unnamed(question, installed) for question in asked if question.set != "table"]
-    share, tokens = float(np.mean([hit for hit, _ in found])), float(np.mean([size for _, size in found]))
-    print(f"  no budget named, cloze and author: {share:.3f} in the first call at {tokens:.0f} tokens with the frame")
-    failed = [f"{OURS} at {b}: {k} {v:.3f} < {bar}" for (k, b), bar, v in _against(measured[OURS], asked, BARS)]
+    share, tokens = (
+        float(np.mean([hit for hit, _ in found])),
+        float(np.mean([size for _, size in found])),
+    )
+    print(
+        f"  no budget named, cloze and author: {share:.3f} in the first call at {tokens:.0f} "
+        f"tokens with the frame"
+    )
+    failed = [
+        f"{OURS} at {b}: {k} {v:.3f} < {bar}"
+        for (k, b), bar, v in _against(measured[OURS], asked, BARS)
+    ]
     failed += _behind(measured, asked)
     if share < AUTO[0] or tokens > AUTO[1]:
-        failed.append(f"no budget named: {share:.3f} at {tokens:.0f} tokens, not {AUTO[0]} at {AUTO[1]}")
+        failed.append(
+            f"no budget named: {share:.3f} at {tokens:.0f} tokens, not {AUTO[0]} at {AUTO[1]}"
+        )
     for line in failed:
         print(f"  SHORT {line}")
     return len(failed)
 
 
 def _rows(keep: Keep, asked: Sequence[Question], budgets: Sequence[int]) -> dict[int, Row]:
-    """Return what each budget keeps, budget by budget for each question, so that its page and scores are at hand."""
+    """Return what each budget keeps, budget by budget for each question, so that its page and
+    scores are at hand."""
     rows: dict[int, Row] = {budget: [] for budget in budgets}
     for question in asked:
         for budget, row in rows.items():
@@ -266,13 +308,24 @@ def _print_method(name: str, rows: dict[int, Row], asked: Sequence[Question]) ->
     for kind in ("all", *SETS):
         cells = []
         for row in rows.values():
-            part = [cell for cell, question in zip(row, asked, strict=True) if kind in {"all", question.set}]
+            part = [
+                cell
+                for cell, question in zip(row, asked, strict=True)
+                if kind in {"all", question.set}
+            ]
             mean, half = _interval([found for found, _, _ in part])
-            usable = f" ({_interval([useful for _, useful, _ in part])[0]:.1f})" if kind in {"all", "table"} else ""
+            usable = (
+                f" ({_interval([useful for _, useful, _ in part])[0]:.1f})"
+                if kind in {"all", "table"}
+                else ""
+            )
             cells.append(f"{mean:.1f} ±{half:.1f}{usable}")
         print(f"    {kind:32} " + " ".join(f"{cell:>14}" for cell in cells), flush=True)
     used = [np.mean([tokens for _, _, tokens in row]) for row in rows.values()]
-    print(f"    {'tokens really used':32} " + " ".join(f"{tokens:>14.0f}" for tokens in used), flush=True)
+    print(
+        f"    {'tokens really used':32} " + " ".join(f"{tokens:>14.0f}" for tokens in used),
+        flush=True,
+    )
 
 
 def _interval(found: Sequence[bool]) -> tuple[float, float]:
@@ -290,7 +343,9 @@ def _against(
     short = []
     for (kind, budget), bar in bars.items():
         part = [
-            cell for cell, question in zip(rows[budget], asked, strict=True) if kind in {"all", "usable", question.set}
+            cell
+            for cell, question in zip(rows[budget], asked, strict=True)
+            if kind in {"all", "usable", question.set}
         ]
         value = float(np.mean([useful if kind == "usable" else found for found, useful, _ in part]))
         if value < bar:
@@ -298,8 +353,11 @@ def _against(
     return short
 
 
-def _behind(measured: dict[str, dict[int, Row]], asked: Sequence[Question], *, own: str = OURS) -> list[str]:
-    """Return where a peer is ahead of our `own` beyond the paired bootstrap interval, on any set at any budget."""
+def _behind(
+    measured: dict[str, dict[int, Row]], asked: Sequence[Question], *, own: str = OURS
+) -> list[str]:
+    """Return where a peer is ahead of our `own` beyond the paired bootstrap interval, on any set at
+    any budget."""
     lines: list[str] = []
     for name, rows in measured.items():
         if name.startswith("ours"):
@@ -313,9 +371,16 @@ def _behind(measured: dict[str, dict[int, Row]], asked: Sequence[Question], *, o
                     for a, b, question in zip(mine, row, asked[::step], strict=True)
                     if kind in {"all", question.set}
                 ]
-                drawn = np.random.default_rng(0).choice(gains, (RESAMPLES, len(gains))).mean(axis=1) if gains else [0]
+                drawn = (
+                    np.random.default_rng(0).choice(gains, (RESAMPLES, len(gains))).mean(axis=1)
+                    if gains
+                    else [0]
+                )
                 if np.percentile(drawn, 97.5) < 0:
-                    lines.append(f"{name} is ahead on {kind} at {budget} by {-100 * np.mean(gains):.1f} points")
+                    lines.append(
+                        f"{name} is ahead on {kind} at {budget} by {-100 * np.mean(gains):.1f} "
+                        f"points"
+                    )
     return lines
 
 
@@ -323,10 +388,11 @@ def _behind(measured: dict[str, dict[int, Row]], asked: Sequence[Question], *, o
 
 
 def check() -> int:
-    """Measure all questions by words alone, without the embedder, and name each bar that falls short.
+    """Measure all questions by words alone, without the embedder, and name each bar that falls
+    short.
 
-    A quarter of them, as was asked before, held by chance every question on running text that fails: .929 of `cloze`
-    there, .982 over all. So few say nothing.
+    A quarter of them, as was asked before, held by chance every question on running text that
+    fails: .929 of `cloze` there, .982 over all. So few say nothing.
     """
     asked = questions()
     keep, texts = ours(Blend(None)), dict[int, list[str]]()
@@ -343,12 +409,20 @@ def check() -> int:
     }
     measured = {name: _rows(keep, asked, tuple(rows)) for name, keep in peers.items()}
     measured[OURS_WORDS] = rows
-    short = [f"{kind} at {budget}: {v:.3f} < {bar}" for (kind, budget), bar, v in _against(rows, asked, BARS_WORDS)]
+    short = [
+        f"{kind} at {budget}: {v:.3f} < {bar}"
+        for (kind, budget), bar, v in _against(rows, asked, BARS_WORDS)
+    ]
     short += _behind(measured, asked, own=OURS_WORDS)
     found = [unnamed(question, Blend(None)) for question in asked if question.set != "table"]
-    share, tokens = float(np.mean([hit for hit, _ in found])), float(np.mean([size for _, size in found]))
+    share, tokens = (
+        float(np.mean([hit for hit, _ in found])),
+        float(np.mean([size for _, size in found])),
+    )
     if share < AUTO[0] or tokens > AUTO[1]:
-        short.append(f"no budget named: {share:.3f} at {tokens:.0f} tokens, not {AUTO[0]} at {AUTO[1]}")
+        short.append(
+            f"no budget named: {share:.3f} at {tokens:.0f} tokens, not {AUTO[0]} at {AUTO[1]}"
+        )
     sources = pages(40)
     ratio = speed(_read_and_prune, sources.values()) / speed(LexborHTMLParser, sources.values())
     if ratio < SPEED:
@@ -356,7 +430,10 @@ def check() -> int:
     for name, budgets in measured.items():
         _print_method(name, budgets, asked)
     short += print_true(texts)
-    print(f"  no budget named: {share:.3f} at {tokens:.0f} tokens; speed {ratio:.3f} of the bare parse")
+    print(
+        f"  no budget named: {share:.3f} at {tokens:.0f} tokens; speed {ratio:.3f} of the bare "
+        f"parse"
+    )
     for line in short:
         print(f"SHORT {line}")
     return 1 if short else 0
@@ -368,7 +445,8 @@ def _is_true(counted: int, real: int) -> bool:
 
 
 def print_true(texts: dict[int, list[str]]) -> list[str]:
-    """Print the share of answers whose tokens are within `NEAR` of two tokenizers'; return what falls short."""
+    """Print the share of answers whose tokens are within `NEAR` of two tokenizers'; return what
+    falls short."""
     short: list[str] = []
     for name in ("cl100k_base", "o200k_base"):
         try:
@@ -377,12 +455,18 @@ def print_true(texts: dict[int, list[str]]) -> list[str]:
             print(f"  {name}: not measured, the package bpe-openai is not installed")
             continue
         shares = {
-            budget: float(np.mean([_is_true(count_tokens(t), len(model.encode_ordinary(t))) for t in answers]))
+            budget: float(
+                np.mean([_is_true(count_tokens(t), len(model.encode_ordinary(t))) for t in answers])
+            )
             for budget, answers in texts.items()
         }
         print(f"  within {NEAR:.0%} of {name}: {shares}")
         if name == "cl100k_base":
-            short += [f"{v:.3f} of answers in {b} near {name}, not {TRUE}" for b, v in shares.items() if v < TRUE]
+            short += [
+                f"{v:.3f} of answers in {b} near {name}, not {TRUE}"
+                for b, v in shares.items()
+                if v < TRUE
+            ]
     return short
 
 

@@ -1,4 +1,5 @@
-"""Real pages, mutated: pruning must neither crash nor go over its budget, nor write HTML that does not nest.
+"""Real pages, mutated: pruning must neither crash nor go over its budget, nor write HTML that does
+not nest.
 
     PYTHONPATH=. python -m bench.html --fuzz 20000
 
@@ -21,7 +22,8 @@ from pipeline.rank.relevance import Blend
 from pipeline.text.tokens import count_tokens
 
 LONGEST: Final = 6000
-"""Characters of a page that is mutated: a window of a real page, so that thousands of cases take minutes."""
+"""Characters of a page that is mutated: a window of a real page, so that thousands of cases take
+minutes."""
 BITS: Final = (
     "<table><tr><th>a<th>b<tr><td rowspan=9999 colspan=9999>x<td>y|z",
     "<ul><li>one<ul><li>two<ol start=7><li>three",
@@ -39,11 +41,37 @@ BITS: Final = (
     "<script>",
     "|",
 )
-QUERIES: Final = ("", "which one was the first", "who is the author", "price in 2025 after it", "天地", "\ud800 |")
+QUERIES: Final = (
+    "",
+    "which one was the first",
+    "who is the author",
+    "price in 2025 after it",
+    "天地",
+    "\ud800 |",
+)
 FORMS: Final[tuple[Form, ...]] = ("html", "markdown", "text")
 _TAG: Final = re.compile(r"<(/?)([a-z]+\d?)(?: value=\d+)?>")
 _WRITTEN: Final = frozenset(
-    {"dd", "dl", "dt", "h1", "h2", "h3", "h4", "h5", "h6", "li", "ol", "p", "pre", "table", "td", "th", "tr", "ul"}
+    {
+        "dd",
+        "dl",
+        "dt",
+        "h1",
+        "h2",
+        "h3",
+        "h4",
+        "h5",
+        "h6",
+        "li",
+        "ol",
+        "p",
+        "pre",
+        "table",
+        "td",
+        "th",
+        "tr",
+        "ul",
+    }
 )
 
 
@@ -84,27 +112,41 @@ def complaint(documents: Sequence[Document], options: PruneOptions, result: Prun
     text = "\n".join(page.text for page in result.pages)
     if result.tokens != count_tokens(text):
         return f"{count_tokens(text)} tokens, said to be {result.tokens}"
-    if result.tokens > result.budget or (options.max_tokens is not None and result.budget != options.max_tokens):
+    if result.tokens > result.budget or (
+        options.max_tokens is not None and result.budget != options.max_tokens
+    ):
         return f"{result.tokens} tokens in a budget of {options.max_tokens} ({result.budget})"
     if any(list(page.kept) != sorted(set(page.kept)) for page in result.pages):
         return "not in document order"
-    if not result.pages and result.budget >= 20 and options.part == 1 and any(one.blocks for one in documents):
+    if (
+        not result.pages
+        and result.budget >= 20
+        and options.part == 1
+        and any(one.blocks for one in documents)
+    ):
         return "empty, though there is text"
     if options.format == "html" and options.method == "winnow":
-        return next((f"does not nest: {page.text[:200]}" for page in result.pages if not nests(page.text)), "")
+        return next(
+            (f"does not nest: {page.text[:200]}" for page in result.pages if not nests(page.text)),
+            "",
+        )
     return ""
 
 
 def one_case(sources: Sequence[str], draw: random.Random) -> str:
-    """Prune one to three mutated pages in a drawn way; return what is wrong, empty where nothing is."""
+    """Prune one to three mutated pages in a drawn way; return what is wrong, empty where nothing
+    is."""
     texts = [mutated(draw.choice(sources), draw) for _ in range(draw.choice((1, 1, 1, 2, 3)))]
     documents = [
-        read_document(Page("http://a/b", "http://a/b", "", text, "application/octet-stream")) for text in texts
+        read_document(Page("http://a/b", "http://a/b", "", text, "application/octet-stream"))
+        for text in texts
     ]
     method: Method = draw.choice(("winnow", "winnow", "winnow", "paper"))
     budget = draw.choice((None, 0, 1, 5, draw.randrange(300), draw.randrange(3000)))
     part = draw.choice((1, 1, 2))
-    options = PruneOptions(budget, draw.choice(FORMS), links=draw.random() < 0.3, method=method, part=part)
+    options = PruneOptions(
+        budget, draw.choice(FORMS), links=draw.random() < 0.3, method=method, part=part
+    )
     query = draw.choice(QUERIES)
     result = asyncio.run(prune(documents, query, options=options, reader=Blend(None)))
     wrong = complaint(documents, options, result)

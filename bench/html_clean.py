@@ -3,12 +3,13 @@
     PYTHONPATH=. python -m bench.html_clean            all tables; a few minutes
     PYTHONPATH=. python -m bench.html_clean --check    hostile shapes and a tenth of the pages against the bars
 
-Reference of the query-less form. Prose: runs of four words of the main text of wcxb.jsonl that stand in the raw page
-and are not hidden there. Rows and listings: those of the page's own DOM (tables of two rows and two columns or more;
-`pre`) in its main region, or all outside furniture where it marks none. Furniture: runs of four words in nav, footer,
-aside and their roles that are not in the main text; Wikipedia pages have no main text and count for rows, listings and
-furniture only. Half of the sites, by CRC-32, are held aside: of them only totals are printed. Not for: main content
-beside other readers (`bench/main_content.py`), questions and budgets (`bench/html.py`).
+Reference of the query-less form. Prose: runs of four words of the main text of wcxb.jsonl that
+stand in the raw page and are not hidden there. Rows and listings: those of the page's own DOM
+(tables of two rows and two columns or more; `pre`) in its main region, or all outside furniture
+where it marks none. Furniture: runs of four words in nav, footer, aside and their roles that are
+not in the main text; Wikipedia pages have no main text and count for rows, listings and furniture
+only. Half of the sites, by CRC-32, are held aside: of them only totals are printed. Not for: main
+content beside other readers (`bench/main_content.py`), questions and budgets (`bench/html.py`).
 """
 
 import argparse
@@ -55,13 +56,18 @@ GROWTH: Final = 2.0
 _BODY: Final = re.compile(r"<body[^>]*>(.*)</body>", re.DOTALL | re.IGNORECASE)
 _WORD: Final = re.compile(r"\w+")
 _MAIN: Final = "main, article, [role=main], #mw-content-text, #content"
-_AROUND: Final = "nav, footer, aside, [role=navigation], [role=contentinfo], [role=complementary], .navbox, .catlinks"
+_AROUND: Final = (
+    "nav, footer, aside, [role=navigation], [role=contentinfo], "
+    "[role=complementary], .navbox, .catlinks"
+)
 _HIDDEN: Final = '[style*="display:none"], [style*="display: none"], [hidden], .sortkey'
 """Sort keys and machine-readable dates, which stand hidden in cells."""
 _COVERED: Final = '[aria-hidden="true"], [style*="opacity:0"], [style*="opacity: 0"]'
-"""Closed accordions, slides not shown, star ratings: cleaning drops them on purpose; wcxb's main text counts them."""
+"""Closed accordions, slides not shown, star ratings: cleaning drops them on purpose; wcxb's main
+text counts them."""
 _THERE: Final = 0.1
-"""Share of the main text that must stand in a page for its prose to be counted: a script fetched the rest of one."""
+"""Share of the main text that must stand in a page for its prose to be counted: a script fetched
+the rest of one."""
 LEAST: Final = {"prose": 0.97, "rows": 0.97, "code": 0.97}
 """Mean shares kept, on the pages tuned on and on those held aside alike."""
 WORST: Final = 0.9
@@ -79,8 +85,12 @@ HOSTILE: Final[dict[str, Callable[[], str]]] = {
     "10 MB of definition terms": lambda: "<dl>" + "<dt>a<dd>b" * 1_000_000,
     "fake end tags in comments": lambda: "<div><!--</div>-->" * 100_000 + "x",
     "nested definition lists": lambda: "<dl><dd>" * 60_000 + "x",
-    "a tag with 200,000 attributes": lambda: "<div " + " ".join(f"a{i}=1" for i in range(200_000)) + ">x",
-    "the same after a quoted bracket": lambda: '<div a=">" ' + " ".join(f"a{i}=1" for i in range(200_000)) + ">x",
+    "a tag with 200,000 attributes": lambda: (
+        "<div " + " ".join(f"a{i}=1" for i in range(200_000)) + ">x"
+    ),
+    "the same after a quoted bracket": lambda: (
+        '<div a=">" ' + " ".join(f"a{i}=1" for i in range(200_000)) + ">x"
+    ),
     "40,000 open formatting elements": lambda: "".join(f"<p><b a={i}>x" for i in range(40_000)),
     "unclosed quotes": lambda: '<a title="' * 200_000,
     "500,000 brackets": lambda: "<" * 500_000,
@@ -117,7 +127,9 @@ def labels() -> dict[str, Label]:
         row = json.loads(line)
         main = row["ground_truth"].get("main_content") or ""
         if len(_WORD.findall(main)) >= WORDS:
-            found[row["page"]] = Label(row["type"]["primary"], main, is_held(urlsplit(row["url"]).hostname or ""))
+            found[row["page"]] = Label(
+                row["type"]["primary"], main, is_held(urlsplit(row["url"]).hostname or "")
+            )
     return found
 
 
@@ -130,14 +142,17 @@ def plain_form(html: str, form: Form = "markdown") -> tuple[str, int]:
 
 
 def measure(html: str, main: str) -> dict[str, float]:
-    """Return the shares of one page: prose, rows, code, furniture (nan where it has none), tokens against raw."""
+    """Return the shares of one page: prose, rows, code, furniture (nan where it has none), tokens
+    against raw."""
     text, tokens = plain_form(html)
     have, wanted = runs(text), runs(main)
     parser = LexborHTMLParser(html, scripting=True)
     strip_hidden(parser)
     there = wanted & runs(parser.root.text(separator=" ")) if parser.root else set()
     regions = parser.css(_MAIN)
-    around = [node for node in parser.css(_AROUND) if node.css_first(_MAIN) is None]  # one left open holds the page
+    around = [
+        node for node in parser.css(_AROUND) if node.css_first(_MAIN) is None
+    ]  # one left open holds the page
     beside: Runs = set()
     for node in around:
         beside |= runs(node.text(separator=" "))
@@ -153,7 +168,9 @@ def measure(html: str, main: str) -> dict[str, float]:
     cells = {f" {_folded(line)} " for line in lines}
     kept_lines = verbatim(lines)
     return {
-        "prose": _share(len(there & have), len(there)) if len(there) > _THERE * len(wanted) else float("nan"),
+        "prose": _share(len(there & have), len(there))
+        if len(there) > _THERE * len(wanted)
+        else float("nan"),
         "rows": _share(sum(any(stand_in(row, line) for line in cells) for row in rows), len(rows)),
         "code": _share(sum(line in kept_lines for line in listings), len(listings)),
         "furniture": _share(len(beside & have), len(beside)),
@@ -200,10 +217,13 @@ def _folded(text: str) -> str:
 
 
 def stand_in(row: Cells, line: str) -> bool:
-    """Return whether all cells of a row stand on a line in their order; between them a spanning cell may stand."""
+    """Return whether all cells of a row stand on a line in their order; between them a spanning
+    cell may stand."""
     position = 0
     for cell in row:
-        ends = [at + len(form) + 1 for form in cell if (at := line.find(f" {form} ", position)) >= 0]
+        ends = [
+            at + len(form) + 1 for form in cell if (at := line.find(f" {form} ", position)) >= 0
+        ]
         if not ends:
             return False
         position = min(ends)
@@ -211,7 +231,8 @@ def stand_in(row: Cells, line: str) -> bool:
 
 
 def verbatim(lines: list[str]) -> set[str]:
-    """Return the lines of Markdown as they read: without the indentation of the item that a listing stands in."""
+    """Return the lines of Markdown as they read: without the indentation of the item that a listing
+    stands in."""
     kept: set[str] = set()
     indent = ""
     for line in lines:
@@ -224,14 +245,18 @@ def verbatim(lines: list[str]) -> set[str]:
 def _rows(region: LexborNode) -> list[Cells]:
     """Return the visible cells of the first 60 data rows of each table of the region, as words.
 
-    Whether an inline element parts two words (`<b>One</b><br>two`) or not (`H<sub>2</sub>O`) is not asked.
+    Whether an inline element parts two words (`<b>One</b><br>two`) or not (`H<sub>2</sub>O`) is not
+    asked.
     """
     found: list[Cells] = []
     for table in region.css("table"):
         if table.css_first("table table") or len(table.css("tr")) < 2:
             continue
         for row in table.css("tr")[:60]:
-            parts = [{_folded(cell.text(separator=" ")), _folded(cell.text())} - {""} for cell in row.css("td")]
+            parts = [
+                {_folded(cell.text(separator=" ")), _folded(cell.text())} - {""}
+                for cell in row.css("td")
+            ]
             if sum(map(bool, parts)) >= 2:
                 found.append(tuple(part for part in parts if part))
     return found
@@ -240,7 +265,9 @@ def _rows(region: LexborNode) -> list[Cells]:
 def _code_lines(region: LexborNode) -> list[str]:
     for edge in region.css("pre br, pre div, pre p, pre li"):  # as are the lines of some listings
         edge.insert_before("\n")
-    lines = [line.rstrip() for node in region.css("pre") for line in node.text(deep=True).split("\n")]
+    lines = [
+        line.rstrip() for node in region.css("pre") for line in node.text(deep=True).split("\n")
+    ]
     return [line for line in lines if line]
 
 
@@ -249,7 +276,8 @@ def _source(path: Path) -> str:
 
 
 def print_plain(every: int) -> list[str]:
-    """Print the query-less form on the pages tuned on and those held aside; return what falls short."""
+    """Print the query-less form on the pages tuned on and those held aside; return what falls
+    short."""
     known = labels()
     table: list[tuple[str, bool, dict[str, float]]] = []
     for path in sorted(DATA.glob("*.html.gz"))[::every]:
@@ -267,24 +295,35 @@ def print_plain(every: int) -> list[str]:
                 continue
             mean = float(np.mean([value for value, _ in values]))
             ends = sorted(values, reverse=key in MOST)[:6]
-            worst = "" if held else "; worst " + ", ".join(f"{name} {value:.2f}" for value, name in ends)
+            worst = (
+                ""
+                if held
+                else "; worst " + ", ".join(f"{name} {value:.2f}" for value, name in ends)
+            )
             print(f"  {key:10} mean {mean:.3f} of {len(values)} pages{worst}")
             if not LEAST.get(key, 0) <= mean <= MOST.get(key, 1):
                 short.append(f"{key}: mean {mean:.3f}, not {LEAST.get(key) or MOST[key]}")
             below = [name for value, name in values if key in LEAST and value < WORST]
             if below:
-                short.append(f"{key}: {f'{len(below)} held pages' if held else ', '.join(below)} below {WORST}")
+                short.append(
+                    f"{key}: {f'{len(below)} held pages' if held else ', '.join(below)} below "
+                    f"{WORST}"
+                )
     return short
 
 
 def print_speed(every: int) -> None:
     """Print megabytes a second of cleaning, the bare parse and htmlrag where it is installed.
 
-    What was imported is not looked through for garbage, as in the server (`server/process.py`): 21.9 MB/s, else 20.3.
+    What was imported is not looked through for garbage, as in the server (`server/process.py`):
+    21.9 MB/s, else 20.3.
     """
     gc.collect()
     gc.freeze()
-    found: dict[str, Callable[[str], object]] = {"bare parse": LexborHTMLParser, "ours: clean": clean}
+    found: dict[str, Callable[[str], object]] = {
+        "bare parse": LexborHTMLParser,
+        "ours: clean": clean,
+    }
     try:
         found["htmlrag.clean_html"] = importlib.import_module("htmlrag").clean_html
     except ImportError:
@@ -306,7 +345,8 @@ def print_hostile() -> int:
 
 
 def print_growth() -> int:
-    """Print time and memory of cleaning 10 kB to 10 MB of real bodies in a row; return how many bars fall short."""
+    """Print time and memory of cleaning 10 kB to 10 MB of real bodies in a row; return how many
+    bars fall short."""
     bodies = ""
     for path in sorted(DATA.glob("*.gz")):
         body = _BODY.search(_source(path))
@@ -320,10 +360,14 @@ def print_growth() -> int:
         rates[size] = min(_seconds(html) for _ in range(3)) / size * 1e6
         grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1000
         print(
-            f"  {size / 1e6:5.2f} MB of real bodies {rates[size] * 1e3:20.1f} ms/MB, the peak of memory {grown:+.0f} MB"
+            f"  {size / 1e6:5.2f} MB of real bodies {rates[size] * 1e3:20.1f} ms/MB, the peak of "
+            f"memory {grown:+.0f} MB"
         )
     ratio = rates[SIZES[-1]] / rates[SIZES[-2]]
-    print(f"  time for a MB, of {SIZES[-1] / 1e6:.0f} against of {SIZES[-2] / 1e6:.0f}: {ratio:.2f} (at most {GROWTH})")
+    print(
+        f"  time for a MB, of {SIZES[-1] / 1e6:.0f} against of {SIZES[-2] / 1e6:.0f}: {ratio:.2f} "
+        f"(at most {GROWTH})"
+    )
     return int(ratio > GROWTH)
 
 

@@ -2,8 +2,8 @@
 
 PYTHONPATH=. python -m bench.html_fuzz 20000
 
-Real pages are read from ../shared/data/pages where they are; otherwise only the fragments below are mutated. Not for:
-timing (`bench/html_clean.py`).
+Real pages are read from ../shared/data/pages where they are; otherwise only the fragments below are
+mutated. Not for: timing (`bench/html_clean.py`).
 """
 
 import asyncio
@@ -32,7 +32,8 @@ LONGEST: Final = 4_000
 ENOUGH: Final = 20
 """Tokens from which something of a page with text must be kept."""
 FRAGMENTS: Final = (
-    "<table><caption>c</caption><tr><th>Year<th>Title<tr><td rowspan=3>1999<td>One<tr><td>Two</table>",
+    "<table><caption>c</caption><tr><th>Year<th>Title<tr><td "
+    "rowspan=3>1999<td>One<tr><td>Two</table>",
     "<dl><dt>term<dd>meaning <p>more</dl>",
     "<ul><li>one<ul><li>two</ul><li>three</ul>",
     "<pre><code>def f():\n    return 1\n\n\nx = 2</code></pre>",
@@ -93,7 +94,10 @@ SPLINTERS: Final = (
 def seeds() -> list[str]:
     """Return the fragments and, where the data is, every eighth real page."""
     paths = sorted(PAGES.glob("*.html.gz"))[::8]
-    return [*FRAGMENTS, *(gzip.decompress(path.read_bytes()).decode("utf-8", "replace") for path in paths)]
+    return [
+        *FRAGMENTS,
+        *(gzip.decompress(path.read_bytes()).decode("utf-8", "replace") for path in paths),
+    ]
 
 
 def cases(count: int, sources: Sequence[str], *, seed: int = 0) -> Iterator[str]:
@@ -133,12 +137,19 @@ def examine(html: str, *, seed: int) -> None:
     root = clean(html)
     every = _signs(text_of(root))
     blocks = block_tree(root, max_words=chance.choice([1, 5, 40, 256]))
-    assert sum((_signs(block.text) for block in blocks), Counter()) == every, "a block tree that is no partition"
+    assert sum((_signs(block.text) for block in blocks), Counter()) == every, (
+        "a block tree that is no partition"
+    )
     assert len({block.path for block in blocks}) == len(blocks), "two blocks under one path"
-    assert all(resolve(root, block.path) is not None for block in blocks), "a path that leads nowhere"
+    assert all(resolve(root, block.path) is not None for block in blocks), (
+        "a path that leads nowhere"
+    )
     document = read_document(Page("u", "u", "", html, "text/html"))
     if document.root is not None and not document.page.notes:
-        titles = sum((_signs(text_of(node)) for node in walk(document.root) if node.tag == "title"), Counter())
+        titles = sum(
+            (_signs(text_of(node)) for node in walk(document.root) if node.tag == "title"),
+            Counter(),
+        )
         have = _signs(content_blocks(document.root)[0])
         assert not (every - titles) - have, "a content unit that lost text"
         told = sum((_signs(node.attrs.get("alt", "")) for node in walk(document.root)), Counter())
@@ -148,11 +159,18 @@ def examine(html: str, *, seed: int) -> None:
     method: Method = chance.choice(["winnow", "winnow", "winnow", "paper"])
     options = PruneOptions(max_tokens=budget, format=form, method=method)
     result = asyncio.run(
-        prune([document], chance.choice(["", "one title", "year"]), options=options, reader=Blend(None))
+        prune(
+            [document],
+            chance.choice(["", "one title", "year"]),
+            options=options,
+            reader=Blend(None),
+        )
     )
     tokens = count_tokens("\n".join(page.text for page in result.pages))
     assert tokens <= budget, f"{tokens} tokens in a budget of {budget} ({form}, {method})"
-    assert result.pages or budget < ENOUGH or not document.blocks, f"empty at {budget} tokens ({form}, {method})"
+    assert result.pages or budget < ENOUGH or not document.blocks, (
+        f"empty at {budget} tokens ({form}, {method})"
+    )
 
 
 def _signs(text: str) -> Counter[str]:

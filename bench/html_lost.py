@@ -4,11 +4,11 @@
     PYTHONPATH=. python -m bench.html_lost --check    a fixed tenth of them against the bars
     PYTHONPATH=. python -m bench.html_lost --page wcxb-0002    one page in detail; none that is held aside
 
-The reference is `innerText` with the page's scripts barred and all opened that opens by its own markup
-(`html_lost.js`); nothing is asked of our own cleaning. Chromium's answers are kept in `bench/out/lost`. Sites are
-parted by the CRC-32 of their host, Wikipedia's pages by that of their name; of the half held aside only totals are
-printed.
-Not for: main text (`bench/html_clean.py`), questions (`bench/html.py`).
+The reference is `innerText` with the page's scripts barred and all opened that opens by its own
+markup (`html_lost.js`); nothing is asked of our own cleaning. Chromium's answers are kept in
+`bench/out/lost`. Sites are parted by the CRC-32 of their host, Wikipedia's pages by that of their
+name; of the half held aside only totals are printed. Not for: main text (`bench/html_clean.py`),
+questions (`bench/html.py`).
 """
 
 import argparse
@@ -130,12 +130,18 @@ def _soft_words(text: str) -> set[str]:
 
 
 def _joined(
-    words: Sequence[str], others: Sequence[str], gone: Counter[str], made: Counter[str], soft: set[str]
+    words: Sequence[str],
+    others: Sequence[str],
+    gone: Counter[str],
+    made: Counter[str],
+    soft: set[str],
 ) -> Iterator[tuple[str, list[str], bool]]:
-    """Yield what neighbours in `words` that are in `gone` make one word in `made`, and take both out of them.
+    """Yield what neighbours in `words` that are in `gone` make one word in `made`, and take both
+    out of them.
 
-    The one word must stand in `others` beside a word that stands beside the parts in `words`, more often than it does
-    in `words`: two badges of a person are not the day of a date that stands elsewhere, beside the same word.
+    The one word must stand in `others` beside a word that stands beside the parts in `words`, more
+    often than it does in `words`: two badges of a person are not the day of a date that stands
+    elsewhere, beside the same word.
     """
     beside = _beside(others, made)
     beside.subtract(_beside(words, made))
@@ -187,7 +193,9 @@ def _settle(counts: Counts, finding: str, whole: str, parts: list[str], *, is_so
         counts.torn += 1
     counts.note(finding, f"{' '.join(parts)} | {whole}")
     if any(part[0].isdigit() for part in parts):
-        counts.altered += any(part[-1].isdigit() and other[0].isdigit() for part, other in itertools.pairwise(parts))
+        counts.altered += any(
+            part[-1].isdigit() and other[0].isdigit() for part, other in itertools.pairwise(parts)
+        )
 
 
 def _find_sources(counts: Counts, seen: dict[str, Any], new: Counter[str]) -> None:
@@ -204,9 +212,14 @@ def _find_sources(counts: Counts, seen: dict[str, Any], new: Counter[str]) -> No
         counts.note("invented", word)
 
 
-def _count_altered(counts: Counts, wanted: list[str], got: list[str], lost: Counter[str], new: Counter[str]) -> None:
-    """Count numbers that stand otherwise between the same two words on each side, which do so but once."""
-    contexts = Counter((*wanted[i - 2 : i], *wanted[i + 1 : i + 3]) for i in range(2, len(wanted) - 2))
+def _count_altered(
+    counts: Counts, wanted: list[str], got: list[str], lost: Counter[str], new: Counter[str]
+) -> None:
+    """Count numbers that stand otherwise between the same two words on each side, which do so but
+    once."""
+    contexts = Counter(
+        (*wanted[i - 2 : i], *wanted[i + 1 : i + 3]) for i in range(2, len(wanted) - 2)
+    )
     between = {
         (*got[i - 2 : i], *got[i + 1 : i + 3]): got[i]
         for i in range(2, len(got) - 2)
@@ -222,8 +235,11 @@ def _count_altered(counts: Counts, wanted: list[str], got: list[str], lost: Coun
                 counts.note("altered", f"{wanted[i - 1]} {number} {wanted[i + 1]} | {other}")
 
 
-def _find_causes(counts: Counts, pieces: list[list[str]], lost: Counter[str], got: list[str]) -> None:
-    """Give each lost word the reason of a piece that is not kept as a whole; pieces lost in whole come first."""
+def _find_causes(
+    counts: Counts, pieces: list[list[str]], lost: Counter[str], got: list[str]
+) -> None:
+    """Give each lost word the reason of a piece that is not kept as a whole; pieces lost in whole
+    come first."""
     runs = {tuple(got[i : i + 2]) for i in range(len(got))} | {(word,) for word in got}
     left = Counter(lost)
     weighed: list[tuple[float, list[str], str, str]] = []
@@ -259,7 +275,9 @@ def _count_rows(counts: Counts, tables: list[dict[str, Any]], ours: str) -> None
             if len(cells) < 2:
                 continue
             counts.rows += 1
-            if re.search("[^\n]*? ".join(map(re.escape, cells)), every) or _joined_row(cells, lines):
+            if re.search("[^\n]*? ".join(map(re.escape, cells)), every) or _joined_row(
+                cells, lines
+            ):
                 counts.rows_kept += 1
             else:
                 counts.note("row", " | ".join(row))
@@ -312,11 +330,14 @@ def see(pages: dict[str, str]) -> dict[str, dict[str, Any]]:
     if missing:
         for name, seen in _looked_at({name: pages[name] for name in missing}, script):
             (OUT / f"{keys[name]}.json").write_text(json.dumps(seen), "utf-8")
-    return {name: json.loads((OUT / f"{key}.json").read_text("utf-8")) for name, key in keys.items()}
+    return {
+        name: json.loads((OUT / f"{key}.json").read_text("utf-8")) for name, key in keys.items()
+    }
 
 
 def _looked_at(pages: dict[str, str], script: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Open pages in Chromium, without a network; their scripts are barred by a policy, so `noscript` stays shut."""
+    """Open pages in Chromium, without a network; their scripts are barred by a policy, so
+    `noscript` stays shut."""
     from playwright.sync_api import Error, Route, sync_playwright  # noqa: PLC0415  only where Chromium is asked
 
     address = "http://page.test/"
@@ -334,9 +355,13 @@ def _looked_at(pages: dict[str, str], script: str) -> Iterator[tuple[str, dict[s
 
     with sync_playwright() as driver:
         browser = driver.chromium.launch(
-            executable_path=CHROMIUM, chromium_sandbox=False, args=["--host-resolver-rules=MAP * ~NOTFOUND"]
+            executable_path=CHROMIUM,
+            chromium_sandbox=False,
+            args=["--host-resolver-rules=MAP * ~NOTFOUND"],
         )
-        context = browser.new_context(viewport={"width": 1280, "height": 900}, service_workers="block")
+        context = browser.new_context(
+            viewport={"width": 1280, "height": 900}, service_workers="block"
+        )
         context.route("**/*", answer)
         for name, html in pages.items():
             current = html
@@ -364,7 +389,8 @@ def _looked_at(pages: dict[str, str], script: str) -> Iterator[tuple[str, dict[s
 
 
 def read(html: str) -> str:
-    """Return what a page shows as every later step reads it, without what it says of itself beside its text."""
+    """Return what a page shows as every later step reads it, without what it says of itself beside
+    its text."""
     return content_blocks(read_document(Page("u", "u", "", html, "text/html")).root)[0]
 
 
@@ -375,7 +401,8 @@ def sources(every: int) -> dict[str, tuple[str, bool]]:
         row = json.loads(line)
         hosts[row["page"]] = urlsplit(row["url"]).hostname or ""
     names = sorted(
-        (path.name.removesuffix(".html.gz") for path in DATA.glob("*.html.gz")), key=lambda n: zlib.crc32(n.encode())
+        (path.name.removesuffix(".html.gz") for path in DATA.glob("*.html.gz")),
+        key=lambda n: zlib.crc32(n.encode()),
     )
     found: dict[str, tuple[str, bool]] = {}
     for name in sorted(names[::every]):
@@ -385,7 +412,8 @@ def sources(every: int) -> dict[str, tuple[str, bool]]:
 
 
 def print_half(table: dict[str, Counts], title: str, *, details: bool) -> list[str]:
-    """Print the totals of pages, with reasons and the worst pages where `details`; return what falls short."""
+    """Print the totals of pages, with reasons and the worst pages where `details`; return what
+    falls short."""
     pages = {name: counts for name, counts in table.items() if counts.words >= FEW}
     shares: dict[str, Callable[[Counts], tuple[int, int]]] = {
         "words": lambda c: (c.kept, c.words),
@@ -398,17 +426,27 @@ def print_half(table: dict[str, Counts], title: str, *, details: bool) -> list[s
         pairs = {name: pair for name, counts in pages.items() if (pair := share(counts))[1]}
         mean = sum(part / whole for part, whole in pairs.values()) / max(1, len(pairs))
         part, whole = (sum(pair[i] for pair in pairs.values()) for i in (0, 1))
-        print(f"  {key:6} kept {mean:.4f} mean of {len(pairs)} pages, {part / max(1, whole):.4f} of {whole:,}")
+        print(
+            f"  {key:6} kept {mean:.4f} mean of {len(pairs)} pages, {part / max(1, whole):.4f} of "
+            f"{whole:,}"
+        )
         if pairs and mean < LEAST[key]:
             short.append(f"{title}: {key} {mean:.4f}, not {LEAST[key]}")
         if details:
             worst = sorted(pairs.items(), key=lambda item: item[1][0] / item[1][1])[:10]
-            print("         worst " + ", ".join(f"{name} {a / b:.2f} of {b}" for name, (a, b) in worst))
+            print(
+                "         worst "
+                + ", ".join(f"{name} {a / b:.2f} of {b}" for name, (a, b) in worst)
+            )
     gone = [name for name, counts in pages.items() if counts.kept < HALF * counts.words]
     sums = {
-        key: sum(getattr(counts, key) for counts in pages.values()) for key in ("glued", "torn", "altered", "invented")
+        key: sum(getattr(counts, key) for counts in pages.values())
+        for key in ("glued", "torn", "altered", "invented")
     }
-    print(f"  {', '.join(f'{key} {value:,}' for key, value in sums.items())}; pages under half: {len(gone)}")
+    print(
+        f"  {', '.join(f'{key} {value:,}' for key, value in sums.items())}; pages under half: "
+        f"{len(gone)}"
+    )
     if gone:
         short.append(f"{title}: {len(gone)} pages keep under half of their words")
     if sums["altered"]:
@@ -417,29 +455,37 @@ def print_half(table: dict[str, Counts], title: str, *, details: bool) -> list[s
         print(
             "  lost by reason: "
             + ", ".join(
-                f"{name} {count:,}" for name, count in sum((c.causes for c in pages.values()), Counter()).most_common()
+                f"{name} {count:,}"
+                for name, count in sum((c.causes for c in pages.values()), Counter()).most_common()
             )
         )
         print(
             "  read beyond what is shown: "
             + ", ".join(
-                f"{name} {count:,}" for name, count in sum((c.sources for c in pages.values()), Counter()).most_common()
+                f"{name} {count:,}"
+                for name, count in sum((c.sources for c in pages.values()), Counter()).most_common()
             )
         )
         for key in ("glued", "torn", "altered", "invented"):
             worst_pages = sorted(pages.items(), key=lambda item: -getattr(item[1], key))[:8]
-            print(f"  {key:8} most on " + ", ".join(f"{name} {getattr(counts, key)}" for name, counts in worst_pages))
+            print(
+                f"  {key:8} most on "
+                + ", ".join(f"{name} {getattr(counts, key)}" for name, counts in worst_pages)
+            )
     return short
 
 
 def print_small() -> list[str]:
-    """Hold what tests expect of small pages against Chromium's letters and digits; return where they differ."""
+    """Hold what tests expect of small pages against Chromium's letters and digits; return where
+    they differ."""
     from tests.support.today import APART, PAGES  # noqa: PLC0415  what tests need, pages do not
 
     seen = see({name: html for name, (html, _) in PAGES.items()})
     short: list[str] = []
     for name, (_, text) in PAGES.items():
-        shown, expected = ("".join(filter(str.isalnum, source)) for source in (seen[name]["text"], text))
+        shown, expected = (
+            "".join(filter(str.isalnum, source)) for source in (seen[name]["text"], text)
+        )
         if shown != expected and name not in APART:
             short.append(f"small page {name!r}: Chromium shows {shown!r}, expected is {expected!r}")
     print(f"small pages of today: {len(PAGES)}, of which {len(short)} differ from Chromium's text")
@@ -448,7 +494,9 @@ def print_small() -> list[str]:
 
 def main() -> int:
     """Run."""
-    parser = argparse.ArgumentParser(description="What reading a page loses, against what Chromium shows.")
+    parser = argparse.ArgumentParser(
+        description="What reading a page loses, against what Chromium shows."
+    )
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--page", help="one page in detail")
     given = parser.parse_args()
@@ -489,7 +537,9 @@ def main() -> int:
     tuned = {name: counts for name, counts in table.items() if not chosen[name][1]}
     held = {name: counts for name, counts in table.items() if chosen[name][1]}
     short = print_small()
-    short += print_half(tuned, "tuned on", details=True) + print_half(held, "held aside", details=False)
+    short += print_half(tuned, "tuned on", details=True) + print_half(
+        held, "held aside", details=False
+    )
     for line in short:
         print(f"SHORT {line}")
     return 1 if short else 0

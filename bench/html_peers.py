@@ -1,9 +1,11 @@
-"""The ways of fitting a page into a budget that `bench.html` compares ours with, each with our own scorer or BM25.
+"""The ways of fitting a page into a budget that `bench.html` compares ours with, each with our own
+scorer or BM25.
 
     PYTHONPATH=. python -m bench.html_peers        which peers are installed
 
-Every peer reads what our cleaning left of the page, so that cutting and choosing alone are compared; trafilatura and
-htmlrag read the raw page. Chunks are taken best first while they fit and shown in the order of the page.
+Every peer reads what our cleaning left of the page, so that cutting and choosing alone are
+compared; trafilatura and htmlrag read the raw page. Chunks are taken best first while they fit and
+shown in the order of the page.
 """
 
 import asyncio
@@ -48,14 +50,17 @@ def text_chunks(page: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=400)
 def heading_chunks(page: str) -> tuple[str, ...]:
-    """Return what stands under each heading in chunks of `SECTION` characters, the headings in front of each."""
+    """Return what stands under each heading in chunks of `SECTION` characters, the headings in
+    front of each."""
     chunks: list[str] = []
     path: tuple[str, ...] = ()
     parts: list[str] = []
 
     def close() -> None:
         head = " > ".join(path)
-        chunks.extend(f"{head}\n{part}" if head else part for part in _cut("\n".join(parts), SECTION))
+        chunks.extend(
+            f"{head}\n{part}" if head else part for part in _cut("\n".join(parts), SECTION)
+        )
         parts.clear()
 
     one = document(page)
@@ -88,13 +93,18 @@ def _cut(text: str, size: int) -> list[str]:
 
 
 def best_chunks(cut: Callable[[str], tuple[str, ...]], embedder: Embedder | None) -> Keep:
-    """Return a peer that keeps the best chunks by BM25, with `embedder` fused with it as ours does."""
+    """Return a peer that keeps the best chunks by BM25, with `embedder` fused with it as ours
+    does."""
 
     @lru_cache(maxsize=1)  # one question is asked at all budgets before the next
     def ranked(question: Question) -> tuple[tuple[str, ...], list[int], list[int]]:
         chunks = cut(question.page)
         scores = asyncio.run(score_texts(chunks, question.text, embedder=embedder))
-        return chunks, count_each(list(chunks)), [int(number) for number in np.argsort(-scores, kind="stable")]
+        return (
+            chunks,
+            count_each(list(chunks)),
+            [int(number) for number in np.argsort(-scores, kind="stable")],
+        )
 
     def keep(question: Question, budget: int) -> str:
         if not cut(question.page):
@@ -154,7 +164,9 @@ class _HtmlRag(Protocol):
         """Return the page cleaned."""
         ...
 
-    def build_block_tree(self, html: str, *, max_node_words: int) -> tuple[list[tuple[_Tag, list[str], bool]], str]:
+    def build_block_tree(
+        self, html: str, *, max_node_words: int
+    ) -> tuple[list[tuple[_Tag, list[str], bool]], str]:
         """Return the blocks and the HTML that they point into."""
         ...
 
@@ -169,7 +181,8 @@ def htmlrag_package() -> _HtmlRag | None:
 
 
 def htmlrag(package: _HtmlRag, embedder: Embedder | None) -> Keep:
-    """Return HtmlRAG's published cleaning, block tree and greedy pruning, its blocks ranked by our scorer."""
+    """Return HtmlRAG's published cleaning, block tree and greedy pruning, its blocks ranked by our
+    scorer."""
     prune = importlib.import_module("htmlrag.pruner").Pruner().prune_HTML
 
     @lru_cache(maxsize=2)
@@ -186,7 +199,9 @@ def htmlrag(package: _HtmlRag, embedder: Embedder | None) -> Keep:
         tree, html = blocks(question.page)
         try:
             return str(prune(html, tree, ranked(question), _Tokenizer(), budget))
-        except AssertionError as error:  # its own check that paths fit the tree, which some pages do not pass
+        except (
+            AssertionError
+        ) as error:  # its own check that paths fit the tree, which some pages do not pass
             print(f"  htmlrag: {question.page} at {budget}: {error}")
             return ""
 

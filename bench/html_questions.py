@@ -1,9 +1,10 @@
-"""Questions on real pages, and whether what was kept of a page answers them: what `bench.html` measures with.
+"""Questions on real pages, and whether what was kept of a page answers them: what `bench.html`
+measures with.
 
     PYTHONPATH=. python -m bench.html_questions        how many questions there are, and how many are held aside
 
-Data: ../shared/data/pages and ../shared/data/html_qa, all of them development data. The pages whose name's MD5 ends in
-6..9 (last decimal digit) are held aside: nothing was tuned on their questions.
+Data: ../shared/data/pages and ../shared/data/html_qa, all of them development data. The pages whose
+name's MD5 ends in 6..9 (last decimal digit) are held aside: nothing was tuned on their questions.
 """
 
 import gzip
@@ -45,19 +46,26 @@ def questions() -> list[Question]:
     """Return all questions."""
     rows = map(json.loads, (DATA / "html_qa" / "questions.jsonl").read_text("utf-8").splitlines())
     return [
-        Question(r["id"], r["set"], r["page"], r["question"], tuple(r["answers"]), tuple(r["context"])) for r in rows
+        Question(
+            r["id"], r["set"], r["page"], r["question"], tuple(r["answers"]), tuple(r["context"])
+        )
+        for r in rows
     ]
 
 
 def table_questions(limit: int) -> list[Question]:
-    """Return the questions about tables, some `limit` of them spread over all; all where it is 0."""
+    """Return the questions about tables, some `limit` of them spread over all; all where it is
+    0."""
     asked = [question for question in questions() if question.set == "table"]
     return asked[:: max(1, len(asked) // limit)] if limit else asked
 
 
 def pages(every: int) -> dict[str, str]:
     """Return every n-th page's name and HTML."""
-    return {path.name.removesuffix(".html.gz"): _html(path) for path in sorted((DATA / "pages").glob("*.gz"))[::every]}
+    return {
+        path.name.removesuffix(".html.gz"): _html(path)
+        for path in sorted((DATA / "pages").glob("*.gz"))[::every]
+    }
 
 
 def raw(page: str) -> str:
@@ -76,9 +84,12 @@ def document(page: str) -> Document:
 
 
 def judged(question: Question, text: str) -> tuple[bool, bool]:
-    """Return whether the answer stands in `text`, and whether what makes it usable stands there too."""
+    """Return whether the answer stands in `text`, and whether what makes it usable stands there
+    too."""
     line = folded(text.replace("\\|", "|"))
-    found = any(re.search(rf"(?<!\w){re.escape(folded(answer))}(?!\w)", line) for answer in question.answers)
+    found = any(
+        re.search(rf"(?<!\w){re.escape(folded(answer))}(?!\w)", line) for answer in question.answers
+    )
     return found, found and all(folded(part) in line for part in question.context)
 
 
@@ -90,6 +101,9 @@ def folded(text: str) -> str:
 if __name__ == "__main__":
     if DATA.is_dir():
         found = questions()
-        print(f"{len(found)} questions, {sum(q.held for q in found)} held aside; {dict(Counter(q.set for q in found))}")
+        print(
+            f"{len(found)} questions, {sum(q.held for q in found)} held aside; "
+            f"{dict(Counter(q.set for q in found))}"
+        )
     else:
         print("not measured: ../shared/data is not beside this checkout")

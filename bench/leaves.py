@@ -1,9 +1,11 @@
-"""What a generator does for trees, beside the rules: boundaries of leaves, forms for the index, summaries.
+"""What a generator does for trees, beside the rules: boundaries of leaves, forms for the index,
+summaries.
 
     python -m bench.leaves --set generator=llama:FILE.gguf [FOLDER] [--steps segment,density,summarise] [--limit 20]
 
-On the sample library, or a folder as `winnow eval` takes it, and in its table. Boundaries on foreign articles
-(`bench/steps.py`) and trees of the meetings (`bench/raptor_written.py`) are measured there.
+On the sample library, or a folder as `winnow eval` takes it, and in its table. Boundaries on
+foreign articles (`bench/steps.py`) and trees of the meetings (`bench/raptor_written.py`) are
+measured there.
 """
 
 import argparse
@@ -39,17 +41,23 @@ RULES: Final[tuple[Rule, ...]] = ("running", "partition")
 
 
 async def find_boundaries(setup: Setup) -> list[Row]:
-    """Return Pk and F1 of each rule over the generator's margins, beside the partition over embeddings.
+    """Return Pk and F1 of each rule over the generator's margins, beside the partition over
+    embeddings.
 
-    On paragraphs of different pages strung together, so that the true boundaries are known; without bounds on a
-    segment's length, so that the rules are measured alone.
+    On paragraphs of different pages strung together, so that the true boundaries are known; without
+    bounds on a segment's length, so that the rules are measured alone.
     """
     table = Table("segment", setup)
     judge = judge_of(table.watched, store=None, seconds=math.inf)
     made = strung(setup.library.documents, min(setup.limit, 6))
     if judge is None:
-        return [Row("segment", "Pk", len(made), note=f"{table.watched.name} lists no probabilities")]
-    figures = {rule: (table.figure(f"{rule}: Pk, low is good"), table.figure(f"{rule}: F1")) for rule in RULES}
+        return [
+            Row("segment", "Pk", len(made), note=f"{table.watched.name} lists no probabilities")
+        ]
+    figures = {
+        rule: (table.figure(f"{rule}: Pk, low is good"), table.figure(f"{rule}: F1"))
+        for rule in RULES
+    }
     async for parts in table.each(made):
         texts = [text for part in parts for text in part]
         truth = list(pairwise(np.cumsum([0, *map(len, parts)]).tolist()))
@@ -74,20 +82,26 @@ async def find_boundaries(setup: Setup) -> list[Row]:
 
 
 def strung(documents: Sequence[Document], count: int) -> list[list[list[str]]]:
-    """Return at most `count` documents of 3 to 10 paragraphs from different pages, each a list of sentences.
+    """Return at most `count` documents of 3 to 10 paragraphs from different pages, each a list of
+    sentences.
 
-    Paragraphs are those of 3 to 9 sentences in the library's commonest language; where one ends, the subject changes.
-    Equal documents give equal paragraphs in equal order.
+    Paragraphs are those of 3 to 9 sentences in the library's commonest language; where one ends,
+    the subject changes. Equal documents give equal paragraphs in equal order.
     """
     languages = [document.page.language[:2].lower() for document in documents]
     common = max(sorted(set(languages)), key=languages.count, default="")
-    piles = [_paragraphs(document) for document, code in zip(documents, languages, strict=True) if code == common]
+    piles = [
+        _paragraphs(document)
+        for document, code in zip(documents, languages, strict=True)
+        if code == common
+    ]
     draw = random.Random(0)
     for pile in piles:
         draw.shuffle(pile)
     made: list[list[list[str]]] = []
     while len(made) < count:
-        # The fullest piles first, so that the pages last as long as they can; one page gives one paragraph.
+        # The fullest piles first, so that the pages last as long as they can; one page gives one
+        # paragraph.
         full = sorted((pile for pile in piles if pile), key=len, reverse=True)[:10]
         if len(full) < 3:
             break
@@ -107,7 +121,8 @@ def _paragraphs(document: Document) -> list[list[str]]:
 
 
 async def write_summaries(setup: Setup) -> list[Row]:
-    """Return what of written summaries the checks keep, and how near both kinds lie to what they summarise."""
+    """Return what of written summaries the checks keep, and how near both kinds lie to what they
+    summarise."""
     table = Table("summarise", setup)
     kept = table.figure("summaries of which the checks leave a sentence")
     sentences = table.figure("sentences that the checks leave")
@@ -117,10 +132,16 @@ async def write_summaries(setup: Setup) -> list[Row]:
     longest = sorted(setup.library.documents, key=lambda document: -len(document.text))
     for document in longest[: max(1, setup.limit // 4)]:
         tree = await build_tree([document], embedder=setup.embedder, options=options, store=None)
-        clusters += [([tree.nodes[i].text for i in node.children], node.text) for node in tree.nodes if node.layer == 1]
+        clusters += [
+            ([tree.nodes[i].text for i in node.children], node.text)
+            for node in tree.nodes
+            if node.layer == 1
+        ]
     async for texts, extracted in table.each(some(clusters, setup.limit)):
         try:
-            written = (await write_summary(Writer(table.watched), texts, max_tokens=options.summary_tokens)).text
+            written = (
+                await write_summary(Writer(table.watched), texts, max_tokens=options.summary_tokens)
+            ).text
         except ModelError:
             # `watched` has counted it.
             continue
@@ -138,7 +159,8 @@ async def write_summaries(setup: Setup) -> list[Row]:
 
 
 class _Chunks(NamedTuple):
-    """The chunks of one document: texts, forms that a generator wrote, and vectors [n, d] of both."""
+    """The chunks of one document: texts, forms that a generator wrote, and vectors [n, d] of
+    both."""
 
     texts: list[str]
     forms: list[str]
@@ -148,7 +170,8 @@ class _Chunks(NamedTuple):
 
 
 async def write_forms(setup: Setup) -> list[Row]:
-    """Return how high the chunk with the answer ranks by its text alone and with written forms beside it."""
+    """Return how high the chunk with the answer ranks by its text alone and with written forms
+    beside it."""
     what = "rank of the chunk with the answer, mean of 1/rank"
     embedder = setup.embedder
     if embedder is None:
@@ -168,14 +191,19 @@ async def write_forms(setup: Setup) -> list[Row]:
     return await table.rows()
 
 
-async def _chunks(setup: Setup, embedder: Embedder, watched: Watched, document: Document) -> _Chunks | None:
-    """Return the chunks of a document with their forms; None where there is one only, or the model failed."""
+async def _chunks(
+    setup: Setup, embedder: Embedder, watched: Watched, document: Document
+) -> _Chunks | None:
+    """Return the chunks of a document with their forms; None where there is one only, or the model
+    failed."""
     sentences = main_sentences(document)
     ranges = await segment(sentences, embedder=embedder, minimum=50, maximum=200)
     parts = [[sentence.text for sentence in sentences[start:end]] for start, end in ranges]
     if len(parts) <= 1:
         return None
-    idms = Idms(IdmsOptions(density=True), generator=watched, embedder=embedder, seconds=setup.seconds)
+    idms = Idms(
+        IdmsOptions(density=True), generator=watched, embedder=embedder, seconds=setup.seconds
+    )
     forms = await idms.forms(parts, language=document.page.language[:2].lower())
     texts = [" ".join(part) for part in parts]
     read = [form or text for form, text in zip(forms, texts, strict=True)]
@@ -183,26 +211,39 @@ async def _chunks(setup: Setup, embedder: Embedder, watched: Watched, document: 
     return _Chunks(texts, forms, plain, await embedder.embed(read, kind="passage"))
 
 
-async def _rank(embedder: Embedder, one: Asked, chunks: _Chunks, *, with_forms: bool) -> Sequence[float]:
-    """Return 1 / rank of the first chunk that holds a fact of the answer, nothing where none does."""
+async def _rank(
+    embedder: Embedder, one: Asked, chunks: _Chunks, *, with_forms: bool
+) -> Sequence[float]:
+    """Return 1 / rank of the first chunk that holds a fact of the answer, nothing where none
+    does."""
     facts = [Asked("", (fact,), ()) for fact in one.answers]
     gold = [i for i, text in enumerate(chunks.texts) if any(fact.is_in(text) for fact in facts)]
     if not gold:
         return ()
     pairs = zip(chunks.texts, chunks.forms, strict=True)
-    words = BM25([f"{text} {form}" if with_forms else text for text, form in pairs]).scores(one.question)
+    words = BM25([f"{text} {form}" if with_forms else text for text, form in pairs]).scores(
+        one.question
+    )
     vector = (await embedder.embed([one.question], kind="query"))[0]
-    likeness = np.asarray((chunks.formed if with_forms else chunks.plain) @ vector, dtype=np.float32)
+    likeness = np.asarray(
+        (chunks.formed if with_forms else chunks.plain) @ vector, dtype=np.float32
+    )
     order = np.argsort(-blend([words, likeness]), kind="stable").tolist()
     return (1 / (1 + min(order.index(i) for i in gold)),)
 
 
-STEPS: Final[Steps] = {"segment": find_boundaries, "density": write_forms, "summarise": write_summaries}
+STEPS: Final[Steps] = {
+    "segment": find_boundaries,
+    "density": write_forms,
+    "summarise": write_summaries,
+}
 
 
 def main() -> int:
     """Print the table; return its exit code."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("data", nargs="?", type=Path)
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE")
     parser.add_argument("--steps", default="")
@@ -210,7 +251,9 @@ def main() -> int:
     parser.add_argument("--json", action="store_true")
     wanted = parser.parse_args()
     settings = read_settings(dict(pair.split("=", 1) for pair in wanted.set))
-    return anyio.run(evaluate, settings, wanted.data, wanted.steps, wanted.limit, wanted.json, True, STEPS)
+    return anyio.run(
+        evaluate, settings, wanted.data, wanted.steps, wanted.limit, wanted.json, True, STEPS
+    )
 
 
 if __name__ == "__main__":

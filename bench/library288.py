@@ -4,11 +4,12 @@
     python -m bench.library288 --modes tool,follow --show
     python -m bench.library288 --check          exit code 1, naming each bar that falls short
 
-`core`: the answer is shown; `full`: enough to act on. `research` asks over all files with no budget named, `tool` asks
-the known file for 512 tokens; a follow-up goes to `research` with the session of the question before it, and needs one,
-so that `tool` is not asked it. `follow` asks the pairs of `bench/asked/followups.jsonl`: `file` counts where the file
-that was just read is quoted. `bare`: sources of answers without an address. Calls have `--seconds` each, since a busy
-machine leaves files unread; the product's own time is in `server/settings.py`.
+`core`: the answer is shown; `full`: enough to act on. `research` asks over all files with no budget
+named, `tool` asks the known file for 512 tokens; a follow-up goes to `research` with the session of
+the question before it, and needs one, so that `tool` is not asked it. `follow` asks the pairs of
+`bench/asked/followups.jsonl`: `file` counts where the file that was just read is quoted. `bare`:
+sources of answers without an address. Calls have `--seconds` each, since a busy machine leaves
+files unread; the product's own time is in `server/settings.py`.
 """
 
 import argparse
@@ -63,7 +64,8 @@ class Answered:
 
 
 async def ask(client: Client, tool: str, **arguments: Any) -> str:
-    """Return the text of an answer; a call that did not end is repeated with what the cache has, twice."""
+    """Return the text of an answer; a call that did not end is repeated with what the cache has,
+    twice."""
     text = ""
     for _ in range(3):
         result = await client.call_tool(tool, arguments)
@@ -74,7 +76,8 @@ async def ask(client: Client, tool: str, **arguments: Any) -> str:
 
 
 def sources_in(text: str) -> list[str]:
-    """Return the heads of an answer's sources: lines of ours, not those that a page has (`[1] 2 3` in R)."""
+    """Return the heads of an answer's sources: lines of ours, not those that a page has (`[1] 2 3`
+    in R)."""
     found: list[str] = []
     quoted = False
     for line in text.splitlines():
@@ -99,7 +102,9 @@ async def researched(client: Client, rows: Sequence[Row]) -> list[Answered]:
     for row in rows:
         pair = row["id"][:-1]
         goes_on = row["kind"] == "followup" and row["id"].endswith("b")
-        text = await ask(client, "research", question=row["question"], session=sessions[pair] if goes_on else "")
+        text = await ask(
+            client, "research", question=row["question"], session=sessions[pair] if goes_on else ""
+        )
         sessions[pair] = session_of(text)
         found.append(judged(row, text))
     return found
@@ -112,19 +117,24 @@ async def by_tool(client: Client, rows: Sequence[Row], folder: Path) -> list[Ans
         if row["kind"] == "followup" and row["id"].endswith("b"):
             continue
         sources = [str(folder / name) for name in row["file"]]
-        text = await ask(client, row["tool"], question=row["question"], sources=sources, max_tokens=BUDGET)
+        text = await ask(
+            client, row["tool"], question=row["question"], sources=sources, max_tokens=BUDGET
+        )
         found.append(judged(row, text))
     return found
 
 
 async def followed(client: Client) -> list[Answered]:
-    """Ask pairs; `core` where the file is quoted that the first question read, `full` where the answer is shown."""
+    """Ask pairs; `core` where the file is quoted that the first question read, `full` where the
+    answer is shown."""
     found: list[Answered] = []
     for number, line in enumerate(PAIRS.read_text(encoding="utf-8").splitlines()):
         row = json.loads(line)
         first = await ask(client, "research", question=row["first"])
         text = await ask(client, "research", question=row["question"], session=session_of(first))
-        named = judged({"id": f"p{number}", "kind": "followup", "gold": [], "full": [row["gold"]]}, text)
+        named = judged(
+            {"id": f"p{number}", "kind": "followup", "gold": [], "full": [row["gold"]]}, text
+        )
         at_file = any(row["file"] in source for source in sources_in(text))
         found.append(Answered(named.id, named.kind, at_file, named.full, named.bare, text))
     return found
@@ -142,12 +152,16 @@ def told(mode: str, answers: Sequence[Answered], *, show: bool) -> dict[tuple[st
     names = ("file", "answer") if mode == "follow" else ("core", "full")
     right = (sum(one.core for one in asked), sum(one.full for one in asked))
     bare = sum(one.bare for one in answers)
-    figures = "  ".join(f"{name} {count}/{len(asked)}" for name, count in zip(names, right, strict=True))
+    figures = "  ".join(
+        f"{name} {count}/{len(asked)}" for name, count in zip(names, right, strict=True)
+    )
     print(f"{mode:10}{figures}  sources without address {bare}")
     kinds = Counter(one.kind for one in asked)
     for kind, count in sorted(kinds.items()):
         own = [one for one in asked if one.kind == kind]
-        print(f"    {kind:14}{sum(one.core for one in own)} {sum(one.full for one in own)} of {count}")
+        print(
+            f"    {kind:14}{sum(one.core for one in own)} {sum(one.full for one in own)} of {count}"
+        )
     for one in asked:
         if not one.full:
             print(f"    missed: {one.id} {one.kind}{'' if one.core else ', core'}")
@@ -156,32 +170,49 @@ def told(mode: str, answers: Sequence[Answered], *, show: bool) -> dict[tuple[st
     return found | {(mode, "bare"): float(bare)}
 
 
-async def measured(modes: Sequence[str], folder: Path, cache: Path, seconds: int, *, show: bool) -> list[str]:
+async def measured(
+    modes: Sequence[str], folder: Path, cache: Path, seconds: int, *, show: bool
+) -> list[str]:
     """Ask in each mode, print, and return the bars that fall short."""
-    rows = [json.loads(line) for line in (SET / "questions.jsonl").read_text(encoding="utf-8").splitlines()]
-    settings = read_settings({"folders": str(folder), "cache": str(cache), "seconds": str(seconds)}, {})
+    rows = [
+        json.loads(line)
+        for line in (SET / "questions.jsonl").read_text(encoding="utf-8").splitlines()
+    ]
+    settings = read_settings(
+        {"folders": str(folder), "cache": str(cache), "seconds": str(seconds)}, {}
+    )
     figures: dict[tuple[str, str], float] = {}
     async with Client(build_server(settings)) as client:
         for mode in modes:
             if mode == "research":
                 answers = await researched(client, rows)
             else:
-                answers = await (followed(client) if mode == "follow" else by_tool(client, rows, folder))
+                answers = await (
+                    followed(client) if mode == "follow" else by_tool(client, rows, folder)
+                )
             figures |= told(mode, answers, show=show)
     short = {key: bar for key, bar in BARS.items() if key in figures and figures[key] < bar}
-    failed = [f"{mode} {name} {figures[mode, name]:.2f} < {bar}" for (mode, name), bar in short.items()]
+    failed = [
+        f"{mode} {name} {figures[mode, name]:.2f} < {bar}" for (mode, name), bar in short.items()
+    ]
     bare = [mode for mode in modes if figures[mode, "bare"]]
-    return failed + [f"{mode}: {figures[mode, 'bare']:.0f} sources without an address" for mode in bare]
+    return failed + [
+        f"{mode}: {figures[mode, 'bare']:.0f} sources without an address" for mode in bare
+    ]
 
 
 def main() -> None:
     """Run the benchmark."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--check", action="store_true", help="exit 1 when a bar falls short")
     parser.add_argument("--modes", default=",".join(MODES))
     parser.add_argument("--seconds", type=int, default=SECONDS, help="of a call")
     parser.add_argument("--show", action="store_true", help="with the answers that miss")
-    parser.add_argument("--cache", default="", help="a folder that stays, so that files are converted once")
+    parser.add_argument(
+        "--cache", default="", help="a folder that stays, so that files are converted once"
+    )
     args = parser.parse_args()
     if not SET.is_dir():
         print("skipped: ../shared/data is not beside this checkout")
@@ -190,7 +221,9 @@ def main() -> None:
         with tarfile.open(SET / "library.tar.xz") as archive:
             archive.extractall(place, filter="data")
         folder, cache = Path(place) / "lib", Path(args.cache or place) / "cache"
-        failed = anyio.run(lambda: measured(args.modes.split(","), folder, cache, args.seconds, show=args.show))
+        failed = anyio.run(
+            lambda: measured(args.modes.split(","), folder, cache, args.seconds, show=args.show)
+        )
     for line in failed:
         print(f"BAR MISSED: {line}")
     print("all bars hold" if not failed else f"{len(failed)} bars missed")

@@ -1,15 +1,16 @@
 """Many callers at once: what each gets before its deadline, and what the server is like afterwards.
 
-`python -m bench.load` starts our server as a process on each transport, with the sample library as folder and behind a
-search engine on loopback, and lets 1, 2, 4, 16 and 64 callers ask `research` without a pause; every question is new to
-the models, every page known after the warm-up. A caller that is told to come again in N s waits so long. `--check` is
-the quick form, over HTTP and with a shorter deadline: a minute; it exits 1 when a bar falls short. What other processes
-took of the machine is measured beside it (`ours`, the rest), and bars of time are held against seconds times that.
-With `--replicas N` so many servers stand behind HAProxy with one cache server, and one of them is killed every so many
-seconds and started again: a call may be asked twice, and its answer must be the one that the question had before; then
-the cache server is gone for `--away S` seconds. `--fair N` lets one caller ask N times alone, then beside another
-one who has 64 calls.
-Not for: how good answers are (`bench/research.py`).
+`python -m bench.load` starts our server as a process on each transport, with the sample library as
+folder and behind a search engine on loopback, and lets 1, 2, 4, 16 and 64 callers ask `research`
+without a pause; every question is new to the models, every page known after the warm-up. A caller
+that is told to come again in N s waits so long. `--check` is the quick form, over HTTP and with a
+shorter deadline: a minute; it exits 1 when a bar falls short. What other processes took of the
+machine is measured beside it (`ours`, the rest), and bars of time are held against seconds times
+that. With `--replicas N` so many servers stand behind HAProxy with one cache server, and one of
+them is killed every so many seconds and started again: a call may be asked twice, and its answer
+must be the one that the question had before; then the cache server is gone for `--away S` seconds.
+`--fair N` lets one caller ask N times alone, then beside another one who has 64 calls. Not for: how
+good answers are (`bench/research.py`).
 """
 
 import argparse
@@ -47,7 +48,8 @@ ON_STDIO: Final = (1, 4, 16)
 """One client has the pipe; 16 calls at once is more than an agent sends."""
 SECONDS: Final = 25.0
 QUICK_SECONDS: Final = 10.0
-"""The server's own deadline of a call, as it is set; in the quick form the last answers come sooner."""
+"""The server's own deadline of a call, as it is set; in the quick form the last answers come
+sooner."""
 OVER_BAR: Final = 2.0
 """Seconds after the deadline by which every call has an answer, a part of one, or a refusal."""
 LIGHT_BAR: Final = 1.0
@@ -71,7 +73,8 @@ CORES: Final = os.cpu_count() or 1
 ENGINE_HITS: Final = 10
 KILLED_CALLERS: Final = 4
 KILLED_QUESTIONS: Final = 8
-"""Of replicas that are killed: callers at once, and different questions, each asked again and again of three tools."""
+"""Of replicas that are killed: callers at once, and different questions, each asked again and again
+of three tools."""
 SHOWN: Final = 3
 """Calls lost, and answers that differ, of which it is printed how."""
 SHOWN_LETTERS: Final = 300
@@ -124,29 +127,55 @@ class Phase:
 def main() -> None:
     """Run the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--check", action="store_true", help="the quick form; exit 1 when a bar falls short")
-    parser.add_argument("--seconds", type=float, default=0, help="how long callers begin calls (60, quick form 9)")
+    parser.add_argument(
+        "--check", action="store_true", help="the quick form; exit 1 when a bar falls short"
+    )
+    parser.add_argument(
+        "--seconds", type=float, default=0, help="how long callers begin calls (60, quick form 9)"
+    )
     parser.add_argument("--transport", choices=("HTTP", "stdio"), help="only this one")
     parser.add_argument("--callers", type=int, nargs="+", help="only so many callers")
-    parser.add_argument("--fair", type=int, default=0, help="so many calls of one caller alone and beside another's 64")
-    parser.add_argument("--replicas", type=int, default=0, help="so many servers behind HAProxy, killed in turn")
+    parser.add_argument(
+        "--fair",
+        type=int,
+        default=0,
+        help="so many calls of one caller alone and beside another's 64",
+    )
+    parser.add_argument(
+        "--replicas", type=int, default=0, help="so many servers behind HAProxy, killed in turn"
+    )
     parser.add_argument("--calls", type=int, default=20_000, help="calls to replicas")
-    parser.add_argument("--minutes", type=float, default=math.inf, help="end the calls to replicas earlier")
-    parser.add_argument("--every", type=float, default=20.0, help="seconds between two kills of a replica")
-    parser.add_argument("--away", type=float, default=30.0, help="seconds that the cache server is gone")
+    parser.add_argument(
+        "--minutes", type=float, default=math.inf, help="end the calls to replicas earlier"
+    )
+    parser.add_argument(
+        "--every", type=float, default=20.0, help="seconds between two kills of a replica"
+    )
+    parser.add_argument(
+        "--away", type=float, default=30.0, help="seconds that the cache server is gone"
+    )
     args = parser.parse_args()
     if args.replicas:
-        sys.exit(_killed_in_turn(args.replicas, args.calls, 60 * args.minutes, args.every, args.away))
+        sys.exit(
+            _killed_in_turn(args.replicas, args.calls, 60 * args.minutes, args.every, args.away)
+        )
     seconds = args.seconds or (9.0 if args.check else 60.0)
     deadline = QUICK_SECONDS if args.check else SECONDS
     if args.fair:
         sys.exit(1 if _fairness(args.fair) and args.check else 0)
-    print(f"research for {seconds:.0f} s by so many callers; deadline {deadline:.0f} s; seconds of answers")
+    print(
+        f"research for {seconds:.0f} s by so many callers; deadline {deadline:.0f} s; seconds of "
+        f"answers"
+    )
     heads = ("answered", "partial", "refused", "nothing")
     print(f"{'':6}{'callers':>8}" + "".join(f"{head:>10}" for head in heads), end="")
-    print(f"{'p50':>8}{'p95':>8}{'slowest':>9}{'answers/s':>10}{'CPU s':>8}{'light p95':>10}{'ours':>6}")
+    print(
+        f"{'p50':>8}{'p95':>8}{'slowest':>9}{'answers/s':>10}{'CPU s':>8}{'light p95':>10}{'ours':>6}"
+    )
     failed: list[str] = []
-    for transport in [args.transport] if args.transport else ["HTTP"] if args.check else ["HTTP", "stdio"]:
+    for transport in (
+        [args.transport] if args.transport else ["HTTP"] if args.check else ["HTTP", "stdio"]
+    ):
         numbers = args.callers or (CALLERS if transport == "HTTP" else ON_STDIO)
         failed += _measure(transport, numbers, seconds, deadline)
     for line in failed:
@@ -169,7 +198,9 @@ class Killed:
             for tool in ("fetch_and_prune_html", "extract_relevant")
             for page, text in zip(pages, texts, strict=False)
         ]
-        self._right = [_settled(partial(self._answer, 0, number)) for number in range(len(self._calls))]
+        self._right = [
+            _settled(partial(self._answer, 0, number)) for number in range(len(self._calls))
+        ]
         self.asked = self.again = self.kills = 0
         self._told = threading.local()
         self.lost: list[str] = []
@@ -189,7 +220,11 @@ class Killed:
                     right = self._right[number % len(self._calls)]
                     if found != right:
                         self.other.append(
-                            "\n".join(unified_diff(right.splitlines(), found.splitlines(), n=0, lineterm=""))
+                            "\n".join(
+                                unified_diff(
+                                    right.splitlines(), found.splitlines(), n=0, lineterm=""
+                                )
+                            )
                         )
                     return
                 self.again += 1
@@ -200,31 +235,44 @@ class Killed:
 
     def told(self) -> str:
         """Return what came out."""
-        counts = f"{len(self.lost)} lost, {len(self.other)} answered otherwise, {self.again} failures that cost a retry"
+        counts = (
+            f"{len(self.lost)} lost, {len(self.other)} answered otherwise, {self.again} "
+            f"failures that cost a retry"
+        )
         return f"{self.asked} calls, {counts}"
 
     def _answer(self, caller: int, number: int) -> str | None:
-        """Return the text of an answer but for the marks of its frames, which are drawn by lot; None for a failure."""
+        """Return the text of an answer but for the marks of its frames, which are drawn by lot;
+        None for a failure."""
         answer = self._ask(caller, *self._calls[number % len(self._calls)])
         result = (answer or {}).get("result", {})
         if result.get("isError") or not result:
             self._told.failure = json.dumps(answer)[:SHOWN_LETTERS]
             return None
-        return re.sub(r"«/?[0-9]+»", "«»", "\n".join(part.get("text", "") for part in result["content"]))
+        return re.sub(
+            r"«/?[0-9]+»", "«»", "\n".join(part.get("text", "") for part in result["content"])
+        )
 
 
 def _killed_in_turn(replicas: int, calls: int, seconds: float, every: float, away: float) -> bool:
-    """Call replicas while they are killed in turn, then while the cache server is gone; return whether some failed."""
+    """Call replicas while they are killed in turn, then while the cache server is gone; return
+    whether some failed."""
     tokens = ",".join(token(caller) for caller in range(KILLED_CALLERS))
     with tempfile.TemporaryDirectory() as name, cache_server(Path(name) / "shared") as shared:
-        given = {"cache_url": shared.url, "cache_private": "true", "http_tokens": tokens, "seconds": str(SECONDS)}
+        given = {
+            "cache_url": shared.url,
+            "cache_private": "true",
+            "http_tokens": tokens,
+            "seconds": str(SECONDS),
+        }
         with balanced(Path(name), count=replicas, **given) as made:
             ask = over_http(Served(made.processes[0], 0, made.balancer, Path(name), 0.0))
             killed, over = Killed(ask), threading.Event()
 
             def kill() -> None:
                 for number in cycle(range(replicas)):
-                    # The last one is back before the next one is killed: no balancer answers without replicas.
+                    # The last one is back before the next one is killed: no balancer answers
+                    # without replicas.
                     while not _is_ready(made.of(number - 1)) and not over.is_set():
                         over.wait(PAUSE)
                     if over.wait(every):
@@ -274,20 +322,29 @@ def _settled(ask: Callable[[], str | None]) -> str:
 
 
 def _fairness(calls: int) -> list[str]:
-    """Return the tools of which a caller's p95 rises beyond the bar while another one has `GREEDY` calls."""
+    """Return the tools of which a caller's p95 rises beyond the bar while another one has `GREEDY`
+    calls."""
     with serving("HTTP", FAIR_SECONDS) as (server, ask, found):
         questions = Questions()
         for _ in range(WARM):
             ask(0, "research", {"question": next(questions), "max_tokens": TOKENS})
         page = [f"{found}/lake-orvane.html"]
         asked: dict[str, Callable[[], dict[str, Any]]] = {
-            "extract_relevant": lambda: {"sources": page, "question": next(questions), "max_tokens": TOKENS},
+            "extract_relevant": lambda: {
+                "sources": page,
+                "question": next(questions),
+                "max_tokens": TOKENS,
+            },
             "research": lambda: {"question": next(questions), "max_tokens": TOKENS},
         }
-        return [tool for tool, made in asked.items() if not _is_fair(server, ask, tool, made, calls)]
+        return [
+            tool for tool, made in asked.items() if not _is_fair(server, ask, tool, made, calls)
+        ]
 
 
-def _is_fair(server: Served, ask: Ask, tool: str, made: Callable[[], dict[str, Any]], calls: int) -> bool:
+def _is_fair(
+    server: Served, ask: Ask, tool: str, made: Callable[[], dict[str, Any]], calls: int
+) -> bool:
     """Measure one tool, print what came out and return whether it keeps the bar."""
     theirs: list[str] = []
     over = threading.Event()
@@ -319,7 +376,8 @@ def _is_fair(server: Served, ask: Ask, tool: str, made: Callable[[], dict[str, A
     told = ", ".join(f"{theirs.count(end)} {end}" for end in sorted(set(theirs)))
     print(
         f"{tool}, {calls} calls alone and beside {GREEDY}: p50 {statistics.median(alone):.2f} -> "
-        f"{statistics.median(among):.2f}, p95 {p95(alone):.2f} -> {p95(among):.2f} s ({times:.1f} x); "
+        f"{statistics.median(among):.2f}, p95 {p95(alone):.2f} -> {p95(among):.2f} s ({times:.1f} "
+        f"x); "
         f"the other's calls: {told}",
         flush=True,
     )
@@ -349,8 +407,11 @@ class Load:
 
 
 @contextmanager
-def serving(transport: str, deadline: float, hangs: threading.Event | None = None) -> Iterator[tuple[Served, Ask, str]]:
-    """Run a server behind a search engine of loopback; yields it, how it is asked, and the engine's address.
+def serving(
+    transport: str, deadline: float, hangs: threading.Event | None = None
+) -> Iterator[tuple[Served, Ask, str]]:
+    """Run a server behind a search engine of loopback; yields it, how it is asked, and the engine's
+    address.
 
     The engine says nothing while `hangs` is set.
     """
@@ -358,7 +419,9 @@ def serving(transport: str, deadline: float, hangs: threading.Event | None = Non
     given = {"http_tokens": names} if transport == "HTTP" else {}
     with tempfile.TemporaryDirectory() as cache, _site(hangs) as site:
         found = f"http://127.0.0.1:{site}"
-        with served(transport, Path(cache), searxng=found, robots="0", seconds=str(deadline), **given) as server:
+        with served(
+            transport, Path(cache), searxng=found, robots="0", seconds=str(deadline), **given
+        ) as server:
             yield server, over_http(server) if transport == "HTTP" else _over_stdio(server), found
 
 
@@ -371,7 +434,9 @@ def _measure(transport: str, numbers: Sequence[int], seconds: float, deadline: f
         rest = megabytes(server.pid)
         phases = {}
         for callers in numbers:
-            phases[callers] = phase = _phase(server, ask, callers, seconds, questions, f"{found}/lake-orvane.html")
+            phases[callers] = phase = _phase(
+                server, ask, callers, seconds, questions, f"{found}/lake-orvane.html"
+            )
             print(phase.line(transport), flush=True)
         time.sleep(QUIET)
         after = megabytes(server.pid)
@@ -379,13 +444,18 @@ def _measure(transport: str, numbers: Sequence[int], seconds: float, deadline: f
     return _short(transport, phases, rest, after, deadline)
 
 
-def _short(transport: str, phases: dict[int, Phase], rest: float, after: float, deadline: float) -> list[str]:
+def _short(
+    transport: str, phases: dict[int, Phase], rest: float, after: float, deadline: float
+) -> list[str]:
     """Return the bars that fall short."""
     failed = []
     for callers, phase in phases.items():
         named = f"{transport}, {callers} callers"
         if phase.ends["nothing"]:
-            failed.append(f"{named}: {len(phase.ends['nothing'])} calls ended with nothing ({phase.words[0][:160]})")
+            failed.append(
+                f"{named}: {len(phase.ends['nothing'])} calls ended with nothing "
+                f"({phase.words[0][:160]})"
+            )
         over = (phase.slowest - deadline) * phase.ours
         if over > OVER_BAR:
             failed.append(f"{named}: a call ended {over:.1f} s after its deadline > {OVER_BAR} s")
@@ -394,14 +464,23 @@ def _short(transport: str, phases: dict[int, Phase], rest: float, after: float, 
     if {2, 16} <= set(phases):
         few, many = (phases[callers].useful / phases[callers].ours for callers in (2, 16))
         if many < THROUGHPUT_BAR * few:
-            failed.append(f"{transport}: {many:.2f} answers/s at 16, {few:.2f} at 2 callers, < {THROUGHPUT_BAR} x")
+            failed.append(
+                f"{transport}: {many:.2f} answers/s at 16, {few:.2f} at 2 callers, < "
+                f"{THROUGHPUT_BAR} x"
+            )
     if after > MEMORY_BAR * rest:
-        failed.append(f"{transport}: {after:.0f} MB after {max(phases)} callers > {MEMORY_BAR} x {rest:.0f} MB")
+        failed.append(
+            f"{transport}: {after:.0f} MB after {max(phases)} callers > {MEMORY_BAR} x "
+            f"{rest:.0f} MB"
+        )
     return failed
 
 
-def _phase(server: Served, ask: Ask, callers: int, seconds: float, questions: "Questions", page: str) -> Phase:
-    """Let `callers` ask for `seconds` and wait for the last answer; beside 16 of them one reads a page it has."""
+def _phase(
+    server: Served, ask: Ask, callers: int, seconds: float, questions: "Questions", page: str
+) -> Phase:
+    """Let `callers` ask for `seconds` and wait for the last answer; beside 16 of them one reads a
+    page it has."""
     phase = Phase(callers)
     lock = threading.Lock()
     began = time.perf_counter()
@@ -419,7 +498,11 @@ def _phase(server: Served, ask: Ask, callers: int, seconds: float, questions: "Q
             time.sleep(min(wait, max(0.0, seconds - (time.perf_counter() - began))))
 
     def light() -> None:
-        arguments = {"sources": [page], "question": "How deep is Lake Orvane?", "max_tokens": TOKENS}
+        arguments = {
+            "sources": [page],
+            "question": "How deep is Lake Orvane?",
+            "max_tokens": TOKENS,
+        }
         while time.perf_counter() - began < seconds:
             asked = time.perf_counter()
             end, _ = how(ask(max(CALLERS), "fetch_and_prune_html", arguments))
@@ -441,7 +524,11 @@ def how(answer: Answer | None) -> tuple[str, float]:
     result: dict[str, Any] = (answer or {}).get("result", {})
     data = (result.get("_meta") or {}).get("winnow/result") or {}
     if result.get("isError"):
-        return ("refused", float(data["retry_after"])) if data.get("error") == "busy" else ("nothing", 0.0)
+        return (
+            ("refused", float(data["retry_after"]))
+            if data.get("error") == "busy"
+            else ("nothing", 0.0)
+        )
     if not data:
         return "nothing", 0.0
     again = any(set(one["arguments"]) == {"session"} for one in data.get("next", []))
@@ -452,7 +539,10 @@ class Questions:
     """The library's questions without end, none twice; safe to ask from many threads."""
 
     def __init__(self) -> None:
-        rows = map(json.loads, (ROOT / "examples" / "questions.jsonl").read_text(encoding="utf-8").splitlines())
+        rows = map(
+            json.loads,
+            (ROOT / "examples" / "questions.jsonl").read_text(encoding="utf-8").splitlines(),
+        )
         self.texts = [row["question"] for row in rows if row["split"] == "dev"]
         self._number = count()
 
@@ -503,7 +593,9 @@ def _post(server: Served, caller: int, method: str, params: dict[str, Any]) -> A
     connection.request("POST", "/mcp", json.dumps(message), headers)
     body = connection.getresponse().read().decode()
     connection.close()
-    lines = [line.removeprefix("data:").strip() for line in body.splitlines() if line.startswith("data:")]
+    lines = [
+        line.removeprefix("data:").strip() for line in body.splitlines() if line.startswith("data:")
+    ]
     found: Answer = json.loads(lines[-1] if lines else body)
     return found
 
@@ -538,15 +630,21 @@ def _over_stdio(server: Served) -> Ask:
 
 @contextmanager
 def _site(hangs: threading.Event | None) -> Iterator[int]:
-    """Serve the library on loopback, and a search engine in front of it as SearXNG would; yields the port."""
+    """Serve the library on loopback, and a search engine in front of it as SearXNG would; yields
+    the port."""
     files = [path for path in sorted(LIBRARY.iterdir()) if path.suffix == ".html"]
     pages = {path.name: path.read_bytes() for path in files}
-    words = {name: set(body.decode("utf-8", "replace").lower().split()) for name, body in pages.items()}
+    words = {
+        name: set(body.decode("utf-8", "replace").lower().split()) for name, body in pages.items()
+    }
 
     def hits(query: str) -> bytes:
         asked = set(query.lower().split())
         best = sorted(pages, key=lambda name: (-len(asked & words[name]), name))[:ENGINE_HITS]
-        rows = [{"title": name, "url": f"http://127.0.0.1:{port}/{name}", "content": query} for name in best]
+        rows = [
+            {"title": name, "url": f"http://127.0.0.1:{port}/{name}", "content": query}
+            for name in best
+        ]
         return json.dumps({"query": query, "results": rows, "unresponsive_engines": []}).encode()
 
     class Handler(BaseHTTPRequestHandler):
@@ -556,9 +654,15 @@ def _site(hangs: threading.Event | None) -> Iterator[int]:
             while searched and hangs is not None and hangs.is_set():
                 time.sleep(PAUSE)
             name = parts.path.lstrip("/")
-            body = hits(parse_qs(parts.query).get("q", [""])[0]) if searched else pages.get(name, b"not here")
+            body = (
+                hits(parse_qs(parts.query).get("q", [""])[0])
+                if searched
+                else pages.get(name, b"not here")
+            )
             self.send_response(200 if searched or name in pages else 404)
-            self.send_header("Content-Type", "application/json" if searched else "text/html; charset=utf-8")
+            self.send_header(
+                "Content-Type", "application/json" if searched else "text/html; charset=utf-8"
+            )
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)
@@ -587,13 +691,17 @@ def processor(pid: int) -> float:
 
 def _machine() -> float:
     """Processor seconds of all processes of this machine since it started."""
-    user, nice, system, _idle, _waiting, *interrupts = Path("/proc/stat").read_text(encoding="utf-8").split()[1:9]
+    user, nice, system, _idle, _waiting, *interrupts = (
+        Path("/proc/stat").read_text(encoding="utf-8").split()[1:9]
+    )
     return sum(map(int, (user, nice, system, *interrupts))) / os.sysconf("SC_CLK_TCK")
 
 
 def p95(times: Sequence[float]) -> float:
     """Return the time that 95 % of `times` do not exceed."""
-    return sorted(times)[min(len(times) - 1, math.ceil(0.95 * len(times)) - 1)] if times else math.nan
+    return (
+        sorted(times)[min(len(times) - 1, math.ceil(0.95 * len(times)) - 1)] if times else math.nan
+    )
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Long documents with questions and their gold spans: what `bench.raptor` measures with.
 
-From ../shared/data: policies, meetings and papers of `longdoc`, long texts of `evidence/chunkeval`. Not for: building
-or asking trees.
+From ../shared/data: policies, meetings and papers of `longdoc`, long texts of `evidence/chunkeval`.
+Not for: building or asking trees.
 """
 
 import hashlib
@@ -56,7 +56,8 @@ class Group:
 
 
 def document_of(text: str, name: str) -> Document:
-    """Return plain text without a title as a document whose offsets are those of `text`: one block a paragraph."""
+    """Return plain text without a title as a document whose offsets are those of `text`: one block
+    a paragraph."""
     blocks = [
         Block(f"p{n}", (), " ".join(m.group().split()), "", 0, "paragraph", m.start(), m.end())
         for n, m in enumerate(re.finditer(r"\S[^\n]*(?:\n(?!\s*\n)[^\n]+)*", text))
@@ -76,8 +77,11 @@ def is_odd(name: str) -> bool:
     return zlib.crc32(name.encode()) % 2 == 1
 
 
-def groups_of(name: str, *, most: int | None = None, halves: bool = True, answered: bool = False) -> list[Group]:
-    """Return the documents of one set with their questions: together where the set is a corpus, else one by one.
+def groups_of(
+    name: str, *, most: int | None = None, halves: bool = True, answered: bool = False
+) -> list[Group]:
+    """Return the documents of one set with their questions: together where the set is a corpus,
+    else one by one.
 
     Args:
         name: One of `SETS`.
@@ -86,14 +90,20 @@ def groups_of(name: str, *, most: int | None = None, halves: bool = True, answer
         answered: Also questions without gold spans that have an answer.
     """
     texts, rows, corpus = _read(name)
-    wanted_rows = [row for row in rows if (row["gold"] or answered) and (not halves or is_odd(str(row["id"])))]
+    wanted_rows = [
+        row for row in rows if (row["gold"] or answered) and (not halves or is_odd(str(row["id"])))
+    ]
     counts = Counter(str(key) for row in wanted_rows for key in cast("list[str]", row["docs"]))
     wanted = {key for key, _ in counts.most_common(most)} if most else set(texts)
     texts = {key: text for key, text in texts.items() if key in wanted}
     groups: list[Group] = []
     for keys in [list(texts)] if corpus else [[key] for key in texts]:
         place = {key: n for n, key in enumerate(keys)}
-        questions = [_question(row, place) for row in wanted_rows if set(cast("list[str]", row["docs"])) <= set(place)]
+        questions = [
+            _question(row, place)
+            for row in wanted_rows
+            if set(cast("list[str]", row["docs"])) <= set(place)
+        ]
         if questions:
             named = [document_of(texts[key], f"https://example.org/{name}/{key}") for key in keys]
             groups.append(Group(named, questions))
@@ -101,14 +111,21 @@ def groups_of(name: str, *, most: int | None = None, halves: bool = True, answer
 
 
 def _read(name: str) -> tuple[dict[str, str], list[Row], bool]:
-    """The texts by key, the questions as rows of `longdoc`, and whether the texts are one corpus."""
+    """The texts by key, the questions as rows of `longdoc`, and whether the texts are one
+    corpus."""
     if name == "chunkeval":
         folder = DATA / "evidence"
-        texts = {str(row["text_id"]): str(row["text"]) for row in read_lines(folder / f"{name}.texts.jsonl")}
+        texts = {
+            str(row["text_id"]): str(row["text"])
+            for row in read_lines(folder / f"{name}.texts.jsonl")
+        }
         rows: list[Row] = []
         for row in read_lines(folder / f"{name}.questions.jsonl"):
             key = row["text_id"]
-            gold = [{"doc": key, "start": start, "end": end} for start, end in cast("list[list[int]]", row["gold"])]
+            gold = [
+                {"doc": key, "start": start, "end": end}
+                for start, end in cast("list[list[int]]", row["gold"])
+            ]
             rows.append({"id": row["id"], "question": row["request"], "docs": [key], "gold": gold})
         return texts, rows, False
     folder = DATA / "longdoc" / name
@@ -120,11 +137,14 @@ def _read(name: str) -> tuple[dict[str, str], list[Row], bool]:
 def _question(row: Row, place: dict[str, int]) -> Question:
     gold = cast("list[dict[str, int | str]]", row["gold"])
     spans = [(place[str(span["doc"])], int(span["start"]), int(span["end"])) for span in gold]
-    return Question(str(row["question"]), spans, tuple(map(str, cast("list[str]", row.get("answers") or []))))
+    return Question(
+        str(row["question"]), spans, tuple(map(str, cast("list[str]", row.get("answers") or [])))
+    )
 
 
 def long_text(length: int) -> list[Document]:
-    """Return documents of all sets, `length` tokens in all; over some 960,000 they come again with other addresses."""
+    """Return documents of all sets, `length` tokens in all; over some 960,000 they come again with
+    other addresses."""
     documents: list[Document] = []
     tokens = 0
     for again in itertools.count():
@@ -132,7 +152,9 @@ def long_text(length: int) -> list[Document]:
             for row in read_lines(DATA / "longdoc" / name / "docs.jsonl"):
                 text = str(row["text"])[: int((length - tokens) * 4.2) + 1]
                 words = text if not again else " ".join(reversed(text.split(" ")))
-                documents.append(document_of(words, f"https://example.org/{name}/{row['id']}/{again}"))
+                documents.append(
+                    document_of(words, f"https://example.org/{name}/{row['id']}/{again}")
+                )
                 tokens += count_tokens(words)
                 if tokens >= 0.999 * length:
                     return documents
@@ -167,7 +189,9 @@ def interval(differences: NDArray[np.float64]) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def told(what: str, ours: Sequence[float], theirs: Sequence[float]) -> tuple[str, float, float, float]:
+def told(
+    what: str, ours: Sequence[float], theirs: Sequence[float]
+) -> tuple[str, float, float, float]:
     """Return a line about the paired difference of two methods, then its mean and its interval."""
     difference = np.asarray(ours, dtype=np.float64) - np.asarray(theirs, dtype=np.float64)
     low, high = interval(difference)

@@ -1,14 +1,17 @@
-"""Main content of a page that is read without a question, beside other readers, on pages that others labelled.
+"""Main content of a page that is read without a question, beside other readers, on pages that
+others labelled.
 
     PYTHONPATH=. python -m bench.main_content            all sets by type of page; some minutes
     PYTHONPATH=. python -m bench.main_content --check    the same against the bars
     PYTHONPATH=. python -m bench.main_content --worst 9  the pages that lose most against trafilatura, of the half seen
 
-Three sets: half of scrapinghub's article-extraction-benchmark (`aeb`), half of mozilla/readability's test pages
-(`mozilla`), and WCXB (`wcxb`), by its seven types of page. Precision, recall and F1 over words, each as often as it
-stands there (multisets), of what is shown against the labelled text; mean over pages. What is shown is the whole first
-answer, without a budget. Sites whose CRC-32 is odd are held aside: of them means alone are printed. readability-lxml
-is read where it can be imported (`PYTHONPATH=.:FOLDER`). Not for: questions and budgets (`bench/html.py`).
+Three sets: half of scrapinghub's article-extraction-benchmark (`aeb`), half of
+mozilla/readability's test pages (`mozilla`), and WCXB (`wcxb`), by its seven types of page.
+Precision, recall and F1 over words, each as often as it stands there (multisets), of what is shown
+against the labelled text; mean over pages. What is shown is the whole first answer, without a
+budget. Sites whose CRC-32 is odd are held aside: of them means alone are printed. readability-lxml
+is read where it can be imported (`PYTHONPATH=.:FOLDER`). Not for: questions and budgets
+(`bench/html.py`).
 """
 
 import argparse
@@ -74,7 +77,9 @@ def labelled_pages() -> list[Labelled]:
         name = row["page"]
         host = urlsplit(row["url"]).hostname or ""
         held = is_held(name if host in {"", _NO_HOST} else host)
-        pages.append(Labelled(name, row["set"], SHARED / "pages" / f"{name}.html.gz", row["text"], held))
+        pages.append(
+            Labelled(name, row["set"], SHARED / "pages" / f"{name}.html.gz", row["text"], held)
+        )
     return pages
 
 
@@ -94,7 +99,8 @@ def readers() -> Mapping[str, Callable[[str], str]]:
 
 
 def _body(html: str) -> str:
-    """Return all text of a page's body but scripts and styles: what reading without any choice gives."""
+    """Return all text of a page's body but scripts and styles: what reading without any choice
+    gives."""
     tree = LexborHTMLParser(html)
     tree.strip_tags(["script", "style", "noscript", "template"])
     return tree.body.text(separator=" ") if tree.body else ""
@@ -104,7 +110,11 @@ def shares(text: str, main: str) -> Shares:
     """Return precision, recall and F1 of the words of a text against the main text's."""
     have, want = Counter(_WORD.findall(text.lower())), Counter(_WORD.findall(main.lower()))
     both = (have & want).total()
-    return both / max(1, have.total()), both / max(1, want.total()), 2 * both / max(1, have.total() + want.total())
+    return (
+        both / max(1, have.total()),
+        both / max(1, want.total()),
+        2 * both / max(1, have.total() + want.total()),
+    )
 
 
 def measured(pages: Sequence[Labelled]) -> dict[str, dict[str, Shares]]:
@@ -114,14 +124,19 @@ def measured(pages: Sequence[Labelled]) -> dict[str, dict[str, Shares]]:
     for reader, read in readers().items():
         begin = time.process_time()
         table[reader] = {page.name: _shares(read, sources[page.name], page.text) for page in pages}
-        print(f"  {reader:12}{(time.process_time() - begin) / len(pages) * 1e3:6.0f} ms of processor a page")
+        print(
+            f"  {reader:12}{(time.process_time() - begin) / len(pages) * 1e3:6.0f} ms of "
+            f"processor a page"
+        )
     return table
 
 
 def _shares(read: Callable[[str], str], html: str, main: str) -> Shares:
     try:
         return shares(read(html), main)
-    except importlib.import_module("lxml").etree.ParserError:  # readability, on a page without a document
+    except importlib.import_module(
+        "lxml"
+    ).etree.ParserError:  # readability, on a page without a document
         return shares("", main)
 
 
@@ -130,29 +145,54 @@ def print_means(pages: Sequence[Labelled], table: Mapping[str, Mapping[str, Shar
     short: list[str] = []
     for held in (False, True):
         print(f"{'Held aside' if held else 'Looked at'}: precision / recall / F1")
-        for group in ("aeb", "mozilla", "wcxb", *sorted({page.group for page in pages if " " in page.group})):
-            names = [page.name for page in pages if page.held == held and f"{page.group} ".startswith(f"{group} ")]
+        for group in (
+            "aeb",
+            "mozilla",
+            "wcxb",
+            *sorted({page.group for page in pages if " " in page.group}),
+        ):
+            names = [
+                page.name
+                for page in pages
+                if page.held == held and f"{page.group} ".startswith(f"{group} ")
+            ]
             if not names:
                 continue
-            means = {reader: np.mean([rows[name] for name in names], axis=0) for reader, rows in table.items()}
-            cells = "  ".join(f"{reader} " + " / ".join(f"{v:.3f}" for v in mean) for reader, mean in means.items())
+            means = {
+                reader: np.mean([rows[name] for name in names], axis=0)
+                for reader, rows in table.items()
+            }
+            cells = "  ".join(
+                f"{reader} " + " / ".join(f"{v:.3f}" for v in mean)
+                for reader, mean in means.items()
+            )
             print(f"  {group:20}{len(names):4}  {cells}")
-            least = {"trafilatura": float(means["trafilatura"][2]), "the bar": LEAST.get(group, 0.0)}
+            least = {
+                "trafilatura": float(means["trafilatura"][2]),
+                "the bar": LEAST.get(group, 0.0),
+            }
             least["defuddle"] = PEER.get(group, 0.0)
             _, recall, score = means["ours"]
             label = f"{group}, {'held aside' if held else 'looked at'}"
-            short += [f"{label}: F1 {score:.3f}, {name} {bar:.3f}" for name, bar in least.items() if score < bar]
+            short += [
+                f"{label}: F1 {score:.3f}, {name} {bar:.3f}"
+                for name, bar in least.items()
+                if score < bar
+            ]
             short += [f"{label}: recall {recall:.3f}, the bar {RECALL}"] if recall < RECALL else []
     return short
 
 
-def print_worst(pages: Sequence[Labelled], table: Mapping[str, Mapping[str, Shares]], most: int) -> None:
+def print_worst(
+    pages: Sequence[Labelled], table: Mapping[str, Mapping[str, Shares]], most: int
+) -> None:
     """Print the pages looked at whose F1 is furthest below trafilatura's."""
     seen = [page for page in pages if not page.held]
     seen.sort(key=lambda page: table["ours"][page.name][2] - table["trafilatura"][page.name][2])
     for page in seen[:most]:
         cells = (
-            f"{reader} " + " / ".join(f"{value:.3f}" for value in rows[page.name]) for reader, rows in table.items()
+            f"{reader} " + " / ".join(f"{value:.3f}" for value in rows[page.name])
+            for reader, rows in table.items()
         )
         print(f"  {page.name:24} {page.group:20} {'  '.join(cells)}")
 
@@ -162,7 +202,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Main content beside other readers.")
     parser.add_argument("--check", action="store_true", help="end with 1 where a bar is missed")
     parser.add_argument("--every", type=int, default=1, help="take every n-th page")
-    parser.add_argument("--worst", type=int, default=0, help="print so many pages that lose against trafilatura")
+    parser.add_argument(
+        "--worst", type=int, default=0, help="print so many pages that lose against trafilatura"
+    )
     given = parser.parse_args()
     if not SHARED.is_dir():
         print("not measured: ../shared/data is not beside this checkout")

@@ -1,10 +1,12 @@
-"""The server as a client sees it: start, latency of each tool, answers on real pages, memory, cost of the tool list.
+"""The server as a client sees it: start, latency of each tool, answers on real pages, memory, cost
+of the tool list.
 
-`python -m bench.mcp` starts our server as a process on stdio and calls it with the SDK's client. Real pages are those
-of ../shared/data/pages, served on loopback; a question counts as answered when one of its gold answers stands in the
-text that came back. The baseline of the same run is the head of the page's text, cut at the same budget. `--check` is
-the quick form; it exits 1 when a bar falls short. How it starts and ends on each transport comes first
-(`bench/mcp_ends.py`). Not for: parts alone, or the sample library (`bench/research.py`).
+`python -m bench.mcp` starts our server as a process on stdio and calls it with the SDK's client.
+Real pages are those of ../shared/data/pages, served on loopback; a question counts as answered when
+one of its gold answers stands in the text that came back. The baseline of the same run is the head
+of the page's text, cut at the same budget. `--check` is the quick form; it exits 1 when a bar falls
+short. How it starts and ends on each transport comes first (`bench/mcp_ends.py`). Not for: parts
+alone, or the sample library (`bench/research.py`).
 """
 
 import argparse
@@ -40,7 +42,8 @@ START_BAR: Final = 5.0
 CALL_BAR: Final = 30.0
 """Seconds of the slowest call; clients give up after 30 to 60."""
 ANSWER_BAR: Final = {1024: 0.75}
-"""Share of real questions whose answer is kept at a budget; plain chunks with BM25 keep 0.85 of an easier mix."""
+"""Share of real questions whose answer is kept at a budget; plain chunks with BM25 keep 0.85 of an
+easier mix."""
 BUDGETS: Final = (512, 1024, 2048)
 QUICK_PAGES: Final = 10
 QUESTIONS: Final = (
@@ -55,11 +58,23 @@ QUESTIONS: Final = (
 def main() -> None:
     """Run the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--check", action="store_true", help="the quick form; exit 1 when a bar falls short")
-    parser.add_argument("--pages", type=int, default=0, help="real questions to ask (default 150, quick form 30)")
-    parser.add_argument("--tools", action="store_true", help="only print the list of tools, as a test pins it")
-    parser.add_argument("--ends", action="store_true", help="only how the server starts and ends on each transport")
-    parser.add_argument("--transcript", action="store_true", help="only a client that is cancelled, late, killed, back")
+    parser.add_argument(
+        "--check", action="store_true", help="the quick form; exit 1 when a bar falls short"
+    )
+    parser.add_argument(
+        "--pages", type=int, default=0, help="real questions to ask (default 150, quick form 30)"
+    )
+    parser.add_argument(
+        "--tools", action="store_true", help="only print the list of tools, as a test pins it"
+    )
+    parser.add_argument(
+        "--ends", action="store_true", help="only how the server starts and ends on each transport"
+    )
+    parser.add_argument(
+        "--transcript",
+        action="store_true",
+        help="only a client that is cancelled, late, killed, back",
+    )
     args = parser.parse_args()
     if args.tools:
         print(json.dumps(listing(), indent=1, ensure_ascii=False))
@@ -69,7 +84,10 @@ def main() -> None:
     else:
         failed = [*starts(2 if args.check else 5), *ends(worker=not args.check)]
     if not args.ends and not args.transcript:
-        pages, budgets = args.pages or (QUICK_PAGES if args.check else 150), BUDGETS[1:2] if args.check else BUDGETS
+        pages, budgets = (
+            args.pages or (QUICK_PAGES if args.check else 150),
+            BUDGETS[1:2] if args.check else BUDGETS,
+        )
         failed += anyio.run(_measure, pages, budgets)
     for line in failed:
         print(f"BAR MISSED: {line}")
@@ -86,12 +104,16 @@ async def _measure(pages: int, budgets: Sequence[int]) -> list[str]:
             "WINNOW_FOLDERS": str(LIBRARY),
             "WINNOW_ALLOW_LOOPBACK": "1",
         }
-        server = StdioServerParameters(command=sys.executable, args=["-m", "server"], env=environment, cwd=ROOT)
+        server = StdioServerParameters(
+            command=sys.executable, args=["-m", "server"], env=environment, cwd=ROOT
+        )
         started = time.perf_counter()
         async with Client(server) as client:
             tools = (await client.list_tools()).tools
             seconds = time.perf_counter() - started
-            sent = [tool.model_dump(by_alias=True, mode="json", exclude_none=True) for tool in tools]
+            sent = [
+                tool.model_dump(by_alias=True, mode="json", exclude_none=True) for tool in tools
+            ]
             listed = count_tokens(json.dumps(sent, separators=(",", ":")))
             print(f"start to tool list: {seconds:.2f} s; tool list: {listed:,} tokens")
             if seconds > START_BAR:
@@ -136,7 +158,8 @@ async def _real_pages(client: Client, port: int, count: int, budgets: Sequence[i
     every = [json.loads(line) for line in lines]
     questions = every[:: max(1, len(every) // count)][:count]
     print(
-        f"\n{len(questions)} questions on real pages, share with the answer in the text; tokens of the raw pages beside"
+        f"\n{len(questions)} questions on real pages, share with the answer in the text; tokens "
+        f"of the raw pages beside"
     )
     print(f"{'':34}" + "".join(f"{b:>8}" for b in budgets))
     kept: dict[int, list[bool]] = {b: [] for b in budgets}
@@ -149,7 +172,12 @@ async def _real_pages(client: Client, port: int, count: int, budgets: Sequence[i
         text = read_document(_page(question["page"], url)).text
         for budget in budgets:
             started = time.perf_counter()
-            arguments = {"sources": [url], "question": question["question"], "max_tokens": budget, "format": "markdown"}
+            arguments = {
+                "sources": [url],
+                "question": question["question"],
+                "max_tokens": budget,
+                "format": "markdown",
+            }
             result = await client.call_tool("fetch_and_prune_html", arguments)
             times.append(time.perf_counter() - started)
             kept[budget].append(_holds(question, _text(result)))
@@ -157,12 +185,17 @@ async def _real_pages(client: Client, port: int, count: int, budgets: Sequence[i
         data: dict[str, Any] = data_of(result)
         raw.extend(page["raw_tokens"] for page in data["pages"])
         arguments = {"question": question["question"], "sources": [url], "max_tokens": 512}
-        extracted.append(_holds(question, _text(await client.call_tool("extract_relevant", arguments))))
+        extracted.append(
+            _holds(question, _text(await client.call_tool("extract_relevant", arguments)))
+        )
     print(f"{'fetch_and_prune_html':34}" + "".join(f"{_share(kept[b]):>8.3f}" for b in budgets))
-    print(f"{'head of the cleaned text':34}" + "".join(f"{_share(heads[b]):>8.3f}" for b in budgets))
+    print(
+        f"{'head of the cleaned text':34}" + "".join(f"{_share(heads[b]):>8.3f}" for b in budgets)
+    )
     print(f"{'extract_relevant at 512':34}{_share(extracted):>8.3f}")
     print(
-        f"raw page, median: {statistics.median(raw):,.0f} tokens; call, median {statistics.median(times):.2f} s,",
+        f"raw page, median: {statistics.median(raw):,.0f} tokens; call, median "
+        f"{statistics.median(times):.2f} s,",
         end=" ",
     )
     print(f"slowest {max(times):.2f} s")
@@ -174,7 +207,9 @@ async def _real_pages(client: Client, port: int, count: int, budgets: Sequence[i
 
 
 def _page(name: str, url: str) -> Page:
-    html = gzip.decompress((DATA / "pages" / f"{name}.html.gz").read_bytes()).decode("utf-8", "replace")
+    html = gzip.decompress((DATA / "pages" / f"{name}.html.gz").read_bytes()).decode(
+        "utf-8", "replace"
+    )
     return Page(url, url, "", html, "text/html")
 
 

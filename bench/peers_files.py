@@ -6,11 +6,12 @@
     python -m bench.peers_files FOLDER --save pdf,odt,rtf,epub
                                                    other programs save the files once more in these forms
 
-The other readers: pandoc for DOCX, ODT, RTF and EPUB; openpyxl for the visible text cells of XLSX; each run of slides
-and notes for PPTX; PDFium's own text for PDF, which is what pdftotext finds. A word that is joined or parted otherwise,
-as in equations, counts as kept where its letters follow each other. Left out of both sides: numbers of list items,
-commands of TeX, and whether print is raised. Files are no part of the repository: the tests of markitdown, docling,
-pandoc, python-docx, python-pptx and mammoth hold some hundreds. Not for: words that are known one by one
+The other readers: pandoc for DOCX, ODT, RTF and EPUB; openpyxl for the visible text cells of XLSX;
+each run of slides and notes for PPTX; PDFium's own text for PDF, which is what pdftotext finds. A
+word that is joined or parted otherwise, as in equations, counts as kept where its letters follow
+each other. Left out of both sides: numbers of list items, commands of TeX, and whether print is
+raised. Files are no part of the repository: the tests of markitdown, docling, pandoc, python-docx,
+python-pptx and mammoth hold some hundreds. Not for: words that are known one by one
 (`bench/documents.py`).
 """
 
@@ -36,7 +37,15 @@ from errors import WinnowError
 from pipeline.html.document import read_document
 from pipeline.read.convert import Raw, to_page
 
-BARS: Final = {"docx": 0.97, "pptx": 0.97, "xlsx": 0.98, "pdf": 0.95, "odt": 0.95, "rtf": 0.95, "epub": 0.95}
+BARS: Final = {
+    "docx": 0.97,
+    "pptx": 0.97,
+    "xlsx": 0.98,
+    "pdf": 0.95,
+    "odt": 0.95,
+    "rtf": 0.95,
+    "epub": 0.95,
+}
 LOW: Final = 0.9
 MOST_LOW: Final = 10
 """PDF files of which less than `LOW` may be kept."""
@@ -73,7 +82,8 @@ def _by_pandoc(path: Path) -> str:
 
 
 def _slides(path: Path) -> str:
-    """Return the text of slides and notes, what recurs at their foot once, and no numbers of slides."""
+    """Return the text of slides and notes, what recurs at their foot once, and no numbers of
+    slides."""
     etree, said, feet = import_module("lxml.etree"), list[str](), set[str]()
     with zipfile.ZipFile(path) as deck:
         for part in filter(_SLIDE.match, deck.namelist()):
@@ -121,7 +131,13 @@ def kept_of(path: Path) -> Kept | None:
     form = path.suffix.lower()[1:]
     try:
         wanted = words_of(REFERENCES[form](path))
-    except (subprocess.CalledProcessError, pypdfium2.PdfiumError, zipfile.BadZipFile, KeyError, ValueError):
+    except (
+        subprocess.CalledProcessError,
+        pypdfium2.PdfiumError,
+        zipfile.BadZipFile,
+        KeyError,
+        ValueError,
+    ):
         return None
     try:
         page = to_page(Raw(path.read_bytes(), str(path), str(path), name=path.name))
@@ -132,12 +148,17 @@ def kept_of(path: Path) -> Kept | None:
         found, said = words_of(text), page.unread
         letters = "".join(_WORD.findall(unicodedata.normalize("NFKC", text))).casefold()
     both = wanted & found
-    missing = Counter({word: count for word, count in (wanted - both).items() if word not in letters})
-    return Kept(path.name, wanted.total(), wanted.total() - missing.total(), tuple(missing)[:SHOWN], said)
+    missing = Counter(
+        {word: count for word, count in (wanted - both).items() if word not in letters}
+    )
+    return Kept(
+        path.name, wanted.total(), wanted.total() - missing.total(), tuple(missing)[:SHOWN], said
+    )
 
 
 def saved(forms: list[str], given: list[Path], folder: Path) -> list[Path]:
-    """Return files saved once more: Word files by pandoc as ODT, RTF and EPUB, slides by LibreOffice as PDF."""
+    """Return files saved once more: Word files by pandoc as ODT, RTF and EPUB, slides by
+    LibreOffice as PDF."""
     for form in forms:
         if form == "pdf":
             office("pdf", folder, [path for path in given if path.suffix == ".pptx"])
@@ -155,17 +176,27 @@ def report(form: str, files: list[Kept], *, misses: bool) -> list[str]:
     silent = [one for one in below if not one.said]
     low = sum(one.share < LOW for one in files)
     share = kept / words if words else 1.0
-    print(f"{form:5}{len(files):5} files{words:8} words  kept {share:.4f}  below: {len(below)}, silent: {len(silent)}")
+    print(
+        f"{form:5}{len(files):5} files{words:8} words  kept {share:.4f}  below: {len(below)}, "
+        f"silent: {len(silent)}"
+    )
     for one in below if misses else ():
-        print(f"    {one.share:.3f} of {one.words} {one.name}: {' '.join(one.missing)} | {one.said[:120]}")
+        print(
+            f"    {one.share:.3f} of {one.words} {one.name}: {' '.join(one.missing)} | "
+            f"{one.said[:120]}"
+        )
     bad = [f"{form}: {share:.4f} of the words < {BARS[form]}"] if share < BARS[form] else []
     bad += [f"{form}: {low} files below {LOW}"] if form == "pdf" and low > MOST_LOW else []
-    return bad + [f"{one.name}: {one.share:.3f}, and nothing is said to be unread" for one in silent]
+    return bad + [
+        f"{one.name}: {one.share:.3f}, and nothing is said to be unread" for one in silent
+    ]
 
 
 def main() -> int:
     """Run the benchmark; return the exit code."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("folder", type=Path)
     parser.add_argument("--save", default="", help="forms in which files are saved once more")
     parser.add_argument("--misses", action="store_true", help="print what is missing")
@@ -176,7 +207,12 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         given += saved(list(filter(None, options.save.split(","))), given, Path(folder))
         for form in BARS:
-            files = [kept for path in given if path.suffix.lower() == f".{form}" if (kept := kept_of(path))]
+            files = [
+                kept
+                for path in given
+                if path.suffix.lower() == f".{form}"
+                if (kept := kept_of(path))
+            ]
             bad += report(form, files, misses=options.misses) if files else []
     for line in bad:
         print(f"BAR MISSED: {line}")

@@ -1,8 +1,10 @@
-"""Prints the fault table: every web provider × every failure → status and message, over a loopback server.
+"""Prints the fault table: every web provider × every failure → status and message, over a loopback
+server.
 
-The server answers as each API is documented. Serper documents no errors: its 403 and its two 400s are as several public
-projects recorded them, its 401, 429 and 500 are of the same form by guess. Exa's 403s and 503 are documented by status
-and tag, without their words. Not for: the live services, which are never asked, nor the quality of results.
+The server answers as each API is documented. Serper documents no errors: its 403 and its two 400s
+are as several public projects recorded them, its 401, 429 and 500 are of the same form by guess.
+Exa's 403s and 503 are documented by status and tag, without their words. Not for: the live
+services, which are never asked, nor the quality of results.
 """
 
 import argparse
@@ -75,7 +77,9 @@ def loopback() -> Iterator[Loopback]:
                 self.end_headers()
                 self.wfile.write(state.reply.body)
             except ConnectionError:
-                self.close_connection = True  # the client has given up, which is what a slow answer is for
+                self.close_connection = (
+                    True  # the client has given up, which is what a slow answer is for
+                )
 
         do_GET = answer
         do_POST = answer
@@ -113,7 +117,13 @@ def _json(status: int, body: object, **headers: str) -> Reply:
 
 
 def _brave(status: int, code: str, detail: str, **headers: str) -> Reply:
-    error = {"id": "5d832250", "status": status, "code": code, "detail": detail, "meta": {"component": "x"}}
+    error = {
+        "id": "5d832250",
+        "status": status,
+        "code": code,
+        "detail": detail,
+        "meta": {"component": "x"},
+    }
     return _json(status, {"type": "ErrorResponse", "error": error, "time": 1663072993}, **headers)
 
 
@@ -130,7 +140,9 @@ def _serper(status: int, text: str, **headers: str) -> Reply:
 
 
 def _wiki(code: str, info: str, status: int = 200, **headers: str) -> Reply:
-    return _json(status, {"error": {"code": code, "info": info}}, MediaWiki_API_Error=code, **headers)
+    return _json(
+        status, {"error": {"code": code, "info": info}}, MediaWiki_API_Error=code, **headers
+    )
 
 
 def _engines(*reasons: str) -> Reply:
@@ -142,10 +154,13 @@ def _atom(*entries: str) -> Reply:
     """A feed of arXiv's."""
     head = (
         "<?xml version='1.0' encoding='UTF-8'?><feed xmlns='http://www.w3.org/2005/Atom' "
-        "xmlns:arxiv='http://arxiv.org/schemas/atom' xmlns:opensearch='http://a9.com/-/spec/opensearch/1.1/'>"
+        "xmlns:arxiv='http://arxiv.org/schemas/atom' "
+        "xmlns:opensearch='http://a9.com/-/spec/opensearch/1.1/'>"
         "<id>https://arxiv.org/api/x</id><title>arXiv Query: search_query=x</title>"
     )
-    return Reply(200, f"{head}{''.join(entries)}</feed>".encode(), {"Content-Type": "application/atom+xml"})
+    return Reply(
+        200, f"{head}{''.join(entries)}</feed>".encode(), {"Content-Type": "application/atom+xml"}
+    )
 
 
 _WRONG_ID: Final = (
@@ -155,22 +170,34 @@ _WRONG_ID: Final = (
 
 # Texts and forms as the services' own OpenAPI files give them.
 _TAVILY: Final = {
-    "429": _tavily(429, "Your request has been blocked due to excessive requests. Please reduce rate of requests."),
+    "429": _tavily(
+        429,
+        "Your request has been blocked due to excessive requests. Please reduce rate of requests.",
+    ),
     "429 with Retry-After": _tavily(
         429,
-        "Your request has been blocked due to excessive requests. Please reduce the rate of requests.",
+        "Your request has been blocked due to excessive requests. Please reduce the rate of "
+        "requests.",
         Retry_After="60",
     ),
     "432": _tavily(
         432,
-        "This request exceeds your plan's set usage limit. Please upgrade your plan or contact support@tavily.com",
+        "This request exceeds your plan's set usage limit. Please upgrade your plan or contact "
+        "support@tavily.com",
     ),
     "433": _tavily(
-        433, "This request exceeds the pay-as-you-go limit. You can increase your limit on the Tavily dashboard."
+        433,
+        "This request exceeds the pay-as-you-go limit. You can increase your limit on the Tavily "
+        "dashboard.",
     ),
     "400": _tavily(400, "Invalid topic. Must be 'general' or 'news'."),
     "422": _json(
-        422, {"detail": [{"type": "missing", "loc": ["body", "query"], "msg": "Field required", "input": {}}]}
+        422,
+        {
+            "detail": [
+                {"type": "missing", "loc": ["body", "query"], "msg": "Field required", "input": {}}
+            ]
+        },
     ),
     "500": _tavily(500, "Internal Server Error"),
     "empty": _json(200, {"query": "x", "results": [], "response_time": 1.1}),
@@ -178,7 +205,10 @@ _TAVILY: Final = {
 OWN: Final[dict[str, dict[str, Reply]]] = {
     "searxng": {
         "401": Reply(401, b""),
-        "403": Reply(403, b"<!doctype html>\n<html lang=en>\n<title>403 Forbidden</title>\n<h1>Forbidden</h1>\n"),
+        "403": Reply(
+            403,
+            b"<!doctype html>\n<html lang=en>\n<title>403 Forbidden</title>\n<h1>Forbidden</h1>\n",
+        ),
         "400": _json(400, {"error": "Invalid value hour for parameter time_range"}),
         "429": Reply(429, b"Too Many Requests"),
         "429 with Retry-After": Reply(429, b"", {"Retry-After": "17"}),
@@ -197,15 +227,27 @@ OWN: Final[dict[str, dict[str, Reply]]] = {
         "401": _brave(401, "UNAUTHORIZED", f"No such key: {KEY}"),
         "403": _brave(403, "OPTION_NOT_IN_PLAN", "The option is not in the plan."),
         "404": _brave(404, "SUBSCRIPTION_NOT_FOUND", "No subscription found."),
-        "422 key": _brave(422, "SUBSCRIPTION_TOKEN_INVALID", "The provided subscription token is invalid."),
+        "422 key": _brave(
+            422, "SUBSCRIPTION_TOKEN_INVALID", "The provided subscription token is invalid."
+        ),
         "422": _brave(422, "VALIDATION", "Unable to validate request parameter(s)"),
         "429": _brave(429, "RATE_LIMITED", "Request rate limit exceeded for plan."),
-        "429 with Retry-After": _brave(429, "RATE_LIMITED", "Request rate limit exceeded.", Retry_After="17"),
+        "429 with Retry-After": _brave(
+            429, "RATE_LIMITED", "Request rate limit exceeded.", Retry_After="17"
+        ),
         "429 with windows": _brave(
-            429, "RATE_LIMITED", "Rate limit.", X_RateLimit_Remaining="0, 14523", X_RateLimit_Reset="1, 1419704"
+            429,
+            "RATE_LIMITED",
+            "Rate limit.",
+            X_RateLimit_Remaining="0, 14523",
+            X_RateLimit_Reset="1, 1419704",
         ),
         "429 quota": _brave(
-            429, "QUOTA_LIMITED", "Quota limit.", X_RateLimit_Remaining="1, 0", X_RateLimit_Reset="1, 14197"
+            429,
+            "QUOTA_LIMITED",
+            "Quota limit.",
+            X_RateLimit_Remaining="1, 0",
+            X_RateLimit_Reset="1, 14197",
         ),
         "500": Reply(500, b""),
         "empty": _json(200, {"type": "search", "query": {"original": "x"}}),
@@ -217,11 +259,16 @@ OWN: Final[dict[str, dict[str, Reply]]] = {
         "402": _exa(
             402,
             "NO_MORE_CREDITS",
-            "You have exceeded your credits limit. Please top up to keep using Exa at dashboard.exa.ai",
+            "You have exceeded your credits limit. Please top up to keep using Exa at "
+            "dashboard.exa.ai",
         ),
-        "402 budget": _exa(402, "API_KEY_BUDGET_EXCEEDED", "The spending budget of this API key has been exceeded."),
+        "402 budget": _exa(
+            402, "API_KEY_BUDGET_EXCEEDED", "The spending budget of this API key has been exceeded."
+        ),
         "403": _exa(403, "FEATURE_DISABLED", "The feature is not available on your plan."),
-        "403 words": _exa(403, "PROHIBITED_CONTENT", "The request was blocked by content moderation."),
+        "403 words": _exa(
+            403, "PROHIBITED_CONTENT", "The request was blocked by content moderation."
+        ),
         "400": _exa(
             400,
             "INVALID_REQUEST_BODY",
@@ -230,18 +277,25 @@ OWN: Final[dict[str, dict[str, Reply]]] = {
         "429": _exa(
             429,
             "RATE_LIMIT_EXCEEDED",
-            "You've exceeded the Exa rate limit for your network. If you believe this is in error, please email "
+            "You've exceeded the Exa rate limit for your network. If you believe this is in "
+            "error, please email "
             "hello@exa.ai :)",
         ),
-        "429 without a tag": _json(429, {"error": "You've exceeded your Exa rate limit of 5 requests per second."}),
-        "429 with Retry-After": _exa(429, "RATE_LIMIT_EXCEEDED", "Too many requests.", Retry_After="17"),
+        "429 without a tag": _json(
+            429, {"error": "You've exceeded your Exa rate limit of 5 requests per second."}
+        ),
+        "429 with Retry-After": _exa(
+            429, "RATE_LIMIT_EXCEEDED", "Too many requests.", Retry_After="17"
+        ),
         "500": _exa(
             500,
             "DEFAULT_ERROR",
             "Sorry, we encountered an error while processing your request. Please try again later",
         ),
         "503": _exa(503, "SERVICE_OVERLOADED", "Try again later."),
-        "empty": _json(200, {"requestId": "b5947044", "resolvedSearchType": "neural", "results": []}),
+        "empty": _json(
+            200, {"requestId": "b5947044", "resolvedSearchType": "neural", "results": []}
+        ),
     },
     "serper": {
         "401": _serper(401, "Unauthorized."),
@@ -259,31 +313,49 @@ OWN: Final[dict[str, dict[str, Reply]]] = {
         "403": Reply(403, b"Please set a user-agent and respect our robot policy."),
         "429": Reply(429, b"You are making too many requests."),
         "429 with Retry-After": Reply(429, b"", {"Retry-After": "17"}),
-        "200 ratelimited": _wiki("ratelimited", "You've exceeded your rate limit. Please wait and try again."),
+        "200 ratelimited": _wiki(
+            "ratelimited", "You've exceeded your rate limit. Please wait and try again."
+        ),
         "200 maxlag": _wiki("maxlag", "Waiting for 10.0.0.1: 7 seconds lagged.", Retry_After="5"),
         "200 too busy": _wiki("cirrussearch-too-busy-error", "Search is currently too busy."),
         "200 bad value": _wiki("badvalue", 'Unrecognized value for parameter "srprop".'),
         "500": Reply(500, b""),
         "503": Reply(503, b"<html>upstream connect error</html>"),
-        "empty": _json(200, {"batchcomplete": True, "query": {"searchinfo": {"totalhits": 0}, "search": []}}),
+        "empty": _json(
+            200, {"batchcomplete": True, "query": {"searchinfo": {"totalhits": 0}, "search": []}}
+        ),
     },
 }
 OWN.update(
     {
         "openalex": {
             "400": _json(
-                400, {"error": "Invalid query parameters error.", "message": "from_date is not a valid field."}
+                400,
+                {
+                    "error": "Invalid query parameters error.",
+                    "message": "from_date is not a valid field.",
+                },
             ),
-            "403 busy": _json(403, {"error": "Forbidden", "message": "Rate limit exceeded; slow down."}),
+            "403 busy": _json(
+                403, {"error": "Forbidden", "message": "Rate limit exceeded; slow down."}
+            ),
             "429 budget": _json(
                 429,
-                {"error": "Rate limit exceeded", "message": "Insufficient budget: your daily usage is used up."},
+                {
+                    "error": "Rate limit exceeded",
+                    "message": "Insufficient budget: your daily usage is used up.",
+                },
                 Retry_After="35000",
             ),
-            "429": _json(429, {"error": "Rate limit exceeded", "message": f"Too many requests by {KEY}."}),
+            "429": _json(
+                429, {"error": "Rate limit exceeded", "message": f"Too many requests by {KEY}."}
+            ),
             "500": _json(500, {"error": "Internal Server Error"}),
             "503": Reply(503, b"<html><h1>503 Service Temporarily Unavailable</h1></html>"),
-            "empty": _json(200, {"meta": {"count": 0, "page": 1, "per_page": 10}, "results": [], "group_by": []}),
+            "empty": _json(
+                200,
+                {"meta": {"count": 0, "page": 1, "per_page": 10}, "results": [], "group_by": []},
+            ),
         },
         "semanticscholar": {
             "400": _json(400, {"error": "Unrecognized or unsupported fields: [abstracts]"}),
@@ -291,7 +363,8 @@ OWN.update(
             "429": _json(
                 429,
                 {
-                    "message": "Too Many Requests. Please wait and try again or apply for a key for higher limits.",
+                    "message": "Too Many Requests. Please wait and try again or apply for a key "
+                    "for higher limits.",
                     "code": "429",
                 },
             ),
@@ -307,23 +380,40 @@ OWN.update(
                     "status": "failed",
                     "message-type": "validation-failure",
                     "message": [
-                        {"type": "parameter-not-allowed", "value": "x", "message": "This route does not have x"}
+                        {
+                            "type": "parameter-not-allowed",
+                            "value": "x",
+                            "message": "This route does not have x",
+                        }
                     ],
                 },
             ),
-            "200 failed": _json(200, {"status": "failed", "message-type": "exception", "message": "Backend is away"}),
+            "200 failed": _json(
+                200, {"status": "failed", "message-type": "exception", "message": "Backend is away"}
+            ),
             "403 busy": Reply(403, b"Forbidden"),
             "404 route": Reply(404, b"Resource not found."),
-            "429": Reply(429, b"Too Many Requests", {"X-Rate-Limit-Limit": "5", "X-Rate-Limit-Interval": "1s"}),
+            "429": Reply(
+                429,
+                b"Too Many Requests",
+                {"X-Rate-Limit-Limit": "5", "X-Rate-Limit-Interval": "1s"},
+            ),
             "429 with Retry-After": Reply(429, b"", {"Retry-After": "17"}),
             "500": Reply(500, b"Internal Server Error"),
             "503": Reply(503, b"<html>503 Service Temporarily Unavailable</html>"),
             "empty": _json(
-                200, {"status": "ok", "message-type": "work-list", "message": {"total-results": 0, "items": []}}
+                200,
+                {
+                    "status": "ok",
+                    "message-type": "work-list",
+                    "message": {"total-results": 0, "items": []},
+                },
             ),
         },
         "europepmc": {
-            "200 errCode": _json(200, {"version": "6.9", "errCode": 404, "errMsg": "Invalid query"}),
+            "200 errCode": _json(
+                200, {"version": "6.9", "errCode": 404, "errMsg": "Invalid query"}
+            ),
             "400": _json(400, {"errCode": 400, "errMsg": "pageSize must be between 1 and 1000"}),
             "403 busy": Reply(403, b"<html>Forbidden</html>"),
             "404 route": Reply(404, b"<html>Not Found</html>"),
@@ -340,7 +430,9 @@ OWN.update(
             "403 busy": Reply(403, b"<html>Access Denied</html>"),
             "429": Reply(429, b"Rate exceeded."),
             "503": Reply(503, b"", {"Retry-After": "17"}),
-            "cut feed": Reply(200, _atom("<entry><id>http://arxiv.org/abs/1").body.removesuffix(b"</feed>")),
+            "cut feed": Reply(
+                200, _atom("<entry><id>http://arxiv.org/abs/1").body.removesuffix(b"</feed>")
+            ),
             "bomb": Reply(200, b'<!DOCTYPE x [<!ENTITY a "b">]><feed>&a;</feed>'),
             "500": Reply(500, b""),
             "empty": _atom(),
@@ -372,7 +464,9 @@ class Row:
 
 async def _asked(provider: str, address: str, seconds: float) -> SearchOutcome:
     async with httpx2.AsyncClient() as client:
-        return await MAKERS[provider](client, address, seconds).search(SearchQuery("lake orvane"), limit=10)
+        return await MAKERS[provider](client, address, seconds).search(
+            SearchQuery("lake orvane"), limit=10
+        )
 
 
 def free_place() -> str:
@@ -390,12 +484,16 @@ def fault_table() -> list[Row]:
             with loopback() as server:
                 server.reply = reply
                 server.hold = Event() if fault == SLOW else None
-                outcome = anyio.run(_asked, provider, server.address, PATIENCE if fault == SLOW else 5.0)
+                outcome = anyio.run(
+                    _asked, provider, server.address, PATIENCE if fault == SLOW else 5.0
+                )
             told = outcome.reason.replace(server.address.removeprefix("http://"), "HOST")
             rows.append(Row(provider, fault, outcome.status, outcome.retry_after, told))
         place = free_place()
         away = anyio.run(_asked, provider, f"http://{place}", 5.0)
-        rows.append(Row(provider, AWAY, away.status, away.retry_after, away.reason.replace(place, "HOST")))
+        rows.append(
+            Row(provider, AWAY, away.status, away.retry_after, away.reason.replace(place, "HOST"))
+        )
     return rows
 
 
@@ -412,9 +510,12 @@ def misjudged(rows: Sequence[Row]) -> list[str]:
 
 
 def main() -> int:
-    """Print the table; with --check only say whether every failure has a status, a reason and no key."""
+    """Print the table; with --check only say whether every failure has a status, a reason and no
+    key."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--check", action="store_true", help="exit 1 naming each line that falls short")
+    parser.add_argument(
+        "--check", action="store_true", help="exit 1 naming each line that falls short"
+    )
     check = parser.parse_args().check
     rows = fault_table()
     bad = misjudged(rows)

@@ -56,8 +56,11 @@ class Asked:
     questions: list[Question]
 
 
-async def asked_trees(name: str, embedder: Embedder, options: TreeOptions, most: int | None) -> list[Asked]:
-    """Build the trees of one set: one over all documents where the set is a corpus, else one a document."""
+async def asked_trees(
+    name: str, embedder: Embedder, options: TreeOptions, most: int | None
+) -> list[Asked]:
+    """Build the trees of one set: one over all documents where the set is a corpus, else one a
+    document."""
     return [
         Asked(
             await build_tree(group.documents, embedder=embedder, options=options, store=None),
@@ -69,11 +72,14 @@ async def asked_trees(name: str, embedder: Embedder, options: TreeOptions, most:
 
 
 async def picked(one: Asked, question: str, method: str, embedder: Embedder, budget: int) -> Spans:
-    """Return the spans that `method` puts into `budget` tokens; of a summary, those of its sentences."""
+    """Return the spans that `method` puts into `budget` tokens; of a summary, those of its
+    sentences."""
     tree = one.tree
     if method in MODES:
         by_cosine = method.startswith("paper's")
-        return (await answered(one, question, MODES[method], embedder, budget, by_cosine=by_cosine))[1]
+        return (
+            await answered(one, question, MODES[method], embedder, budget, by_cosine=by_cosine)
+        )[1]
     if method == "leaves, BM25":
         scores = tree.word_scores(question)
     else:
@@ -93,11 +99,19 @@ async def answered(
     by_cosine: bool = False,
     reader: Reader | None = None,
 ) -> tuple[str, Spans]:
-    """Return the words that a mode puts into `budget` tokens, without anything around them, and their places."""
+    """Return the words that a mode puts into `budget` tokens, without anything around them, and
+    their places."""
     if mode != "guided":
         return told_by(
             one.tree,
-            await query_tree(one.tree, question, mode=mode, max_tokens=budget, by_cosine=by_cosine, embedder=embedder),
+            await query_tree(
+                one.tree,
+                question,
+                mode=mode,
+                max_tokens=budget,
+                by_cosine=by_cosine,
+                embedder=embedder,
+            ),
         )
     if is_broad(question):
         return overview(one.tree, {}, max_tokens=budget, mark="0").shown.text, []
@@ -106,11 +120,19 @@ async def answered(
         return {place: one.documents[place] for place in places}
 
     documents, reading = await read_tree(
-        one.tree, question, pages, reader=reader or Blend(embedder), embedder=embedder, max_tokens=budget
+        one.tree,
+        question,
+        pages,
+        reader=reader or Blend(embedder),
+        embedder=embedder,
+        max_tokens=budget,
     )
     costs = [tokens + 1 for tokens in count_each([unit.text for _, unit in reading.places])]
     order = np.argsort(-reading.values, kind="stable").tolist()
-    chosen = [reading.places[row] for row in fill(order, costs, lambda rows: sum(costs[row] for row in rows), budget)]
+    chosen = [
+        reading.places[row]
+        for row in fill(order, costs, lambda rows: sum(costs[row] for row in rows), budget)
+    ]
     number = {id(document): place for place, document in enumerate(one.documents)}
     spans = [(number[id(documents[place])], unit.start, unit.end) for place, unit in chosen]
     return "\n".join(unit.text for _, unit in chosen), spans

@@ -1,7 +1,9 @@
-"""What an answer of `raptor_query` shows, through an MCP client: the part of the gold words that it quotes.
+"""What an answer of `raptor_query` shows, through an MCP client: the part of the gold words that it
+quotes.
 
-Beside it what the tree chose at equal words, with nothing around them, and fused flat leaves shown the same way.
-Not for: ways of choosing (`bench/raptor_asked.py`), or overviews (`bench/overviews.py`).
+Beside it what the tree chose at equal words, with nothing around them, and fused flat leaves shown
+the same way. Not for: ways of choosing (`bench/raptor_asked.py`), or overviews
+(`bench/overviews.py`).
 """
 
 import re
@@ -33,12 +35,14 @@ from tools.context import data_of
 
 BUDGETS: Final = (400, 2_000)
 RUN: Final = 5
-"""Words in a row that count as quoted where they stand in an answer: gold need not be cut where our units are."""
+"""Words in a row that count as quoted where they stand in an answer: gold need not be cut where our
+units are."""
 STORED: Final = 4_000_000_000
 
 
 async def shown(name: str, cache: Path, *, most: int | None, limit: int) -> dict[str, float]:
-    """Print what is shown, chosen and shown flat for one set; return the figures by `set/way/budget`.
+    """Print what is shown, chosen and shown flat for one set; return the figures by
+    `set/way/budget`.
 
     Args:
         name: One of `bench.longdoc.SETS`.
@@ -47,27 +51,40 @@ async def shown(name: str, cache: Path, *, most: int | None, limit: int) -> dict
         limit: Questions with gold spans, evenly spread; questions about a whole meeting come on top.
     """
     groups = groups_of(name, most=most, answered=name == MEETINGS)
-    spread = [(group, question) for group in groups for question in group.questions if question.gold]
-    kept = {id(spread[place * len(spread) // limit][1]) for place in range(limit)} if limit < len(spread) else None
+    spread = [
+        (group, question) for group in groups for question in group.questions if question.gold
+    ]
+    kept = (
+        {id(spread[place * len(spread) // limit][1]) for place in range(limit)}
+        if limit < len(spread)
+        else None
+    )
     rows: dict[tuple[str, int], list[float]] = defaultdict(list)
     for group in groups:
         wanted = [q for q in group.questions if not q.gold or kept is None or id(q) in kept]
         if wanted:
             await _ask(group, wanted, cache, rows)
-    figures = {f"{name}/{way}/{budget}": float(np.mean(values)) for (way, budget), values in rows.items()}
+    figures = {
+        f"{name}/{way}/{budget}": float(np.mean(values)) for (way, budget), values in rows.items()
+    }
     print(f"\n{name}: {min(limit, len(spread))} questions through an MCP client, gold words quoted")
     for (way, budget), values in rows.items():
         print(f"  {np.mean(values):.3f}  {way} at {budget} ({len(values)})")
     for budget in BUDGETS:
         for other in ("chosen", "flat"):
-            line, _, _, high = told(f"shown over {other} at {budget}", rows["shown", budget], rows[other, budget])
+            line, _, _, high = told(
+                f"shown over {other} at {budget}", rows["shown", budget], rows[other, budget]
+            )
             print(line, flush=True)
             figures[f"{name}/shown over {other} at most/{budget}"] = high
     return figures
 
 
 async def _ask(
-    group: Group, questions: Sequence[Question], cache: Path, rows: dict[tuple[str, int], list[float]]
+    group: Group,
+    questions: Sequence[Question],
+    cache: Path,
+    rows: dict[tuple[str, int], list[float]],
 ) -> None:
     """Ask one tree all its questions, through the server and beside it."""
     stores = open_stores(cache, size_limit=STORED)
@@ -78,7 +95,9 @@ async def _ask(
         for document in group.documents:
             name = document.page.url.rsplit("/", 1)[-1]
             (root / f"{name}.txt").write_text(document.text, encoding="utf-8")
-        documents = [read_document(read_file(file, roots=[root])) for file in sorted(root.iterdir())]
+        documents = [
+            read_document(read_file(file, roots=[root])) for file in sorted(root.iterdir())
+        ]
         tree = await build_tree(documents, embedder=embedder, options=TreeOptions(), store=None)
         one = Asked(tree, documents, list(questions))
         settings = read_settings({"folders": folder, "cache": str(cache), "seconds": "3600"}, {})
@@ -89,7 +108,10 @@ async def _ask(
                     if not question.gold:
                         rows["whole", budget].append(answer_words(question.answers, guided))
                         continue
-                    gold = [group.documents[place].text[start:end] for place, start, end in question.gold]
+                    gold = [
+                        group.documents[place].text[start:end]
+                        for place, start, end in question.gold
+                    ]
                     words, _ = await answered(
                         one, question.text, "guided", embedder, count_tokens(guided), reader=reader
                     )

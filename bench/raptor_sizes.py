@@ -1,7 +1,9 @@
-"""What a tree costs as the text grows: processor seconds, memory, a question's time, and how soon a cancel takes hold.
+"""What a tree costs as the text grows: processor seconds, memory, a question's time, and how soon a
+cancel takes hold.
 
-Every size is built in a process of its own, so that its peak is its own. The reference's figures were measured on
-another machine and are printed for their order of size alone. Not for: recall (`bench/raptor.py`).
+Every size is built in a process of its own, so that its peak is its own. The reference's figures
+were measured on another machine and are printed for their order of size alone. Not for: recall
+(`bench/raptor.py`).
 """
 
 import argparse
@@ -36,7 +38,8 @@ from pipeline.text.tokens import count_tokens
 LENGTHS: Final = (5_000, 20_000, 50_000, 100_000, 250_000, 500_000, 963_000)
 """Tokens; the last is all text of `longdoc` but some 20,000, so that nothing stands there twice."""
 REFERENCE_BUILD: Final = {5_000: 5.3, 20_000: 17.8, 80_000: 44.5, 200_000: 164.0, 500_000: 161.0}
-"""Processor seconds of the paper's own code by tokens, without its embedding; above, it was not run."""
+"""Processor seconds of the paper's own code by tokens, without its embedding; above, it was not
+run."""
 REFERENCE_LAYER: Final = {250: 9.7, 1_000: 42.8, 4_000: 133.0, 8_000: 222.0}
 """Processor seconds of its clustering of one layer by leaves (UMAP, mixtures, matching)."""
 REFERENCE_PEAK: Final = {5_000: 903, 20_000: 904, 80_000: 924, 200_000: 972, 500_000: 1_374}
@@ -88,11 +91,20 @@ def sizes(lengths: Sequence[int], *, words: bool, keep: Path | None = None) -> C
         words: Leave the embedder out.
         keep: A cache folder that gets the vectors of the last length, so that recall need not embed the sets again.
     """
-    print(f"\nbuild with {'words only' if words else 'the embedded MiniLM'}: processor seconds, MB of the process")
+    print(
+        f"\nbuild with {'words only' if words else 'the embedded MiniLM'}: processor seconds, MB "
+        f"of the process"
+    )
     print("   tokens  leaves   nodes  embedding   cutting    tree   whole    MB  ms a query")
     found: list[Size] = []
     for length in lengths:
-        command = [sys.executable, "-m", "bench.raptor_sizes", str(length), *(["--words"] if words else [])]
+        command = [
+            sys.executable,
+            "-m",
+            "bench.raptor_sizes",
+            str(length),
+            *(["--words"] if words else []),
+        ]
         if keep and length == lengths[-1]:
             command += ["--keep", str(keep)]
         done = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603  our own module
@@ -100,7 +112,8 @@ def sizes(lengths: Sequence[int], *, words: bool, keep: Path | None = None) -> C
         found.append(size)
         tree = size.whole - size.embedding - size.leaves_cut
         print(
-            f"{size.tokens:9} {size.leaves:7} {size.nodes:7} {size.embedding:10.2f} {size.leaves_cut:9.2f} {tree:7.2f} "
+            f"{size.tokens:9} {size.leaves:7} {size.nodes:7} {size.embedding:10.2f} "
+            f"{size.leaves_cut:9.2f} {tree:7.2f} "
             f"{size.whole:7.2f} {size.peak:5} {size.query_ms:11.1f}",
             flush=True,
         )
@@ -113,15 +126,22 @@ def sizes(lengths: Sequence[int], *, words: bool, keep: Path | None = None) -> C
 def tell_reference(last: Size) -> None:
     """Print the reference's figures, and ours for clustering the same number of leaves."""
     print("\nthe reference (other machine, without its embedding): tokens, seconds, peak MB")
-    print("  " + "; ".join(f"{n:,} {REFERENCE_BUILD[n]} s {REFERENCE_PEAK[n]} MB" for n in REFERENCE_BUILD))
-    print("clustering one layer, processor seconds: leaves, ours here, the reference's there, how many times as much")
+    print(
+        "  "
+        + "; ".join(f"{n:,} {REFERENCE_BUILD[n]} s {REFERENCE_PEAK[n]} MB" for n in REFERENCE_BUILD)
+    )
+    print(
+        "clustering one layer, processor seconds: leaves, ours here, the reference's there, how "
+        "many times as much"
+    )
     for leaves, ours in last.layers.items():
         theirs = REFERENCE_LAYER[int(leaves)]
         print(f"  {int(leaves):6} {ours:8.3f} {theirs:8.1f} {theirs / ours:8.0f}")
 
 
 async def slowest_stop(length: int) -> float:
-    """Cancel a build of `length` tokens in one document at several moments; seconds until its thread has stopped."""
+    """Cancel a build of `length` tokens in one document at several moments; seconds until its
+    thread has stopped."""
     text = "\n\n".join(document.text for document in long_text(length))
     documents = [document_of(text, "https://example.org/all")]
     options = TreeOptions()
@@ -137,7 +157,10 @@ async def slowest_stop(length: int) -> float:
             await anyio.sleep(0.005)
         waits.append(time.monotonic() - stopped)
     told = ", ".join(f"{wait:.2f}" for wait in waits)
-    print(f"\na build of {length:,} tokens in one document ({whole:.0f} s), cancelled at {STOPS} of its time:")
+    print(
+        f"\na build of {length:,} tokens in one document ({whole:.0f} s), cancelled at {STOPS} of "
+        f"its time:"
+    )
     print(f"  its thread stopped after {told} s")
     return max(waits)
 
@@ -154,7 +177,8 @@ def _at_work() -> bool:
 
 
 async def measured(length: int, embedder: Embedder | None, keep: str) -> Size:
-    """Build `length` tokens of text once and return what it cost; `keep` as in `sizes`, "" for nowhere."""
+    """Build `length` tokens of text once and return what it cost; `keep` as in `sizes`, "" for
+    nowhere."""
     documents = long_text(length)
     tokens = sum(count_tokens(document.text) for document in documents)
     timed = Remembering(embedder, keeps=bool(keep)) if embedder else None
@@ -166,7 +190,9 @@ async def measured(length: int, embedder: Embedder | None, keep: str) -> Size:
             cut = time.process_time()
 
     start = time.process_time()
-    tree = await build_tree(documents, embedder=timed, options=TreeOptions(), store=None, report=note)
+    tree = await build_tree(
+        documents, embedder=timed, options=TreeOptions(), store=None, report=note
+    )
     whole = time.process_time() - start
     peak = _peak()
     if timed and keep:
@@ -186,7 +212,10 @@ async def measured(length: int, embedder: Embedder | None, keep: str) -> Size:
 
 async def _kept(tree: Tree, embedder: Embedder, folder: Path) -> None:
     stores = open_stores(folder, size_limit=STORED, clock=time.time)
-    texts = [*(leaf.embedded for leaf in tree.leaves), *(node.text for node in tree.nodes if node.is_summary)]
+    texts = [
+        *(leaf.embedded for leaf in tree.leaves),
+        *(node.text for node in tree.nodes if node.is_summary),
+    ]
     await CachedEmbedder(embedder, stores.embeddings).embed(texts, kind="passage")
     stores.close()
 
@@ -213,7 +242,8 @@ async def _query_milliseconds(one: Asked, embedder: Embedder | None) -> float:
 
 
 def _peak() -> int:
-    """MB at the peak; not `ru_maxrss` where that can be helped: a child starts with its parent's."""
+    """MB at the peak; not `ru_maxrss` where that can be helped: a child starts with its
+    parent's."""
     status = Path("/proc/self/status")
     if status.is_file() and (found := re.search(r"VmHWM:\s+(\d+)", status.read_text())):
         return int(found[1]) // 1024

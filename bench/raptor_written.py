@@ -1,10 +1,12 @@
-"""Trees whose summaries a generator wrote against trees of extracted sentences and flat fusion, on the meetings.
+"""Trees whose summaries a generator wrote against trees of extracted sentences and flat fusion, on
+the meetings.
 
     python -m bench.raptor --generator model.gguf --cache FOLDER [--minutes 25]
 
-Every summary is checked against its children as in the product, and kept in FOLDER: a second run goes on where the
-first one stopped. Shortest meetings first, until the minutes are used up. A written summary is given no gold span: it
-proves nothing by itself. What it adds shows in the words of the written answers. Not for: judging a generator's style.
+Every summary is checked against its children as in the product, and kept in FOLDER: a second run
+goes on where the first one stopped. Shortest meetings first, until the minutes are used up. A
+written summary is given no gold span: it proves nothing by itself. What it adds shows in the words
+of the written answers. Not for: judging a generator's style.
 """
 
 import time
@@ -46,11 +48,16 @@ class Figures:
     """The same, of the questions about the whole meeting."""
 
 
-async def written(file: Path, embedder: Embedder, stores: Stores, *, minutes: float) -> dict[str, float]:
-    """Measure with the generator in `file`; returns figures by `written/…`, empty where no meeting was finished."""
+async def written(
+    file: Path, embedder: Embedder, stores: Stores, *, minutes: float
+) -> dict[str, float]:
+    """Measure with the generator in `file`; returns figures by `written/…`, empty where no meeting
+    was finished."""
     generator = LlamaGenerator(file)
     writer = Writer(generator)
-    groups = sorted(groups_of(MEETINGS, halves=False, answered=True), key=lambda g: len(g.documents[0].text))
+    groups = sorted(
+        groups_of(MEETINGS, halves=False, answered=True), key=lambda g: len(g.documents[0].text)
+    )
     figures = Figures()
     trees: list[Tree] = []
     print(f"\nsummaries by {generator.name}: meetings from the shortest, {minutes:.0f} minutes")
@@ -59,9 +66,15 @@ async def written(file: Path, embedder: Embedder, stores: Stores, *, minutes: fl
             for group in groups:
                 began = time.monotonic()
                 options = TreeOptions()
-                plain = await build_tree(group.documents, embedder=embedder, options=options, store=None)
+                plain = await build_tree(
+                    group.documents, embedder=embedder, options=options, store=None
+                )
                 wrote = await build_tree(
-                    group.documents, embedder=embedder, options=options, store=stores.trees, writer=writer
+                    group.documents,
+                    embedder=embedder,
+                    options=options,
+                    store=stores.trees,
+                    writer=writer,
                 )
                 with anyio.CancelScope(shield=True):
                     await _ask(group, {"extracted": plain, "written": wrote}, embedder, figures)
@@ -85,7 +98,9 @@ async def _ask(group: Group, trees: dict[str, Tree], embedder: Embedder, figures
                     one = Asked(tree, group.documents, group.questions)
                     shown, spans = await answered(one, question.text, mode, embedder, budget)
                     words = figures.words if question.gold else figures.whole
-                    words.setdefault((kind, mode, budget), []).append(answer_words(question.answers, shown))
+                    words.setdefault((kind, mode, budget), []).append(
+                        answer_words(question.answers, shown)
+                    )
                     if question.gold:
                         found = recall(question.gold, spans)
                         figures.evidence.setdefault((kind, mode, budget), []).append(found)
@@ -96,7 +111,8 @@ def _tell_tree(tree: Tree, seconds: float) -> None:
     kept = [node for node in inner if not node.quotes]
     name = tree.sources[0].url.rsplit("/", 1)[-1]
     print(
-        f"  {name}: {len(tree.leaves)} leaves, {len(inner)} summaries, {len(kept)} of them written, {seconds:.0f} s",
+        f"  {name}: {len(tree.leaves)} leaves, {len(inner)} summaries, {len(kept)} of them "
+        f"written, {seconds:.0f} s",
         flush=True,
     )
 
@@ -123,7 +139,10 @@ def _tell(figures: Figures) -> dict[str, float]:
         if not rows:
             continue
         count = len(next(iter(rows.values())))
-        print(f"\n{title}, {count} questions\n  " + " ".join(f"{f'at {budget}':>8}" for budget in BUDGETS))
+        print(
+            f"\n{title}, {count} questions\n  "
+            + " ".join(f"{f'at {budget}':>8}" for budget in BUDGETS)
+        )
         for mode in MODES:
             for kind in KINDS if mode != "flat" else KINDS[:1]:
                 means = [float(np.mean(rows[kind, mode, budget])) for budget in BUDGETS]
@@ -133,10 +152,18 @@ def _tell(figures: Figures) -> dict[str, float]:
     found: dict[str, float] = {}
     for kind in KINDS:
         for budget in BUDGETS:
-            ours, fused = figures.evidence[kind, "guided", budget], figures.evidence[kind, "flat", budget]
-            line, mean, _, high = told(f"evidence at {budget}, guided ({kind}) over fused", ours, fused)
+            ours, fused = (
+                figures.evidence[kind, "guided", budget],
+                figures.evidence[kind, "flat", budget],
+            )
+            line, mean, _, high = told(
+                f"evidence at {budget}, guided ({kind}) over fused", ours, fused
+            )
             print(line)
-            found |= {f"written/{kind}/gain/{budget}": mean, f"written/{kind}/gain at most/{budget}": high}
+            found |= {
+                f"written/{kind}/gain/{budget}": mean,
+                f"written/{kind}/gain at most/{budget}": high,
+            }
     for name, rows in (("part", figures.words), ("whole", figures.whole)):
         for mode in MODES[1:] if rows else ():
             for budget in BUDGETS:

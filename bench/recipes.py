@@ -1,4 +1,5 @@
-"""Reads the runs of the training recipes, repeats their beginnings, and tells what they brought and would cost.
+"""Reads the runs of the training recipes, repeats their beginnings, and tells what they brought and
+would cost.
 
     python -m bench.recipes                    the runs in train/runs: steps, losses, figures before and after
     python -m bench.recipes --check            repeats 3 steps of each; exit code 1 naming each that falls short
@@ -7,9 +8,9 @@
     python -m bench.recipes --costs            memory and time on three sizes of GPU, computed
     python -m bench.recipes --judge NAME       a model on questions that no recipe saw; `--model FILE.gguf`, or the base
 
-A run's folder holds `config.json`, `log.jsonl`, `first.json` (which samples its first steps took), and figures of the
-model before and after it (`before*.json`, `after*.json`, as `winnow eval --json` and `--judge` print them). Not for:
-training (`train/`).
+A run's folder holds `config.json`, `log.jsonl`, `first.json` (which samples its first steps took),
+and figures of the model before and after it (`before*.json`, `after*.json`, as `winnow eval --json`
+and `--judge` print them). Not for: training (`train/`).
 """
 
 import argparse
@@ -42,12 +43,14 @@ from train.reader.data import SHARED
 
 RUNS: Final = Path(__file__).resolve().parents[1] / "train" / "runs"
 ASKED: Final = 400
-"""Steps that a run of these must have: shorter ones show that the code runs, not that a recipe teaches."""
+"""Steps that a run of these must have: shorter ones show that the code runs, not that a recipe
+teaches."""
 PROVEN: Final = ("parser", "extractor", "pruner")
 REPEATED: Final = 3
 """As many as `train.lora.FIRST_STEPS` writes the samples of down."""
 NEAR: Final = 0.02
-"""Most that a repeated step's loss may differ: sums in another order, on another processor, stay below it."""
+"""Most that a repeated step's loss may differ: sums in another order, on another processor, stay
+below it."""
 AVERAGED: Final = 50
 """Steps of the mean of losses that is told and drawn."""
 
@@ -108,8 +111,16 @@ def read_runs(folder: Path) -> list[Recorded]:
 
 
 def _figures(folder: Path, when: str) -> dict[str, float]:
-    rows = [row for path in sorted(folder.glob(f"{when}*.json")) for row in json.loads(path.read_text("utf-8"))["rows"]]
-    return {f"{row['step']}: {row['what']} (n={row['n']})": row["model"] for row in rows if row["model"] is not None}
+    rows = [
+        row
+        for path in sorted(folder.glob(f"{when}*.json"))
+        for row in json.loads(path.read_text("utf-8"))["rows"]
+    ]
+    return {
+        f"{row['step']}: {row['what']} (n={row['n']})": row["model"]
+        for row in rows
+        if row["model"] is not None
+    }
 
 
 def tell(run: Recorded) -> None:
@@ -117,7 +128,8 @@ def tell(run: Recorded) -> None:
     first, last = np.mean(run.losses[:AVERAGED]), np.mean(run.losses[-AVERAGED:])
     hours = sum(row.get("cpu", 0.0) for row in run.log) / 3600
     print(
-        f"\n{run.name}: {len(run.losses)} steps of {run.config['batch']}, {hours:.2f} processor hours, "
+        f"\n{run.name}: {len(run.losses)} steps of {run.config['batch']}, {hours:.2f} processor "
+        f"hours, "
         f"loss {first:.3f} in the first {AVERAGED} steps, {last:.3f} in the last, "
         f"dev {run.dev[0]:.3f} → {run.dev[-1]:.3f}"
     )
@@ -134,34 +146,50 @@ def missed(runs: Sequence[Recorded]) -> Iterator[str]:
             yield f"{name}: {len(run.losses) if run else 0} steps, asked for {ASKED}"
         elif run.dev[-1] >= run.dev[0]:
             yield f"{name}: dev loss {run.dev[0]} before, {run.dev[-1]} after"
-    better = sum(any(run.after[key] > run.before[key] for key in run.before.keys() & run.after.keys()) for run in runs)
+    better = sum(
+        any(run.after[key] > run.before[key] for key in run.before.keys() & run.after.keys())
+        for run in runs
+    )
     if better < len(PROVEN) - 1:
-        yield f"{better} runs have a figure that is better after than before, asked for {len(PROVEN) - 1}"
+        yield (
+            f"{better} runs have a figure that is better after than before, asked for "
+            f"{len(PROVEN) - 1}"
+        )
 
 
 def repeated(runs: Sequence[Recorded], *, whole: bool) -> Iterator[str]:
     """Take the first steps of each run anew; yield a line for each that differs.
 
-    The base is loaded once, and a second process makes the samples meanwhile: of each run those up to the last that
-    its first steps take, at the places that the run wrote down. With `whole` all are made and encoded, and put in
-    order, as training does it, so that the places are shown, too.
+    The base is loaded once, and a second process makes the samples meanwhile: of each run those up
+    to the last that its first steps take, at the places that the run wrote down. With `whole` all
+    are made and encoded, and put in order, as training does it, so that the places are shown, too.
     """
     lora = importlib.import_module("train.lora")
     again = []
     # The cheapest samples first, so that steps are taken while the extractor's are made.
     for run in reversed(runs):
-        if run.config["start"] and not (RUNS.parents[1] / run.config["start"] / lora.CHECKPOINT).exists():
-            print(f"{run.name}: not repeated, for it goes on from {run.config['start']}, whose weights are not carried")
+        if (
+            run.config["start"]
+            and not (RUNS.parents[1] / run.config["start"] / lora.CHECKPOINT).exists()
+        ):
+            print(
+                f"{run.name}: not repeated, for it goes on from {run.config['start']}, whose "
+                f"weights are not carried"
+            )
         else:
             again.append(run)
     with ProcessPoolExecutor(1, get_context("spawn")) as second:
-        waiting = [second.submit(samples_of, run.name, run.config, run.first, whole=whole) for run in again]
+        waiting = [
+            second.submit(samples_of, run.name, run.config, run.first, whole=whole) for run in again
+        ]
         base = lora.Base(lora.Config(base=again[0].config["base"])) if again else None
         for run, samples in zip(again, waiting, strict=True):
             yield from repeat(run, samples.result(), base, whole=whole)
 
 
-def samples_of(name: str, config: dict[str, Any], places: dict[str, list[int]], *, whole: bool) -> dict[str, list[Any]]:
+def samples_of(
+    name: str, config: dict[str, Any], places: dict[str, list[int]], *, whole: bool
+) -> dict[str, list[Any]]:
     """Return a run's samples by part, made anew: those at some places, or all with `whole`."""
     lora = importlib.import_module("train.lora")
     make, made = importlib.import_module("train.datasheet").MAKERS[name], lora.Config(**config)
@@ -171,10 +199,15 @@ def samples_of(name: str, config: dict[str, Any], places: dict[str, list[int]], 
     return found
 
 
-def repeat(run: Recorded, samples: dict[str, list[Any]], base: Any, *, whole: bool) -> Iterator[str]:
-    """Take the first steps of a run anew with an adapter of its own on `base`; yield in what they differ."""
+def repeat(
+    run: Recorded, samples: dict[str, list[Any]], base: Any, *, whole: bool
+) -> Iterator[str]:
+    """Take the first steps of a run anew with an adapter of its own on `base`; yield in what they
+    differ."""
     lora = importlib.import_module("train.lora")
-    if not whole and {part: len(found) for part, found in samples.items()} != {k: len(v) for k, v in run.first.items()}:
+    if not whole and {part: len(found) for part, found in samples.items()} != {
+        k: len(v) for k, v in run.first.items()
+    }:
         yield f"{run.name}: its recipe makes fewer samples than its first steps took"
         return
     # Within the warm-up the rate does not depend on how many steps there are.
@@ -186,11 +219,19 @@ def repeat(run: Recorded, samples: dict[str, list[Any]], base: Any, *, whole: bo
             # They stand in the order of the steps already.
             anew.order = anew.train
         elif anew.first != run.first:
-            yield f"{run.name}: its first steps take the samples {anew.first}, the run's took {run.first}"
+            yield (
+                f"{run.name}: its first steps take the samples {anew.first}, the run's took "
+                f"{run.first}"
+            )
         anew.go(REPEATED)
-        found = losses(list(map(json.loads, (Path(folder) / lora.LOG).read_text("utf-8").splitlines())))
+        found = losses(
+            list(map(json.loads, (Path(folder) / lora.LOG).read_text("utf-8").splitlines()))
+        )
     worst = max(abs(one - other) for one, other in zip(found, run.losses[:REPEATED], strict=True))
-    print(f"{run.name}: losses of {len(found)} steps {found}, {worst:.4f} from the run's at most", flush=True)
+    print(
+        f"{run.name}: losses of {len(found)} steps {found}, {worst:.4f} from the run's at most",
+        flush=True,
+    )
     if worst > NEAR:
         yield f"{run.name}: a repeated loss differs by {worst:.4f}, at most {NEAR}"
 
@@ -208,7 +249,10 @@ def drawn(runs: Sequence[Recorded]) -> str:
     lines = [f'<text x="{LEFT}" y="16">Loss over the first {AVERAGED} steps’ mean, by step</text>']
     for share in (0.0, 0.5, 1.0):
         y = _height(share)
-        lines.append(f'<path d="M{LEFT} {y:.0f}H{WIDE}" stroke="#ddd"/><text x="4" y="{y + 4:.0f}">{share:.1f}</text>')
+        lines.append(
+            f'<path d="M{LEFT} {y:.0f}H{WIDE}" stroke="#ddd"/><text x="4" '
+            f'y="{y + 4:.0f}">{share:.1f}</text>'
+        )
     for number, run in enumerate(runs):
         means = np.convolve(run.losses, np.ones(AVERAGED) / AVERAGED, mode="valid")
         points = [
@@ -216,10 +260,16 @@ def drawn(runs: Sequence[Recorded]) -> str:
             for place, mean in islice(enumerate(means), 0, None, 5)
         ]
         colour = COLOURS[number % len(COLOURS)]
-        lines.append(f'<polyline fill="none" stroke="{colour}" stroke-width="2" points="{" ".join(points)}"/>')
-        lines.append(f'<text x="{LEFT + 120 * number}" y="{HIGH - 4}" fill="{colour}">{run.name}</text>')
+        lines.append(
+            f'<polyline fill="none" stroke="{colour}" stroke-width="2" '
+            f'points="{" ".join(points)}"/>'
+        )
+        lines.append(
+            f'<text x="{LEFT + 120 * number}" y="{HIGH - 4}" fill="{colour}">{run.name}</text>'
+        )
     head = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDE} {HIGH}" font-family="sans-serif" font-size="12">'
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDE} {HIGH}" '
+        f'font-family="sans-serif" font-size="12">'
     )
     return "\n".join([head, *lines, "</svg>"]) + "\n"
 
@@ -238,9 +288,11 @@ SIZES: Final = {
 }
 """Parameters, layers and width."""
 CARDS: Final = {8: 10e12, 24: 50e12, 80: 300e12}
-"""GB, and operations a second that are assumed to be sustained in bf16, a third of what such cards are sold as."""
+"""GB, and operations a second that are assumed to be sustained in bf16, a third of what such cards
+are sold as."""
 ADAPTED: Final = 0.02
-"""Adapters' parameters as a share of the model's: rank 16 on all matrices is 3.6 % of 135 M and 0.5 % of 8 B."""
+"""Adapters' parameters as a share of the model's: rank 16 on all matrices is 3.6 % of 135 M and 0.5
+% of 8 B."""
 SAMPLES: Final = 10_000
 LENGTHS: Final = (2_048, 16_384)
 
@@ -248,13 +300,16 @@ LENGTHS: Final = (2_048, 16_384)
 def costs() -> list[str]:
     """Return a Markdown table of memory and hours, computed.
 
-    Weights are 2 bytes a parameter; what is trained has 16 more (gradient, two moments and a copy in float32).
-    Gradient checkpointing keeps one vector a token and layer and works on one layer at a time (34 bytes a token and
-    unit of width). Operations a token are 2 a parameter forward, as many for checkpointing, as many backward through
-    activations, as many again where all weights learn; causal attention adds 2 a token before it, layer and unit of
-    width, halved, four times.
+    Weights are 2 bytes a parameter; what is trained has 16 more (gradient, two moments and a copy
+    in float32). Gradient checkpointing keeps one vector a token and layer and works on one layer at
+    a time (34 bytes a token and unit of width). Operations a token are 2 a parameter forward, as
+    many for checkpointing, as many backward through activations, as many again where all weights
+    learn; causal attention adds 2 a token before it, layer and unit of width, halved, four times.
     """
-    lines = ["| model | tokens | training | GB | fits | hours for 10,000 samples |", "|---|---|---|---|---|---|"]
+    lines = [
+        "| model | tokens | training | GB | fits | hours for 10,000 samples |",
+        "|---|---|---|---|---|---|",
+    ]
     for name, (size, layers, width) in SIZES.items():
         for length in LENGTHS:
             kept = length * width * (2 * layers + 34)
@@ -264,9 +319,14 @@ def costs() -> list[str]:
                 fits = [card for card in CARDS if bytes_ < 0.9 * card * 1e9]
                 operations = 2 * passes * size + 8 * attention
                 hours = [operations * length * SAMPLES / CARDS[card] / 3600 for card in fits]
-                told = ", ".join(f"{hour:,.1f} ({card} GB)" for hour, card in zip(hours, fits, strict=True))
+                told = ", ".join(
+                    f"{hour:,.1f} ({card} GB)" for hour, card in zip(hours, fits, strict=True)
+                )
                 room = f"from {fits[0]} GB" if fits else "no single card of these"
-                lines.append(f"| {name} | {length:,} | {how} | {bytes_ / 1e9:,.1f} | {room} | {told or '–'} |")
+                lines.append(
+                    f"| {name} | {length:,} | {how} | {bytes_ / 1e9:,.1f} | {room} | "
+                    f"{told or '–'} |"
+                )
     return lines
 
 
@@ -287,22 +347,34 @@ async def exact_parses(model: LlamaGenerator, count: int) -> list[Row]:
         rules["names"] += set(by_rule.entities) == set(right["entities"])
         try:
             found = json.loads(
-                await model.generate([Said("user", one.prompt)], max_tokens=ANSWER_TOKENS, schema=SCHEMA)
+                await model.generate(
+                    [Said("user", one.prompt)], max_tokens=ANSWER_TOKENS, schema=SCHEMA
+                )
             )
         except ModelError:
             continue
         said["freshness"] += found["freshness"] == right["freshness"]
         said["names"] += set(found["entities"]) == set(right["entities"])
-        said["queries"] += {one["text"] for one in found["queries"]} == {one["text"] for one in right["queries"]}
+        said["queries"] += {one["text"] for one in found["queries"]} == {
+            one["text"] for one in right["queries"]
+        }
     return [
-        Row("freshness exact", len(samples), said["freshness"] / len(samples), rules["freshness"] / len(samples)),
-        Row("names exact", len(samples), said["names"] / len(samples), rules["names"] / len(samples)),
+        Row(
+            "freshness exact",
+            len(samples),
+            said["freshness"] / len(samples),
+            rules["freshness"] / len(samples),
+        ),
+        Row(
+            "names exact", len(samples), said["names"] / len(samples), rules["names"] / len(samples)
+        ),
         Row("queries exact", len(samples), said["queries"] / len(samples), None),
     ]
 
 
 async def right_lines(model: LlamaGenerator, count: int) -> list[Row]:
-    """Return how well the lines that a model names are those that answer, on pages of sites held aside.
+    """Return how well the lines that a model names are those that answer, on pages of sites held
+    aside.
 
     Beside it the line nearest by BM25, which never says None.
     """
@@ -312,7 +384,9 @@ async def right_lines(model: LlamaGenerator, count: int) -> list[Row]:
     exact: list[tuple[float, float]] = []
     not_none: list[float] = []
     for one in held:
-        gold = frozenset(line.row for number, line in enumerate(one.candidates, start=1) if number in one.gold)
+        gold = frozenset(
+            line.row for number, line in enumerate(one.candidates, start=1) if number in one.gold
+        )
         try:
             chosen = frozenset((await ask(one.question, one.candidates, model, way="lines")).rows)
         except ModelError:
@@ -340,7 +414,8 @@ def f1(gold: frozenset[int], chosen: frozenset[int]) -> float:
 
 
 async def right_paths(model: LlamaGenerator, count: int) -> list[Row]:
-    """Return how often a model gives the block that answers the highest score, on pages of sites held aside.
+    """Return how often a model gives the block that answers the highest score, on pages of sites
+    held aside.
 
     Beside it what a choice at random gives.
     """
@@ -350,7 +425,9 @@ async def right_paths(model: LlamaGenerator, count: int) -> list[Row]:
     for one in held:
         found = await model.score_tree([Said("user", one.prompt)], one.paths, among_siblings=True)
         scores = found.log_probabilities
-        ahead = int((scores > scores[one.gold]).sum()) + 0.5 * (int((scores == scores[one.gold]).sum()) - 1)
+        ahead = int((scores > scores[one.gold]).sum()) + 0.5 * (
+            int((scores == scores[one.gold]).sum()) - 1
+        )
         right.append(float(ahead == 0))
         ranks.append(1 / (1 + ahead))
     chance = float(np.mean([1 / len(one.paths) for one in held]))
@@ -364,7 +441,8 @@ JUDGES: Final = {"parser": exact_parses, "extractor": right_lines, "pruner": rig
 
 
 async def judge(recipe: str, path: Path, count: int) -> dict[str, Any]:
-    """Return what a recipe's judge says of the model in a GGUF file, in the form of `winnow eval --json`."""
+    """Return what a recipe's judge says of the model in a GGUF file, in the form of `winnow eval
+    --json`."""
     model = LlamaGenerator(path)
     try:
         rows = await JUDGES[recipe](model, count)
@@ -375,13 +453,24 @@ async def judge(recipe: str, path: Path, count: int) -> dict[str, Any]:
 
 def main() -> int:
     """Print what is asked for; return 1 when `--check` finds something short."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--check", action="store_true")
-    parser.add_argument("--whole", action="store_true", help="for --check: all samples made, encoded and ordered anew")
+    parser.add_argument(
+        "--whole",
+        action="store_true",
+        help="for --check: all samples made, encoded and ordered anew",
+    )
     parser.add_argument("--draw", type=Path, metavar="FILE.svg")
     parser.add_argument("--costs", action="store_true")
     parser.add_argument("--judge", choices=sorted(JUDGES))
-    parser.add_argument("--model", type=Path, metavar="FILE.gguf", help="for --judge; the base of the proofs without")
+    parser.add_argument(
+        "--model",
+        type=Path,
+        metavar="FILE.gguf",
+        help="for --judge; the base of the proofs without",
+    )
     parser.add_argument("--count", type=int, default=200, help="samples for --judge")
     chosen = parser.parse_args()
     if chosen.costs:

@@ -1,4 +1,5 @@
-"""An embedder for benchmarks that gives each text to the model once in a run, and tells what the model cost.
+"""An embedder for benchmarks that gives each text to the model once in a run, and tells what the
+model cost.
 
 Not for: serving, where vectors outlive the process (`pipeline/cached_models.py`).
 """
@@ -16,7 +17,8 @@ class Remembering:
     """An `Embedder` in front of another."""
 
     def __init__(self, embedder: Embedder, *, keeps: bool = True) -> None:
-        """Wrap `embedder`; without `keeps` nothing is remembered, where memory is what is measured."""
+        """Wrap `embedder`; without `keeps` nothing is remembered, where memory is what is
+        measured."""
         self._embedder = embedder
         self._keeps = keeps
         self._known: dict[tuple[str, str], NDArray[np.float32]] = {}
@@ -44,7 +46,9 @@ class Remembering:
         missing = [text for text in dict.fromkeys(texts) if (kind, text) not in self._known]
         if missing:
             began = time.process_time()
-            for text, vector in zip(missing, await self._embedder.embed(missing, kind=kind), strict=True):
+            for text, vector in zip(
+                missing, await self._embedder.embed(missing, kind=kind), strict=True
+            ):
                 self._known[kind, text] = vector
             self.seconds += time.process_time() - began
         return np.stack([self._known[kind, text] for text in texts])

@@ -1,9 +1,11 @@
-"""The main job on the sample library: is the gold answer in what `research` returns, and None where there is none?
+"""The main job on the sample library: is the gold answer in what `research` returns, and None where
+there is none?
 
-`python -m bench.research` prints the share of examples/questions.jsonl whose gold answers all stand in the evidence,
-by split, kind and budget, beside two baselines of the same run over the same pages and budgets: BM25 over plain chunks
-of 400 characters, and the heads of the pages that BM25 ranks first. `--check` exits 1 when a bar of the issue falls
-short. Not for: parts alone (`bench/html.py`, `bench/extract.py`, `bench/search.py`).
+`python -m bench.research` prints the share of examples/questions.jsonl whose gold answers all stand
+in the evidence, by split, kind and budget, beside two baselines of the same run over the same pages
+and budgets: BM25 over plain chunks of 400 characters, and the heads of the pages that BM25 ranks
+first. `--check` exits 1 when a bar of the issue falls short. Not for: parts alone (`bench/html.py`,
+`bench/extract.py`, `bench/search.py`).
 """
 
 import argparse
@@ -43,13 +45,25 @@ Outcomes = dict[tuple[str, int], Outcome]
 def main() -> None:
     """Run the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--check", action="store_true", help="exit 1 when a bar falls short; no baselines")
-    parser.add_argument("--misses", action="store_true", help="print the questions of the dev split that were missed")
+    parser.add_argument(
+        "--check", action="store_true", help="exit 1 when a bar falls short; no baselines"
+    )
+    parser.add_argument(
+        "--misses",
+        action="store_true",
+        help="print the questions of the dev split that were missed",
+    )
     args = parser.parse_args()
-    questions = [json.loads(line) for line in (ROOT / "examples" / "questions.jsonl").read_text("utf-8").splitlines()]
+    questions = [
+        json.loads(line)
+        for line in (ROOT / "examples" / "questions.jsonl").read_text("utf-8").splitlines()
+    ]
     started = time.perf_counter()
     evidence = anyio.run(ask_all, questions)
-    print(f"{len(questions)} questions at {len(BUDGETS)} budgets in {time.perf_counter() - started:.0f} s\n")
+    print(
+        f"{len(questions)} questions at {len(BUDGETS)} budgets in "
+        f"{time.perf_counter() - started:.0f} s\n"
+    )
     failed = _print_tables(questions, evidence)
     if args.misses:
         _print_misses(questions, evidence)
@@ -59,7 +73,8 @@ def main() -> None:
 
 
 async def ask_all(questions: Sequence[Question]) -> Outcomes:
-    """Return the outcome of every question and budget, asked through an MCP client with a fresh cache."""
+    """Return the outcome of every question and budget, asked through an MCP client with a fresh
+    cache."""
     found: Outcomes = {}
     with tempfile.TemporaryDirectory() as cache:
         settings = read_settings({"folders": str(LIBRARY), "cache": cache}, {})
@@ -68,7 +83,9 @@ async def ask_all(questions: Sequence[Question]) -> Outcomes:
                 for budget in BUDGETS:
                     arguments = {"question": question["question"], "max_tokens": budget}
                     result = await client.call_tool("research", arguments)
-                    text = "\n".join(part.text for part in result.content if isinstance(part, TextContent))
+                    text = "\n".join(
+                        part.text for part in result.content if isinstance(part, TextContent)
+                    )
                     data = data_of(result)
                     if result.is_error or data["tokens"] > budget:
                         raise RuntimeError(f"{question['id']}: {text[:300]}")
@@ -89,11 +106,15 @@ def _quoted(text: str) -> str:
 
 def _holds(question: Question, text: str) -> bool:
     folded = " ".join(text.split()).casefold()
-    return all(any(" ".join(alt.split()).casefold() in folded for alt in alts) for alts in question["answers"])
+    return all(
+        any(" ".join(alt.split()).casefold() in folded for alt in alts)
+        for alts in question["answers"]
+    )
 
 
 def is_right(question: Question, outcome: Outcome) -> bool:
-    """Whether all gold answers stand in the quoted text; for an unanswerable question, whether it was not answered."""
+    """Whether all gold answers stand in the quoted text; for an unanswerable question, whether it
+    was not answered."""
     verdict, text = outcome
     return _holds(question, text) if question["answers"] else verdict != "answered"
 
@@ -108,7 +129,11 @@ def _print_tables(questions: Sequence[Question], evidence: Outcomes) -> list[str
     print(f"{'split':14}{'questions':>10}" + "".join(f"{f'at {b} tokens':>16}" for b in BUDGETS))
     for split in ("dev", "test", "all"):
         for answerable in (True, False):
-            group = [q for q in questions if split in (q["split"], "all") and bool(q["answers"]) == answerable]
+            group = [
+                q
+                for q in questions
+                if split in (q["split"], "all") and bool(q["answers"]) == answerable
+            ]
             shares = [_share(is_right(q, evidence[q["id"], b]) for q in group) for b in BUDGETS]
             name = f"{split} {'answered' if answerable else 'None'}"
             print(f"{name:14}{len(group):>10}" + "".join(f"{share:>16.3f}" for share in shares))
@@ -120,9 +145,13 @@ def _print_tables(questions: Sequence[Question], evidence: Outcomes) -> list[str
     print(f"\n{'verdicts':22}{'answered':>10}{'unsure':>10}{'none':>10}")
     for split in ("dev", "test"):
         for answerable in (True, False):
-            group = [q for q in questions if q["split"] == split and bool(q["answers"]) == answerable]
+            group = [
+                q for q in questions if q["split"] == split and bool(q["answers"]) == answerable
+            ]
             verdicts = [evidence[q["id"], BUDGETS[-1]][0] for q in group]
-            shares = [_share(v == name for v in verdicts) for name in ("answered", "unsure", "none")]
+            shares = [
+                _share(v == name for v in verdicts) for name in ("answered", "unsure", "none")
+            ]
             name = f"{split} {'answerable' if answerable else 'unanswerable'}"
             print(f"{name:22}" + "".join(f"{share:>10.3f}" for share in shares))
     kinds: dict[str, list[Question]] = defaultdict(list)
@@ -146,17 +175,28 @@ def _print_misses(questions: Sequence[Question], evidence: Outcomes) -> None:
 
 def _print_baselines(questions: Sequence[Question]) -> None:
     documents = [
-        read_document(read_file(path, roots=[LIBRARY], max_bytes=30_000_000)) for path in sorted(LIBRARY.iterdir())
+        read_document(read_file(path, roots=[LIBRARY], max_bytes=30_000_000))
+        for path in sorted(LIBRARY.iterdir())
     ]
-    chunks = [text[i : i + CHUNK] for text in (d.text for d in documents) for i in range(0, len(text), CHUNK)]
+    chunks = [
+        text[i : i + CHUNK]
+        for text in (d.text for d in documents)
+        for i in range(0, len(text), CHUNK)
+    ]
     chunk_index, page_index = BM25(chunks), BM25([d.text for d in documents])
     answerable = [q for q in questions if q["answers"]]
-    print(f"\n{'baselines, answerable questions':40}" + "".join(f"{f'at {b} tokens':>16}" for b in BUDGETS))
+    print(
+        f"\n{'baselines, answerable questions':40}"
+        + "".join(f"{f'at {b} tokens':>16}" for b in BUDGETS)
+    )
     for name, index, texts in (
         ("BM25 over chunks of 400 characters", chunk_index, chunks),
         ("heads of the pages BM25 ranks first", page_index, [d.text[:2000] for d in documents]),
     ):
-        shares = [_share(_holds(q, _filled(index, texts, q["question"], b)) for q in answerable) for b in BUDGETS]
+        shares = [
+            _share(_holds(q, _filled(index, texts, q["question"], b)) for q in answerable)
+            for b in BUDGETS
+        ]
         print(f"{name:40}" + "".join(f"{share:>16.3f}" for share in shares))
 
 

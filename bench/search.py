@@ -1,11 +1,12 @@
-"""Search: mixed ranking, the parser's rules, and the folder provider, each against what it is meant to beat.
+"""Search: mixed ranking, the parser's rules, and the folder provider, each against what it is meant
+to beat.
 
     python -m bench.search           all tables, some minutes: the embedder reads about 6,000 passages
     python -m bench.search --check   BM25 on a part, pinned floors, under 60 s; exit code 1 names each bar missed
 
-Ranking and parser need ../shared/data and are left out with a word where it is absent. Ranking: the rule was chosen on
-the half of the questions with an even hash, both halves are shown; its paper form has BM25 or the same blend as ours
-for a scorer. Not for: answers (`bench/research.py`).
+Ranking and parser need ../shared/data and are left out with a word where it is absent. Ranking: the
+rule was chosen on the half of the questions with an even hash, both halves are shown; its paper
+form has BM25 or the same blend as ours for a scorer. Not for: answers (`bench/research.py`).
 """
 
 import argparse
@@ -55,15 +56,20 @@ FLOORS: Final = {
     "folder: warm calls a CPU second": 10.0,
 }
 PACES: Final = {"slow": range(126, 248), "never": range(248, 378), "fast": range(378, 500)}
-"""How fast the answers of FreshQA's questions change, by their number there; those before have a false premise."""
+"""How fast the answers of FreshQA's questions change, by their number there; those before have a
+false premise."""
 Row = dict[str, Any]
 Rank = Callable[[str, Sequence[SearchResult], Mapping[str, Document]], Any]
 
 
 def main() -> int:
     """Print the tables or check the floors; return the exit code."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--check", action="store_true", help="a part, pinned floors, exit code 1 on a miss")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--check", action="store_true", help="a part, pinned floors, exit code 1 on a miss"
+    )
     wanted = parser.parse_args()
     measured: dict[str, float] = {}
     if DATA.is_dir():
@@ -81,12 +87,16 @@ def main() -> int:
         for name, floor in FLOORS.items()
         if name in measured and measured[name] < floor
     ]
-    print("\n".join(["", *(f"MISSED {line}" for line in missed)]) if missed else "\nall floors hold")
+    print(
+        "\n".join(["", *(f"MISSED {line}" for line in missed)]) if missed else "\nall floors hold"
+    )
     return 1 if missed else 0
 
 
 def _lines(path: Path) -> list[Row]:
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line.strip()]
+    return [
+        json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line.strip()
+    ]
 
 
 # ---- ranking
@@ -109,11 +119,15 @@ class _Case:
 
 def _cases(step: int) -> list[_Case]:
     """The questions, every `step`-th."""
-    documents = {row["doc"]: _document(row) for row in _lines(DATA / "ranking" / "wikipedia.docs.jsonl")}
+    documents = {
+        row["doc"]: _document(row) for row in _lines(DATA / "ranking" / "wikipedia.docs.jsonl")
+    }
     cases = []
     for row in _lines(DATA / "ranking" / "wikipedia.queries.jsonl")[::step]:
         hits = [
-            SearchResult(documents[hit["doc"]].page.title, hit["doc"], hit["snippet"], rank=hit["rank"])
+            SearchResult(
+                documents[hit["doc"]].page.title, hit["doc"], hit["snippet"], rank=hit["rank"]
+            )
             for hit in row["hits"]
         ]
         pages = {hit.url: documents[hit.url] for hit in hits}
@@ -130,20 +144,28 @@ def _document(row: Row) -> Document:
 
 
 def _ndcg(order: Sequence[str], relevant: frozenset[str]) -> float:
-    gained = sum(1 / math.log2(place + 2) for place, url in enumerate(order[:10]) if url in relevant)
+    gained = sum(
+        1 / math.log2(place + 2) for place, url in enumerate(order[:10]) if url in relevant
+    )
     return gained / sum(1 / math.log2(place + 2) for place in range(min(10, len(relevant))))
 
 
 def _mrr(order: Sequence[str], relevant: frozenset[str]) -> float:
-    return next((1 / place for place, url in enumerate(order[:10], start=1) if url in relevant), 0.0)
+    return next(
+        (1 / place for place, url in enumerate(order[:10], start=1) if url in relevant), 0.0
+    )
 
 
 async def _ranking(check: bool) -> dict[str, float]:
-    """nDCG@10 and MRR@10 of each form, with the paired difference to the engine and to the paper's form."""
+    """nDCG@10 and MRR@10 of each form, with the paired difference to the engine and to the paper's
+    form."""
     cases = _cases(3 if check else 1)
     held = np.asarray([case.held_out for case in cases])
     halves = {"all": np.ones(len(cases), dtype=bool), "chosen on": ~held, "held out": held}
-    print(f"Mixed ranking, {len(cases)} questions ({held.sum()} held out), 15 hits each: nDCG@10, MRR@10")
+    print(
+        f"Mixed ranking, {len(cases)} questions ({held.sum()} held out), 15 hits each: nDCG@10, "
+        f"MRR@10"
+    )
     measured: dict[str, float] = {}
     with tempfile.TemporaryDirectory() as folder:
         stores = open_stores(Path(folder), size_limit=1_000_000_000, clock=time.time)
@@ -153,12 +175,16 @@ async def _ranking(check: bool) -> dict[str, float]:
         for scorer, embedder in scorers.items():
             tables = await _forms(cases, embedder)
             for form, scores in tables.items():
-                parts = "  ".join(f"{half} {_pair(scores[:, chosen])}" for half, chosen in halves.items())
+                parts = "  ".join(
+                    f"{half} {_pair(scores[:, chosen])}" for half, chosen in halves.items()
+                )
                 print(f"  {scorer:20} {form:13} {parts}")
             for name, chosen in halves.items():
                 _differences({form: scores[:, chosen] for form, scores in tables.items()}, name)
             if embedder is None:
-                ours, engine, paper = (tables[form][0].mean() for form in ("mixed", "engine", "paper"))
+                ours, engine, paper = (
+                    tables[form][0].mean() for form in ("mixed", "engine", "paper")
+                )
                 measured |= {
                     "ranking: nDCG@10 of mixed, BM25": float(ours),
                     "ranking: mixed above the engine, BM25": float(ours - engine),
@@ -173,20 +199,25 @@ def _pair(scores: NDArray[np.float64]) -> str:
 
 
 def _differences(tables: Mapping[str, NDArray[np.float64]], name: str) -> None:
-    """Print how far ours lies above the engine and the paper's form, in both figures, over the same questions."""
+    """Print how far ours lies above the engine and the paper's form, in both figures, over the same
+    questions."""
     for other in ("engine", "paper"):
         ndcg, mrr = (_interval(tables["mixed"][i] - tables[other][i]) for i in (0, 1))
         print(f"    mixed - {other:6} {name:9} nDCG {ndcg}, MRR {mrr}")
 
 
-async def _forms(cases: Sequence[_Case], embedder: Embedder | None) -> dict[str, NDArray[np.float64]]:
+async def _forms(
+    cases: Sequence[_Case], embedder: Embedder | None
+) -> dict[str, NDArray[np.float64]]:
     """[2, questions] of nDCG@10 and MRR@10 by form."""
     forms: tuple[RankForm, ...] = ("engine", "snippet", "paper", "mixed")
     scores: dict[str, list[tuple[float, float]]] = {form: [] for form in (*forms, "best passage")}
     for case in cases:
         for form in forms:
             pages = {} if form in ("engine", "snippet") else case.documents
-            ranked = await mixed_rank(case.question, case.results, pages, embedder=embedder, form=form)
+            ranked = await mixed_rank(
+                case.question, case.results, pages, embedder=embedder, form=form
+            )
             order = [page.result.url for page in ranked]
             scores[form].append((_ndcg(order, case.relevant), _mrr(order, case.relevant)))
         order = await _by_passage(case, embedder)
@@ -223,15 +254,20 @@ def _interval(differences: NDArray[np.float64]) -> str:
 
 
 def _cross_lingual() -> float:
-    """R@5 over 122 English paragraphs (BM25): the raw question alone, and all queries of the parser fused."""
-    texts = {row["text_id"]: row["text"] for row in _lines(DATA / "evidence" / "xquad_en.texts.jsonl")}
+    """R@5 over 122 English paragraphs (BM25): the raw question alone, and all queries of the parser
+    fused."""
+    texts = {
+        row["text_id"]: row["text"] for row in _lines(DATA / "evidence" / "xquad_en.texts.jsonl")
+    }
     paragraphs = [part for text in texts.values() for part in text.split("\n") if len(part) > 80]
     index = BM25(paragraphs)
     gold: dict[str, set[int]] = {}
     for row in _lines(DATA / "evidence" / "xquad_en.questions.jsonl"):
         start, end = row["gold"][0]
         sentence = texts[row["text_id"]][start:end][:60]
-        gold[row["id"].split("-", 2)[2]] = {i for i, paragraph in enumerate(paragraphs) if sentence in paragraph}
+        gold[row["id"].split("-", 2)[2]] = {
+            i for i, paragraph in enumerate(paragraphs) if sentence in paragraph
+        }
     print("\nParser, recall in the first five of an English engine: raw question, all queries")
     fused_share = {}
     for language in ("en", "de", "ru", "zh"):
@@ -243,21 +279,36 @@ def _cross_lingual() -> float:
             orders = []
             for query in parse_request(row["request"], today=TODAY).queries:
                 scores = index.scores(query.text)
-                orders.append([int(i) for i in np.argsort(-scores, kind="stable")[:20] if scores[i] > 0])
-            together = np.argsort(-reciprocal_rank_fusion(orders, len(paragraphs)), kind="stable")[:5]
+                orders.append(
+                    [int(i) for i in np.argsort(-scores, kind="stable")[:20] if scores[i] > 0]
+                )
+            together = np.argsort(-reciprocal_rank_fusion(orders, len(paragraphs)), kind="stable")[
+                :5
+            ]
             raw.append(bool(wanted & set(orders[0][:5])))
             fused.append(bool(wanted & {int(i) for i in together}))
         fused_share[language] = sum(fused) / len(fused)
-        print(f"  {language} {len(raw)} questions: {sum(raw) / len(raw):.3f} {fused_share[language]:.3f}")
+        print(
+            f"  {language} {len(raw)} questions: {sum(raw) / len(raw):.3f} "
+            f"{fused_share[language]:.3f}"
+        )
     return fused_share["ru"]
 
 
 def _freshness() -> float:
-    """The share of questions that are asked of a period, also beside the request itself, where answers change fast."""
+    """The share of questions that are asked of a period, also beside the request itself, where
+    answers change fast."""
     shares = {}
-    print("\nParser, questions of FreshQA that are asked of a period, by how fast their answers change")
+    print(
+        "\nParser, questions of FreshQA that are asked of a period, by how fast their answers "
+        "change"
+    )
     for pace, numbers in PACES.items():
-        rows = [row for row in _lines(DATA / "ranking" / "wikipedia.queries.jsonl") if int(row["id"]) in numbers]
+        rows = [
+            row
+            for row in _lines(DATA / "ranking" / "wikipedia.queries.jsonl")
+            if int(row["id"]) in numbers
+        ]
         queries = [parse_request(row["query"], today=TODAY).queries for row in rows]
         found = [any(query.freshness != "any" for query in own) for own in queries]
         shares[pace] = sum(found) / len(found)
@@ -269,14 +320,20 @@ def _freshness() -> float:
 
 
 async def _examples() -> dict[str, float]:
-    """Share of example questions whose gold pages all are among the first 1, 3, 8 files (or as many as they are)."""
+    """Share of example questions whose gold pages all are among the first 1, 3, 8 files (or as many
+    as they are)."""
     chain = Chain([FolderProvider([EXAMPLES / "library"], None)], None, time.monotonic)
-    found: dict[str, dict[int, list[bool]]] = {split: {1: [], 3: [], 8: []} for split in ("dev", "test")}
+    found: dict[str, dict[int, list[bool]]] = {
+        split: {1: [], 3: [], 8: []} for split in ("dev", "test")
+    }
     for row in _lines(EXAMPLES / "questions.jsonl"):
         if not row["pages"]:
             continue
         queries = parse_request(row["question"], today=TODAY).queries
-        urls = [result.url.rsplit("/", 1)[-1] for result in (await chain.search(queries, limit=8)).results]
+        urls = [
+            result.url.rsplit("/", 1)[-1]
+            for result in (await chain.search(queries, limit=8)).results
+        ]
         for depth, hits in found[row["split"]].items():
             hits.append(set(row["pages"]) <= set(urls[: max(depth, len(row["pages"]))]))
     print("\nFolder, example questions: gold pages among the first 1, 3, 8 files")
@@ -284,12 +341,14 @@ async def _examples() -> dict[str, float]:
         shares = " ".join(f"{sum(hits) / len(hits):.3f}" for hits in depths.values())
         print(f"  {split:5} {len(depths[1])} questions: {shares}")
     return {
-        f"folder: gold page among the first 8, {split}": sum(found[split][8]) / len(found[split][8]) for split in found
+        f"folder: gold page among the first 8, {split}": sum(found[split][8]) / len(found[split][8])
+        for split in found
     }
 
 
 async def _latency(files: int) -> dict[str, float]:
-    """Wall and CPU seconds of the first call, of calls with other words, and of the first call of a second process.
+    """Wall and CPU seconds of the first call, of calls with other words, and of the first call of a
+    second process.
 
     The least of several turns: what else runs on the machine only adds.
     """
@@ -298,19 +357,31 @@ async def _latency(files: int) -> dict[str, float]:
         folder = Path(place) / "files"
         size = _generate(folder, files)
         for turn in range(3):
-            stores = open_stores(Path(place) / f"cache{turn}", size_limit=1_000_000_000, clock=time.time)
+            stores = open_stores(
+                Path(place) / f"cache{turn}", size_limit=1_000_000_000, clock=time.time
+            )
             provider = FolderProvider([folder], stores.folders, limits=FolderLimits(seconds=120))
             turns.setdefault("cold", []).append(await _timed(provider, "harbour lantern 17"))
             for i in range(4):
-                turns.setdefault("warm, other words", []).append(await _timed(provider, f"boat winter {i} anchor"))
+                turns.setdefault("warm, other words", []).append(
+                    await _timed(provider, f"boat winter {i} anchor")
+                )
             for i in range(20):
-                (folder / "part0" / f"new{i}.md").write_text(f"The zeppelin {turn} landed at pier {i}.")
+                (folder / "part0" / f"new{i}.md").write_text(
+                    f"The zeppelin {turn} landed at pier {i}."
+                )
             turns.setdefault("20 files changed", []).append(await _timed(provider, "zeppelin"))
             again = FolderProvider([folder], stores.folders)
             turns.setdefault("second process", []).append(await _timed(again, "harbour lantern 17"))
             stores.close()
-    print(f"\nFolder of {files} files ({size / 1e6:.0f} MB, HTML and Markdown in halves), least of 3: wall s, CPU s")
-    least = {name: (min(wall for wall, _ in rows), min(cpu for _, cpu in rows)) for name, rows in turns.items()}
+    print(
+        f"\nFolder of {files} files ({size / 1e6:.0f} MB, HTML and Markdown in halves), least of "
+        f"3: wall s, CPU s"
+    )
+    least = {
+        name: (min(wall for wall, _ in rows), min(cpu for _, cpu in rows))
+        for name, rows in turns.items()
+    }
     for name, (wall, cpu) in least.items():
         print(f"  {name:20} {wall:.3f} {cpu:.3f}")
     return {
@@ -335,12 +406,17 @@ def _generate(folder: Path, files: int) -> int:
     written = 0
     for i in range(files):
         text = rng.choices(words, weights=weights, k=550)
-        lines = [" ".join([str(i), *text[at : at + 60]]).capitalize() + "." for at in range(0, len(text), 60)]
+        lines = [
+            " ".join([str(i), *text[at : at + 60]]).capitalize() + "."
+            for at in range(0, len(text), 60)
+        ]
         path = folder / f"part{i % 40}" / (f"note{i}.md" if i % 2 else f"page{i}.html")
         path.parent.mkdir(parents=True, exist_ok=True)
         head = f"{text[0]} {text[1]} {i}"
         menu = "".join(f'<li><a href="/p{n}">Menu {n}</a></li>' for n in range(12))
-        page = f"<!doctype html><title>{head}</title><nav><ul>{menu}</ul></nav><main><h1>{head}</h1>"
+        page = (
+            f"<!doctype html><title>{head}</title><nav><ul>{menu}</ul></nav><main><h1>{head}</h1>"
+        )
         body = "".join(f'<p class="text">{line}</p>' for line in lines)
         content = f"# {head}\n\n" + "\n\n".join(lines) if i % 2 else f"{page}{body}</main>"
         written += path.write_text(content)

@@ -1,9 +1,11 @@
-"""Chunk boundaries measured: the partition against rules over margins, on paragraphs strung together.
+"""Chunk boundaries measured: the partition against rules over margins, on paragraphs strung
+together.
 
     python -m bench.segments            36 documents of ten foreign paragraphs
     python -m bench.segments --check    12 of them; exits 1 where the partition's error is over its bar
 
-The segments' price was chosen on the even documents; the odd ones are measured. Not for: trees (`bench/raptor.py`).
+The segments' price was chosen on the even documents; the odd ones are measured. Not for: trees
+(`bench/raptor.py`).
 """
 
 import argparse
@@ -32,7 +34,8 @@ class Cut:
     """How well some boundaries agree with the true ones."""
 
     pk: float
-    """Share of windows of half a true segment whose ends are wrongly taken for one segment, or for two; 0 is best."""
+    """Share of windows of half a true segment whose ends are wrongly taken for one segment, or for
+    two; 0 is best."""
     f1: float
     """Of boundaries at exactly the true places."""
     count: int
@@ -40,9 +43,12 @@ class Cut:
 
 
 def agreement(found: Sequence[tuple[int, int]], true: Sequence[tuple[int, int]]) -> Cut:
-    """Return how well the ranges `found` agree with `true`, both [start, end) and covering the same n > 1 items."""
+    """Return how well the ranges `found` agree with `true`, both [start, end) and covering the same
+    n > 1 items."""
     n = true[-1][1]
-    ours, theirs = (np.repeat(range(len(ranges)), [b - a for a, b in ranges]) for ranges in (found, true))
+    ours, theirs = (
+        np.repeat(range(len(ranges)), [b - a for a, b in ranges]) for ranges in (found, true)
+    )
     window = min(n - 1, max(1, round(n / len(true) / 2)))
     wrong = (ours[:-window] == ours[window:]) != (theirs[:-window] == theirs[window:])
     cuts, truth = {start for start, _ in found[1:]}, {start for start, _ in true[1:]}
@@ -92,16 +98,24 @@ async def boundaries(embedder: Embedder, documents: int) -> dict[str, float]:
                 found = cut_by_margins(margins, costs, rule=rule, minimum=0, maximum=FAR)
             errors.setdefault(name, []).append(agreement(found, truth))
             sizes.setdefault(name, []).append(len(sentences) / len(found))
-    print(f"\nchunk boundaries, {documents} documents of ten foreign paragraphs\n      Pk     F1  sentences a chunk")
+    print(
+        f"\nchunk boundaries, {documents} documents of ten foreign paragraphs\n      Pk     F1  "
+        f"sentences a chunk"
+    )
     for name, _ in rules:
         f1 = np.mean([cut.f1 for cut in errors[name]])
-        print(f"  {np.mean([cut.pk for cut in errors[name]]):6.3f} {f1:6.3f} {np.mean(sizes[name]):8.1f}  {name}")
+        print(
+            f"  {np.mean([cut.pk for cut in errors[name]]):6.3f} {f1:6.3f} "
+            f"{np.mean(sizes[name]):8.1f}  {name}"
+        )
     return {name: float(np.mean([cut.pk for cut in found])) for name, found in errors.items()}
 
 
 def main() -> int:
     """Read the arguments and run."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--check", action="store_true", help="fewer documents and the bar")
     args = parser.parse_args()
     if not DATA.is_dir():

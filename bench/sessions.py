@@ -1,10 +1,12 @@
-"""Sessions of research: what they weigh, what a follow-up saves, and whether a killed one asks anybody twice.
+"""Sessions of research: what they weigh, what a follow-up saves, and whether a killed one asks
+anybody twice.
 
-`python -m bench.sessions` starts our server as a process on stdio before a search engine and pages on loopback, whose
-pages all say that they are to be asked for again (`no-cache`), so that only the session can spare a request. It kills
-the server with -9 at ten random moments of ten questions of one session; then it asks pairs of questions on the sample
-library, the second as a follow-up and by itself. `--check` is the quick form; it exits 1 when a bar falls short. Not
-for: how good answers are (`bench/research.py`).
+`python -m bench.sessions` starts our server as a process on stdio before a search engine and pages
+on loopback, whose pages all say that they are to be asked for again (`no-cache`), so that only the
+session can spare a request. It kills the server with -9 at ten random moments of ten questions of
+one session; then it asks pairs of questions on the sample library, the second as a follow-up and by
+itself. `--check` is the quick form; it exits 1 when a bar falls short. Not for: how good answers
+are (`bench/research.py`).
 """
 
 import argparse
@@ -44,11 +46,25 @@ BYTES_BAR: Final = 20_000
 SAVED_BAR: Final = 0.5
 """Most requests of a follow-up, as a share of those of the same question by itself."""
 BARE: Final = {"embedder": "none", "reader": "none", "reranker": "none", "generator": "none"}
-HARBOURS: Final = ("Skell", "Brindle", "Kaldwick", "Ostery", "Pell", "Hollin", "Gavril", "Orvane", "Quox", "Piran")
+HARBOURS: Final = (
+    "Skell",
+    "Brindle",
+    "Kaldwick",
+    "Ostery",
+    "Pell",
+    "Hollin",
+    "Gavril",
+    "Orvane",
+    "Quox",
+    "Piran",
+)
 PAIRS: Final = (
     ("When does the first ferry leave on Sundays?", "What does a bicycle cost on the ferry?"),
     ("How deep is Lake Orvane?", "Which rivers flow into Lake Orvane?"),
-    ("How long may I park for free at the harbour?", "What does the harbour car park cost in summer?"),
+    (
+        "How long may I park for free at the harbour?",
+        "What does the harbour car park cost in summer?",
+    ),
     ("Why was the last Sunday boat cut?", "How many passengers did the Sunday boats carry?"),
 )
 Answer = dict[str, Any]
@@ -72,14 +88,24 @@ class Web:
     def answer(self, path: str, query: str) -> tuple[int, str, bytes]:
         """Return status, kind and body of an answer."""
         if path != "/search":
-            return (200 if path in self.pages else 404), "text/html; charset=utf-8", self.pages.get(path, b"")
+            return (
+                (200 if path in self.pages else 404),
+                "text/html; charset=utf-8",
+                self.pages.get(path, b""),
+            )
         words = set(query.lower().replace("?", "").split())
         shared = {
-            name: len(words & set(body.decode().lower().split())) for name, body in self.pages.items() if name != WARM
+            name: len(words & set(body.decode().lower().split()))
+            for name, body in self.pages.items()
+            if name != WARM
         }
         best = sorted(shared, key=lambda name: (-shared[name], name))[:HITS]
         rows = [{"title": name, "url": self.url(name), "content": query} for name in best]
-        return 200, "application/json", json.dumps({"results": rows, "unresponsive_engines": []}).encode()
+        return (
+            200,
+            "application/json",
+            json.dumps({"results": rows, "unresponsive_engines": []}).encode(),
+        )
 
 
 @contextmanager
@@ -111,14 +137,24 @@ def serve(pages: dict[str, bytes]) -> Iterator[Web]:
 
 
 def ask(
-    server: Served, question: str, session: str = "", tick: Callable[[], None] = lambda: None, **other: Any
+    server: Served,
+    question: str,
+    session: str = "",
+    tick: Callable[[], None] = lambda: None,
+    **other: Any,
 ) -> Answer:
-    """Ask research, or the tool that `other` names; return the structured result, nothing where the server was killed.
+    """Ask research, or the tool that `other` names; return the structured result, nothing where the
+    server was killed.
 
     `tick` is called at every message.
     """
     tool = other.pop("tool", "research")
-    arguments = {"question": question, "max_tokens": 1000, **({"session": session} if session else {}), **other}
+    arguments = {
+        "question": question,
+        "max_tokens": 1000,
+        **({"session": session} if session else {}),
+        **other,
+    }
     params = {"name": tool, "arguments": arguments, "_meta": {**ABOUT, "progressToken": question}}
     say(server, {"jsonrpc": "2.0", "id": question, "method": "tools/call", "params": params})
     assert server.process.stdout is not None
@@ -134,10 +170,11 @@ def ask(
 
 
 def kill_runs(cache: Path, *, seed: int, url: str = "") -> list[str]:
-    """Kill one session's server ten times, each in the middle of a question; return what was asked for twice.
+    """Kill one session's server ten times, each in the middle of a question; return what was asked
+    for twice.
 
-    Every question is asked again by the next process, with the handle. What the cache had when the process ended may
-    not be asked for then, nor may a search that any page had followed.
+    Every question is asked again by the next process, with the handle. What the cache had when the
+    process ended may not be asked for then, nor may a search that any page had followed.
     """
     moments = random.Random(seed)
     found: list[str] = []
@@ -145,25 +182,42 @@ def kill_runs(cache: Path, *, seed: int, url: str = "") -> list[str]:
     with serve(_harbours()) as web:
         settings = {**BARE, "searxng": web.url(""), "robots": "0", "folders": " ", "cache_url": url}
         for number in range(KILLS + 1):
-            with served("stdio", cache, **{name: value for name, value in settings.items() if value}) as server:
+            with served(
+                "stdio", cache, **{name: value for name, value in settings.items() if value}
+            ) as server:
                 hello(server, "server/discover")
                 if number:
                     stored, before = _stored(cache, url, web), web.asked.copy()
                     answer = ask(server, _question(number - 1), handle)
                     # Pages are asked for once the search is noted.
-                    again = [path for path in [*stored, *["/search"] * (read > 0)] if web.asked[path] > before[path]]
+                    again = [
+                        path
+                        for path in [*stored, *["/search"] * (read > 0)]
+                        if web.asked[path] > before[path]
+                    ]
                     found += [f"question {number}: {path}" for path in again]
                     if answer["session"] != handle or not answer["passages"]:
                         found.append(f"question {number}: the session was not gone on with")
                 if number < KILLS:
                     before = web.asked.copy()
-                    handle = _killed(server, cache, url, web, _question(number), handle, moments.randint(1, MOMENTS))
+                    handle = _killed(
+                        server,
+                        cache,
+                        url,
+                        web,
+                        _question(number),
+                        handle,
+                        moments.randint(1, MOMENTS),
+                    )
                     read = (web.asked - before).total() - (web.asked - before)["/search"]
     return found
 
 
-def _killed(server: Served, cache: Path, url: str, web: Web, question: str, handle: str, moment: int) -> str:
-    """Ask and kill the server at a moment; return the session's handle, as the command line lists it."""
+def _killed(
+    server: Served, cache: Path, url: str, web: Web, question: str, handle: str, moment: int
+) -> str:
+    """Ask and kill the server at a moment; return the session's handle, as the command line lists
+    it."""
     lock = threading.Lock()
     left = moment
 
@@ -207,12 +261,19 @@ def _question(number: int) -> str:
 
 
 def _harbours() -> dict[str, bytes]:
-    """Return four pages for each harbour; each question finds four more pages than the one before."""
+    """Return four pages for each harbour; each question finds four more pages than the one
+    before."""
     pages = {}
     for number, name in enumerate(HARBOURS):
         for place, kind in enumerate(("guide", "news", "history", "prices")):
-            told = f"In the harbour of {name} moor {100 + number} boats, says the {kind} of {2000 + place}."
-            body = f"<title>{name}, {kind}</title><h1>{name}</h1><p>{told}</p><p>{'The sea is calm here. ' * 40}</p>"
+            told = (
+                f"In the harbour of {name} moor {100 + number} boats, says the {kind} of "
+                f"{2000 + place}."
+            )
+            body = (
+                f"<title>{name}, "
+                f"{kind}</title><h1>{name}</h1><p>{told}</p><p>{'The sea is calm here. ' * 40}</p>"
+            )
             pages[f"/{name.lower()}-{kind}"] = body.encode()
     return pages
 
@@ -227,15 +288,21 @@ class Cost:
 
 
 def follow_up(first: str, second: str) -> tuple[Cost, Cost, int]:
-    """Return what `second` takes after `first` in one session, and by itself; and the bytes of the session."""
-    pages = {f"/{path.name}": path.read_bytes() for path in sorted(LIBRARY.iterdir()) if path.suffix == ".html"}
+    """Return what `second` takes after `first` in one session, and by itself; and the bytes of the
+    session."""
+    pages = {
+        f"/{path.name}": path.read_bytes()
+        for path in sorted(LIBRARY.iterdir())
+        if path.suffix == ".html"
+    }
     with serve({WARM: b"<p>The kettle boils.</p>", **pages}) as web:
         (after, size), (alone, _) = _cost(web, [first, second]), _cost(web, [second])
     return after, alone, size
 
 
 def _cost(web: Web, questions: list[str]) -> tuple[Cost, int]:
-    """Ask questions in one session, the models being loaded; return what the last one took, and the session's bytes."""
+    """Ask questions in one session, the models being loaded; return what the last one took, and the
+    session's bytes."""
     with (
         tempfile.TemporaryDirectory() as folder,
         served("stdio", Path(folder), searxng=web.url(""), robots="0", folders=" ") as server,
@@ -256,7 +323,9 @@ def _cost(web: Web, questions: list[str]) -> tuple[Cost, int]:
 def main() -> None:
     """Run the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--check", action="store_true", help="the quick form; exit 1 when a bar falls short")
+    parser.add_argument(
+        "--check", action="store_true", help="the quick form; exit 1 when a bar falls short"
+    )
     parser.add_argument("--seed", type=int, default=0, help="which random moments")
     args = parser.parse_args()
     failed: list[str] = []
@@ -265,17 +334,24 @@ def main() -> None:
     for first, second in PAIRS[: 2 if args.check else None]:
         after, alone, size = follow_up(first, second)
         costs.append((after, alone))
-        print(f"{second:60}{after.seconds:8.2f}{alone.seconds:8.2f}{after.requests:10}{alone.requests:8}{size:8}")
+        print(
+            f"{second:60}{after.seconds:8.2f}{alone.seconds:8.2f}{after.requests:10}{alone.requests:8}{size:8}"
+        )
         if size > 2 * BYTES_BAR:
             failed.append(f"{size} bytes of a session with two questions > {2 * BYTES_BAR}")
     requests = [sum(pair[place].requests for pair in costs) for place in (0, 1)]
     seconds = [sum(pair[place].seconds for pair in costs) for place in (0, 1)]
     print(f"{'all':60}{seconds[0]:8.2f}{seconds[1]:8.2f}{requests[0]:10}{requests[1]:8}")
     if requests[0] > SAVED_BAR * requests[1]:
-        failed.append(f"follow-ups sent {requests[0]} of {requests[1]} requests, over {SAVED_BAR:.0%}")
+        failed.append(
+            f"follow-ups sent {requests[0]} of {requests[1]} requests, over {SAVED_BAR:.0%}"
+        )
     with tempfile.TemporaryDirectory() as folder:
         twice = kill_runs(Path(folder), seed=args.seed)
-    print(f"{KILLS} kills with -9 at random moments of one session: {len(twice)} requests for what was stored")
+    print(
+        f"{KILLS} kills with -9 at random moments of one session: {len(twice)} requests for what "
+        f"was stored"
+    )
     failed += twice
     for line in failed:
         print(f"BAR MISSED: {line}")

@@ -6,9 +6,10 @@
     python -m bench.soak --engine-hangs        the search engine takes connections and says nothing for the middle third
     python -m bench.soak --profile             the top ten of a flame graph (py-spy)
 
-Every question is new to the models, every page known after the first round. Memory is that of the server and all below
-it, by its median in the second and in the last third of the time: the first third fills caches that have bounds. Calls
-that are told to come again in N s come again. Not for: kills of replicas (`bench/load.py`), nor how good answers are.
+Every question is new to the models, every page known after the first round. Memory is that of the
+server and all below it, by its median in the second and in the last third of the time: the first
+third fills caches that have bounds. Calls that are told to come again in N s come again. Not for:
+kills of replicas (`bench/load.py`), nor how good answers are.
 """
 
 import argparse
@@ -37,8 +38,8 @@ SECONDS: Final = 25.0
 EACH: Final = 5.0
 """Seconds between two looks at memory."""
 GROWTH_BAR: Final = 1.05
-"""Median memory of the last third of the time against that of the second; the quick form, whose caches are still being
-filled, is held to that of `QUICK_GROWTH_BAR`."""
+"""Median memory of the last third of the time against that of the second; the quick form, whose
+caches are still being filled, is held to that of `QUICK_GROWTH_BAR`."""
 QUICK_GROWTH_BAR: Final = 1.15
 TOKENS: Final = 600
 TOP: Final = 10
@@ -87,37 +88,65 @@ class Soak:
         """Return a row for each tool."""
         lines = [f"{'':22}{'calls':>7}{'p50':>8}{'p95':>8}{'p99':>8}  ended"]
         rows = [(tool, took, self.ends[tool]) for tool, took in sorted(self.took.items())]
-        rows.append(("all", [one for _, took, _ in rows for one in took], sum(self.ends.values(), Counter())))
+        rows.append(
+            (
+                "all",
+                [one for _, took, _ in rows for one in took],
+                sum(self.ends.values(), Counter()),
+            )
+        )
         for tool, took, ends in rows:
             p99 = sorted(took)[math.ceil(0.99 * len(took)) - 1]
             ended = ", ".join(f"{count} {end}" for end, count in ends.most_common())
-            lines.append(f"{tool:22}{len(took):7}{statistics.median(took):8.2f}{p95(took):8.2f}{p99:8.2f}  {ended}")
+            lines.append(
+                f"{tool:22}{len(took):7}{statistics.median(took):8.2f}{p95(took):8.2f}{p99:8.2f}  "
+                f"{ended}"
+            )
         return "\n".join(lines)
 
 
 def main() -> int:
     """Run it; return the exit code."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--check", action="store_true", help="the quick form; exit code 1 where a bar falls short")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--check", action="store_true", help="the quick form; exit code 1 where a bar falls short"
+    )
     parser.add_argument("--minutes", type=float, default=0)
     parser.add_argument("--callers", type=int, default=4)
     parser.add_argument("--replicas", type=int, default=0, help="so many servers behind HAProxy")
-    parser.add_argument("--engine-hangs", action="store_true", help="for the middle third of the time")
-    parser.add_argument("--profile", action="store_true", help="what the server's threads were doing (py-spy)")
+    parser.add_argument(
+        "--engine-hangs", action="store_true", help="for the middle third of the time"
+    )
+    parser.add_argument(
+        "--profile", action="store_true", help="what the server's threads were doing (py-spy)"
+    )
     wanted = parser.parse_args()
     seconds = 60 * (wanted.minutes or (QUICK_MINUTES if wanted.check else MINUTES))
     with _servers(wanted.replicas, wanted.callers) as (pids, ask, pages, hangs):
         soak = Soak(ask, pages)
         profile = _profile(pids[0], seconds) if wanted.profile else None
-        memory, load = _run(soak, pids, seconds, wanted.callers, hangs if wanted.engine_hangs else None)
+        memory, load = _run(
+            soak, pids, seconds, wanted.callers, hangs if wanted.engine_hangs else None
+        )
         print(soak.table())
-        print(f"{sum(map(len, soak.took.values())) / seconds:.2f} calls a second, {load.cpu():.0f} processor seconds")
+        print(
+            f"{sum(map(len, soak.took.values())) / seconds:.2f} calls a second, {load.cpu():.0f} "
+            f"processor seconds"
+        )
     print("MB a minute: " + " ".join(f"{used:.0f}" for used in memory[:: max(1, int(60 / EACH))]))
     if profile is not None:
         _tell(profile)
     third = len(memory) // 3
-    second, last = statistics.median(memory[third : 2 * third]), statistics.median(memory[2 * third :])
-    print(f"median memory {second:.0f} MB in the second third, {last:.0f} MB in the last ({last / second:.3f} x)")
+    second, last = (
+        statistics.median(memory[third : 2 * third]),
+        statistics.median(memory[2 * third :]),
+    )
+    print(
+        f"median memory {second:.0f} MB in the second third, {last:.0f} MB in the last "
+        f"({last / second:.3f} x)"
+    )
     bar = QUICK_GROWTH_BAR if seconds < 60 * MINUTES else GROWTH_BAR
     missed = [f"memory grew {last / second:.3f} x > {bar}"] * (last > bar * second)
     missed += [f"a call ended with nothing: {told}" for told in soak.told]
@@ -130,7 +159,8 @@ def main() -> int:
 def _run(
     soak: Soak, pids: list[int], seconds: float, callers: int, hangs: threading.Event | None
 ) -> tuple[list[float], Load]:
-    """Let the callers ask for `seconds`; return memory every `EACH` seconds, and what was used of the machine."""
+    """Let the callers ask for `seconds`; return memory every `EACH` seconds, and what was used of
+    the machine."""
     ends = time.perf_counter() + seconds
     load = Load(pids[0])
 
@@ -153,8 +183,11 @@ def _run(
 
 
 @contextmanager
-def _servers(replicas: int, callers: int) -> Iterator[tuple[list[int], Ask, list[str], threading.Event]]:
-    """Run the servers; yields their processes, how they are asked, pages, and what makes the engine hang."""
+def _servers(
+    replicas: int, callers: int
+) -> Iterator[tuple[list[int], Ask, list[str], threading.Event]]:
+    """Run the servers; yields their processes, how they are asked, pages, and what makes the engine
+    hang."""
     hangs = threading.Event()
     if not replicas:
         with serving("HTTP", SECONDS, hangs) as (server, ask, found):
@@ -162,10 +195,20 @@ def _servers(replicas: int, callers: int) -> Iterator[tuple[list[int], Ask, list
         return
     tokens = ",".join(map(token, range(callers)))
     with tempfile.TemporaryDirectory() as name, cache_server(Path(name) / "shared") as shared:
-        given = {"cache_url": shared.url, "cache_private": "true", "http_tokens": tokens, "seconds": str(SECONDS)}
+        given = {
+            "cache_url": shared.url,
+            "cache_private": "true",
+            "http_tokens": tokens,
+            "seconds": str(SECONDS),
+        }
         with balanced(Path(name), count=replicas, **given) as made:
             ask = over_http(Served(made.processes[0], 0, made.balancer, Path(name), 0.0))
-            yield [process.pid for process in made.processes], ask, [str(LIBRARY / one) for one in _names()], hangs
+            yield (
+                [process.pid for process in made.processes],
+                ask,
+                [str(LIBRARY / one) for one in _names()],
+                hangs,
+            )
 
 
 def _names() -> list[str]:
@@ -179,7 +222,20 @@ def _pages(found: str) -> list[str]:
 def _profile(pid: int, seconds: float) -> tuple["subprocess.Popen[bytes]", Path]:
     place = Path(tempfile.mkdtemp()) / "stacks"
     py_spy = str(Path(sys.executable).with_name("py-spy"))
-    command = [py_spy, "record", "-r", "50", "-f", "raw", "-o", str(place), "-d", str(int(seconds)), "-p", str(pid)]
+    command = [
+        py_spy,
+        "record",
+        "-r",
+        "50",
+        "-f",
+        "raw",
+        "-o",
+        str(place),
+        "-d",
+        str(int(seconds)),
+        "-p",
+        str(pid),
+    ]
     quiet = subprocess.DEVNULL
     return subprocess.Popen(command, stdout=quiet, stderr=quiet), place  # noqa: S603  our own profiler
 
@@ -193,11 +249,15 @@ def _tell(profile: tuple["subprocess.Popen[bytes]", Path]) -> None:
     for line in place.read_text(encoding="utf-8").splitlines():
         stack, _, samples = line.rpartition(" ")
         frames = [frame.rpartition(":")[0] for frame in stack.split(";")]
-        if any(word in frames[-1] for word in ("wait (", "get (queue", "select (", "WorkerThread.run")):
+        if any(
+            word in frames[-1] for word in ("wait (", "get (queue", "select (", "WorkerThread.run")
+        ):
             continue
         whole += int(samples)
         ours = {
-            frame for frame in frames if any(f"({top}/" in frame for top in ("pipeline", "models", "tools", "cache"))
+            frame
+            for frame in frames
+            if any(f"({top}/" in frame for top in ("pipeline", "models", "tools", "cache"))
         }
         inside.update(dict.fromkeys(ours, int(samples)))
     print(f"{whole} samples at work; of them in")

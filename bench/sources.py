@@ -1,8 +1,9 @@
-"""Where answers come from on the first day: search without a key, code forges, tables, formats, whole sites.
+"""Where answers come from on the first day: search without a key, code forges, tables, formats,
+whole sites.
 
-The web is played on loopback: a proxy that ends TLS for every host with a certificate made for it, as an office's proxy
-does, so that the program under test runs with no setting of Winnow's at all. Not for: the live services, which are
-never asked, nor the quality of results.
+The web is played on loopback: a proxy that ends TLS for every host with a certificate made for it,
+as an office's proxy does, so that the program under test runs with no setting of Winnow's at all.
+Not for: the live services, which are never asked, nor the quality of results.
 """
 
 import argparse
@@ -40,14 +41,29 @@ from tests.support.web_site import open_site
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 QUESTION: Final = "How deep is Lake Orvane?"
-HOSTS: Final = ("api.tavily.com", "en.wikipedia.org", *(urlsplit(one.address).netloc for one in SCHOLARLY.values()))
+HOSTS: Final = (
+    "api.tavily.com",
+    "en.wikipedia.org",
+    *(urlsplit(one.address).netloc for one in SCHOLARLY.values()),
+)
 LEAST_FAULTS: Final = 10
 WIKIPEDIA: Final = {
-    "query": {"search": [{"title": "Lake Orvane", "snippet": "Lake Orvane is 213 metres deep, the deepest of all."}]}
+    "query": {
+        "search": [
+            {
+                "title": "Lake Orvane",
+                "snippet": "Lake Orvane is 213 metres deep, the deepest of all.",
+            }
+        ]
+    }
 }
 TAVILY: Final = {
     "results": [
-        {"title": "Lake Orvane", "url": "http://127.0.0.1:9/orvane", "content": "Lake Orvane is 213 metres deep."}
+        {
+            "title": "Lake Orvane",
+            "url": "http://127.0.0.1:9/orvane",
+            "content": "Lake Orvane is 213 metres deep.",
+        }
     ]
 }
 ABSENT: Final = "raise ImportError('a base install has no ddgs')\n"
@@ -112,7 +128,8 @@ class Behind(BaseHTTPRequestHandler):
 
 
 def _certified(folder: Path) -> dict[str, ssl.SSLContext]:
-    """Return what each host speaks TLS with; `trusted.pem` in `folder` then has all their certificates."""
+    """Return what each host speaks TLS with; `trusted.pem` in `folder` then has all their
+    certificates."""
     contexts = {}
     for host in HOSTS:
         (folder / host).mkdir()
@@ -125,7 +142,8 @@ def _certified(folder: Path) -> dict[str, ssl.SSLContext]:
 
 @contextmanager
 def web(answers: dict[str, Reply]) -> Iterator[Web]:
-    """Play the web: each of `HOSTS` with its answer, 503 where it has none, and no other host at all."""
+    """Play the web: each of `HOSTS` with its answer, 503 where it has none, and no other host at
+    all."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         state = Web(answers)
@@ -134,7 +152,11 @@ def web(answers: dict[str, Reply]) -> Iterator[Web]:
         (folder / "ddgs" / "__init__.py").write_text(ABSENT, encoding="utf-8")
         with listening(handler) as port:
             state.environment = {
-                **{name: value for name, value in os.environ.items() if not name.startswith("WINNOW_")},
+                **{
+                    name: value
+                    for name, value in os.environ.items()
+                    if not name.startswith("WINNOW_")
+                },
                 "HTTPS_PROXY": f"http://127.0.0.1:{port}",
                 "SSL_CERT_FILE": str(folder / "trusted.pem"),
                 "PYTHONPATH": f"{folder}{os.pathsep}{ROOT}",
@@ -148,7 +170,13 @@ def winnow(state: Web, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run the command as a newcomer does."""
     command = [sys.executable, "-m", "server", *arguments]
     return subprocess.run(  # noqa: S603  our own command
-        command, cwd=ROOT, env=state.environment, capture_output=True, text=True, timeout=120, check=False
+        command,
+        cwd=ROOT,
+        env=state.environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
     )
 
 
@@ -167,13 +195,22 @@ def fresh() -> list[str]:
     for name, answers, asked in cases:
         with web(answers) as state:
             run = winnow(state, "research", QUESTION)
-            wrong = run.returncode or "213 metres" not in run.stdout or "without a key" not in run.stdout
+            wrong = (
+                run.returncode
+                or "213 metres" not in run.stdout
+                or "without a key" not in run.stdout
+            )
             if wrong or list(dict.fromkeys(state.asked)) != asked:
-                bad.append(f"fresh machine, {name}: asked {state.asked}; {run.stdout[-400:]}{run.stderr[-400:]}")
+                bad.append(
+                    f"fresh machine, {name}: asked {state.asked}; "
+                    f"{run.stdout[-400:]}{run.stderr[-400:]}"
+                )
     with web({}) as state:
         run = winnow(state, "research", QUESTION)
         told = run.stdout + run.stderr
-        if not run.returncode or not all(f"{who}: bad_response" in told for who in ("tavily-keyless", "wikipedia")):
+        if not run.returncode or not all(
+            f"{who}: bad_response" in told for who in ("tavily-keyless", "wikipedia")
+        ):
             bad.append(f"fresh machine, nobody answers: {told[-600:]}")
     return bad
 
@@ -182,7 +219,9 @@ def providers() -> tuple[int, list[str]]:
     """Return how many failures and first questions were tried, and what fell short."""
     rows = fault_table()
     bad = misjudged(rows)
-    bad += [f"{name}: too few failures" for name in OWN if len({*OWN[name], *SHARED}) < LEAST_FAULTS]
+    bad += [
+        f"{name}: too few failures" for name in OWN if len({*OWN[name], *SHARED}) < LEAST_FAULTS
+    ]
     return len(rows) + 3, bad + fresh()
 
 
@@ -203,7 +242,9 @@ async def _forge(kind: str, path: str, shown: Sequence[str]) -> str:
 async def _failing(fault: str) -> str:
     """Return what is wrong where both the API and the page itself fail with `fault`."""
     thread = "/lakes/orvane/issues/3"
-    async with open_site({f"/api/v3/repos{thread}": FAILURES[fault], thread: FAILURES["500"]}) as site:
+    async with open_site(
+        {f"/api/v3/repos{thread}": FAILURES[fault], thread: FAILURES["500"]}
+    ) as site:
         forge = forge_at("github", site.url("").rstrip("/"))
         limits = FetchLimits(allow_loopback=True, total_seconds=4.0, retry=False, forges=(forge,))
         async with open_fetcher(limits, pages=None) as fetcher:
@@ -216,7 +257,9 @@ async def _failing(fault: str) -> str:
 
 def forges() -> tuple[int, list[str]]:
     """Return how many addresses and failures of forges were tried, and what fell short."""
-    told = [anyio.run(_forge, *address) for address in ADDRESSES] + [anyio.run(_failing, fault) for fault in FAILURES]
+    told = [anyio.run(_forge, *address) for address in ADDRESSES] + [
+        anyio.run(_failing, fault) for fault in FAILURES
+    ]
     return len(told), [line for line in told if line]
 
 
@@ -232,14 +275,19 @@ PARTS: Final[dict[str, Callable[[], tuple[int, list[str]]]]] = {
 def main() -> int:
     """Try each part and say how it went; with --check only what fell short counts."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--check", action="store_true", help="exit 1 naming each line that falls short")
+    parser.add_argument(
+        "--check", action="store_true", help="exit 1 naming each line that falls short"
+    )
     parser.add_argument("--parts", default=",".join(PARTS), help=f"some of {', '.join(PARTS)}")
     given = parser.parse_args()
     short = 0
     for name in filter(None, re.split(r"\W+", given.parts)):
         tried, bad = PARTS[name]()
         short += len(bad)
-        sys.stdout.write("".join(f"short: {line}\n" for line in bad) + f"{name}: {tried} tried, {len(bad)} short\n")
+        sys.stdout.write(
+            "".join(f"short: {line}\n" for line in bad)
+            + f"{name}: {tried} tried, {len(bad)} short\n"
+        )
     return 1 if short and given.check else 0
 
 

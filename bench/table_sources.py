@@ -1,6 +1,8 @@
-"""The 25 tables of `bench.tables_asked` with their questions, and the right values as pandas has them.
+"""The 25 tables of `bench.tables_asked` with their questions, and the right values as pandas has
+them.
 
-Half of the tables are held aside: of their questions only totals are looked at. Not for: asking (`tables_asked.py`).
+Half of the tables are held aside: of their questions only totals are looked at. Not for: asking
+(`tables_asked.py`).
 """
 
 from collections.abc import Callable, Sequence
@@ -35,8 +37,11 @@ def number(column: Frame) -> Frame:
     return pd.to_numeric(text.str.replace(r"\.$", "", regex=True), errors="coerce")
 
 
-def least(by: str, show: str, *, where: Callable[[Frame], Frame] | None = None, most: bool = False) -> Gold:
-    """Return the gold of a choice: name and value of the row with the least or the most of a column."""
+def least(
+    by: str, show: str, *, where: Callable[[Frame], Frame] | None = None, most: bool = False
+) -> Gold:
+    """Return the gold of a choice: name and value of the row with the least or the most of a
+    column."""
 
     def gold(frame: Frame) -> Sequence[object]:
         own = frame[where(frame)] if where else frame
@@ -52,7 +57,9 @@ def most(by: str, show: str, *, where: Callable[[Frame], Frame] | None = None) -
     return least(by, show, where=where, most=True)
 
 
-def added(by: str, show: str, where: Callable[[Frame], Frame] | None = None, *, mean: bool = False) -> Gold:
+def added(
+    by: str, show: str, where: Callable[[Frame], Frame] | None = None, *, mean: bool = False
+) -> Gold:
     """Return the gold of a sum or mean, with the name of the first row that it stands on."""
 
     def gold(frame: Frame) -> Sequence[object]:
@@ -75,9 +82,26 @@ def listed(show: str, where: Callable[[Frame], Frame]) -> Gold:
 
 def inventory(random: Random) -> dict[str, list[object]]:
     """Return sixty lines of a stock list."""
-    goods = ["bolt", "nut", "washer", "hinge", "valve", "gasket", "bearing", "clamp", "hose", "filter", "spring", "pin"]
+    goods = [
+        "bolt",
+        "nut",
+        "washer",
+        "hinge",
+        "valve",
+        "gasket",
+        "bearing",
+        "clamp",
+        "hose",
+        "filter",
+        "spring",
+        "pin",
+    ]
     cities = ["Porto", "Lyon", "Graz", "Turku", "Ghent"]
-    rows = [(f"{good} {city[:2].upper()}{place}", city) for place, good in enumerate(goods) for city in cities]
+    rows = [
+        (f"{good} {city[:2].upper()}{place}", city)
+        for place, good in enumerate(goods)
+        for city in cities
+    ]
     return {
         "item": [item for item, _ in rows],
         "city": [city for _, city in rows],
@@ -88,20 +112,57 @@ def inventory(random: Random) -> dict[str, list[object]]:
 
 def climate(random: Random) -> dict[str, list[object]]:
     """Return mean temperatures of towns by month."""
-    towns = ["Arvik", "Belmora", "Castro", "Dunfell", "Estrada", "Fjordby", "Gallin", "Hvelde", "Ilmen", "Jastrow"]
+    towns = [
+        "Arvik",
+        "Belmora",
+        "Castro",
+        "Dunfell",
+        "Estrada",
+        "Fjordby",
+        "Gallin",
+        "Hvelde",
+        "Ilmen",
+        "Jastrow",
+    ]
     months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
     base = [-6, -5, 0, 6, 12, 16, 19, 18, 13, 7, 1, -4]
     shift = {town: random.uniform(-6, 9) for town in towns}
     columns: dict[str, list[object]] = {"Town": [*towns]}
     for month, mean in zip(months, base, strict=True):
-        columns[month] = [round(mean + shift[town] + random.uniform(-2.5, 2.5), 1) for town in towns]
+        columns[month] = [
+            round(mean + shift[town] + random.uniform(-2.5, 2.5), 1) for town in towns
+        ]
     return columns
 
 
 def coffee(random: Random) -> dict[str, list[object]]:
     """Return roasted beans with a price for each kilogram."""
-    names = ["Alba", "Brisa", "Cumbre", "Dorada", "Estrella", "Fuego", "Gaviota", "Horizonte", "Isla", "Jardin", "Kivu"]
-    origins = ["Peru", "Kenya", "Brazil", "Peru", "Ethiopia", "Brazil", "Kenya", "Peru", "Rwanda", "Brazil", "Rwanda"]
+    names = [
+        "Alba",
+        "Brisa",
+        "Cumbre",
+        "Dorada",
+        "Estrella",
+        "Fuego",
+        "Gaviota",
+        "Horizonte",
+        "Isla",
+        "Jardin",
+        "Kivu",
+    ]
+    origins = [
+        "Peru",
+        "Kenya",
+        "Brazil",
+        "Peru",
+        "Ethiopia",
+        "Brazil",
+        "Kenya",
+        "Peru",
+        "Rwanda",
+        "Brazil",
+        "Rwanda",
+    ]
     return {
         "bean": list(names),
         "origin": list(origins),
@@ -135,16 +196,31 @@ def staff(random: Random) -> dict[str, list[object]]:
     ]
     teams = ["Finance", "Support", "Research", "Logistics"]
     return {
-        "Employee": [f"{name} {last}" for name, last in zip(first, "KLMNOPQRSTUVWXYZAB", strict=True)],
+        "Employee": [
+            f"{name} {last}" for name, last in zip(first, "KLMNOPQRSTUVWXYZAB", strict=True)
+        ],
         "Department": [teams[place % 4] for place in range(18)],
-        "Salary (EUR)": [f"{random.randint(31, 92) * 1000 + random.randint(0, 9) * 100:,}" for _ in range(18)],
+        "Salary (EUR)": [
+            f"{random.randint(31, 92) * 1000 + random.randint(0, 9) * 100:,}" for _ in range(18)
+        ],
         "Hired": [2004 + (place * 7) % 19 for place in range(18)],
     }
 
 
 def ferries(random: Random) -> dict[str, list[object]]:
     """Return crossings with their duration as a clock tells it."""
-    ports = ["Nesvik", "Ombo", "Halden", "Sand", "Judaberg", "Hjelmeland", "Skudenes", "Tau", "Lauvvik", "Oanes"]
+    ports = [
+        "Nesvik",
+        "Ombo",
+        "Halden",
+        "Sand",
+        "Judaberg",
+        "Hjelmeland",
+        "Skudenes",
+        "Tau",
+        "Lauvvik",
+        "Oanes",
+    ]
     return {
         "Route": [f"Stavern–{port}" for port in ports],
         "Duration": [f"{random.randint(0, 3)}:{random.randint(1, 59):02d}" for _ in ports],
@@ -170,18 +246,42 @@ def plants(random: Random) -> dict[str, list[object]]:
         "Lochan",
         "Moor",
     ]
-    kinds = ["wind", "hydro", "solar", "wind", "gas", "hydro", "wind", "solar", "gas", "wind", "hydro", "solar", "wind"]
+    kinds = [
+        "wind",
+        "hydro",
+        "solar",
+        "wind",
+        "gas",
+        "hydro",
+        "wind",
+        "solar",
+        "gas",
+        "wind",
+        "hydro",
+        "solar",
+        "wind",
+    ]
     return {
         "Plant": list(names),
         "Type": list(kinds),
         "Capacity (MW)": [random.randint(4, 900) for _ in names],
-        "Commissioned": [f"{1998 + place * 2 % 25}-{random.randint(1, 12):02d}-15" for place in range(13)],
+        "Commissioned": [
+            f"{1998 + place * 2 % 25}-{random.randint(1, 12):02d}-15" for place in range(13)
+        ],
     }
 
 
 def museums(random: Random) -> dict[str, list[object]]:
     """Return museums of which one alone is closed on Sundays."""
-    names = ["Glass House", "Harbour Museum", "Tram Depot", "Print Works", "Old Mint", "Salt Store", "Toy Gallery"]
+    names = [
+        "Glass House",
+        "Harbour Museum",
+        "Tram Depot",
+        "Print Works",
+        "Old Mint",
+        "Salt Store",
+        "Toy Gallery",
+    ]
     return {
         "Museum": list(names),
         "Free entry": ["yes", "no", "no", "yes", "no", "no", "yes"],
@@ -204,7 +304,17 @@ def orders(random: Random) -> dict[str, list[object]]:
 
 def tents(random: Random) -> dict[str, list[object]]:
     """Return tents as a shop compares them."""
-    names = ["Arrow 1", "Basin 2", "Comet 2", "Drift 3", "Ember 3", "Fjell 4", "Grove 4", "Haven 6", "Igloo 2"]
+    names = [
+        "Arrow 1",
+        "Basin 2",
+        "Comet 2",
+        "Drift 3",
+        "Ember 3",
+        "Fjell 4",
+        "Grove 4",
+        "Haven 6",
+        "Igloo 2",
+    ]
     return {
         "Tent": list(names),
         "Weight (kg)": [round(random.uniform(0.9, 9.5), 2) for _ in names],
@@ -248,7 +358,20 @@ def accounts(random: Random) -> dict[str, list[object]]:
 
 def exams(random: Random) -> dict[str, list[object]]:
     """Return marks."""
-    names = ["Amara", "Bruno", "Celine", "Dmitri", "Esther", "Farid", "Greta", "Hugo", "Ines", "Jonas", "Keiko", "Luca"]
+    names = [
+        "Amara",
+        "Bruno",
+        "Celine",
+        "Dmitri",
+        "Esther",
+        "Farid",
+        "Greta",
+        "Hugo",
+        "Ines",
+        "Jonas",
+        "Keiko",
+        "Luca",
+    ]
     return {
         "Student": list(names),
         "Class": ["8a", "8b"] * 6,
@@ -272,7 +395,17 @@ def lakes(random: Random) -> dict[str, list[object]]:
     names = ["Anser", "Brant", "Cygnus", "Dabchick", "Eider", "Fulmar", "Garganey", "Hobby", "Ibis"]
     return {
         "Lake": list(names),
-        "Country": ["Norway", "Sweden", "Sweden", "Finland", "Norway", "Finland", "Sweden", "Norway", "Finland"],
+        "Country": [
+            "Norway",
+            "Sweden",
+            "Sweden",
+            "Finland",
+            "Norway",
+            "Finland",
+            "Sweden",
+            "Norway",
+            "Finland",
+        ],
         "Area (km²)": [round(random.uniform(3, 420), 1) for _ in names],
         "Max. depth (m)": [random.randint(6, 514) for _ in names],
     }

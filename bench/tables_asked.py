@@ -1,4 +1,5 @@
-"""Questions that choose, compare, filter and add, over tables of the web, CSV, PDF and spreadsheets saved as pages.
+"""Questions that choose, compare, filter and add, over tables of the web, CSV, PDF and spreadsheets
+saved as pages.
 
     python -m bench.tables_asked              80 questions over 25 tables, by each tool, within 300 tokens
     python -m bench.tables_asked --misses     and what was shown instead; of the half held aside only totals
@@ -6,8 +7,9 @@
                                               seldom answer; those that do not hold the gold are printed, to be judged
     python -m bench.tables_asked --check      exit code 1 where a bar falls short
 
-Right values come from pandas, over its own reading of the source; CSV and pages are written by pandas, PDF printed by
-Chromium. A question counts where the right value and a row that it stands on are shown, through an MCP client.
+Right values come from pandas, over its own reading of the source; CSV and pages are written by
+pandas, PDF printed by Chromium. A question counts where the right value and a row that it stands on
+are shown, through an MCP client.
 """
 
 import argparse
@@ -58,7 +60,8 @@ class Asked:
 
 
 def tables(folder: Path) -> list[Asked]:
-    """Write all tables into a folder and return their questions; what cannot be made here is left out, and said."""
+    """Write all tables into a folder and return their questions; what cannot be made here is left
+    out, and said."""
     import pandas as pd  # type: ignore[import-untyped]  # noqa: PLC0415  of the benchmark's own, not ours
 
     asked: list[Asked] = []
@@ -91,7 +94,8 @@ def _written(source: Source, folder: Path, pd: Any) -> tuple[Path, Frame] | None
         return path, frame
     page = own / f"{source.name}.html"
     page.write_text(
-        f"<style>td, th {{ padding: .3em 1em }}</style><h1>{source.name.title()}</h1>{frame.to_html(index=False)}",
+        f"<style>td, th {{ padding: .3em 1em "
+        f"}}</style><h1>{source.name.title()}</h1>{frame.to_html(index=False)}",
         "utf-8",
     )
     if source.kind == "pdf" and not _printed(page, path):
@@ -103,7 +107,14 @@ def _printed(page: Path, path: Path) -> bool:
     browser = shutil.which("chromium") or shutil.which("google-chrome")
     if browser is None:
         return False
-    command = [browser, "--headless", "--no-sandbox", "--disable-gpu", f"--print-to-pdf={path}", page.as_uri()]
+    command = [
+        browser,
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        f"--print-to-pdf={path}",
+        page.as_uri(),
+    ]
     subprocess.run(command, capture_output=True, check=False, timeout=60)  # noqa: S603  a page of ours
     page.unlink()
     return path.is_file()
@@ -144,7 +155,11 @@ async def measure(tools: Sequence[str], *, misses: bool) -> dict[tuple[str, bool
         asked = tables(folder)
         for source in dict.fromkeys(one.source.name for one in asked):
             own = [one for one in asked if one.source.name == source]
-            told = {"cache": str(folder / "cache"), "folders": str(own[0].path.parent), "search": "folder"}
+            told = {
+                "cache": str(folder / "cache"),
+                "folders": str(own[0].path.parent),
+                "search": "folder",
+            }
             async with Client(build_server(read_settings(told, {}))) as client:
                 for tool in tools:
                     for one in own:
@@ -152,14 +167,18 @@ async def measure(tools: Sequence[str], *, misses: bool) -> dict[tuple[str, bool
                         right = shown(one, text)
                         found.setdefault((tool, one.source.held), []).append(right)
                         if misses and not right and not one.source.held:
-                            print(f"\nMISS {tool} {source}: {one.question}\n  gold {one.gold}\n{text}")
+                            print(
+                                f"\nMISS {tool} {source}: {one.question}\n  gold {one.gold}\n{text}"
+                            )
     return found
 
 
 def false_values() -> tuple[int, int]:
-    """Print each value computed for questions of other sets, none of a half held aside, whose gold is not in it.
+    """Print each value computed for questions of other sets, none of a half held aside, whose gold
+    is not in it.
 
-    Return how many were computed, and of how many questions. A set's twins have no answer on their page.
+    Return how many were computed, and of how many questions. A set's twins have no answer on their
+    page.
     """
     held = {question.id for question in questions() if question.held}
     asked = told = 0
@@ -168,7 +187,9 @@ def false_values() -> tuple[int, int]:
         own = [one for one in of.asked if one.half != "aside" and one.id not in held]
         for page in dict.fromkeys(one.page for one in own):
             html = of.files[page].decode("utf-8", "replace")
-            documents = [read_document(Page(f"https://{page}/", f"https://{page}/", "", html, "text/html"))]
+            documents = [
+                read_document(Page(f"https://{page}/", f"https://{page}/", "", html, "text/html"))
+            ]
             for one in (one for one in own if one.page == page):
                 for text in filter(None, (one.text, one.twin)):
                     asked += 1
@@ -176,23 +197,36 @@ def false_values() -> tuple[int, int]:
                     shown_text = told_values(found, documents, "0" * 12, 2 * TOKENS)
                     told += bool(found)
                     if found and (text == one.twin or not of.hit(one, shown_text)):
-                        print(f"\n{name} {one.id} {'(twin)' if text == one.twin else one.gold}: {text}\n{shown_text}")
+                        print(
+                            f"\n{name} {one.id} {'(twin)' if text == one.twin else one.gold}: "
+                            f"{text}\n{shown_text}"
+                        )
     return told, asked
 
 
 def main() -> int:
     """Run the benchmark; return the exit code."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--check", action="store_true", help="exit code 1 where a bar falls short")
-    parser.add_argument("--misses", action="store_true", help="what was shown instead, of the half tuned on")
-    parser.add_argument("--false", action="store_true", help="values computed for the asked questions")
+    parser.add_argument(
+        "--misses", action="store_true", help="what was shown instead, of the half tuned on"
+    )
+    parser.add_argument(
+        "--false", action="store_true", help="values computed for the asked questions"
+    )
     parser.add_argument("--tools", default=",".join(TOOLS))
     wanted = parser.parse_args()
     if not DATA.is_dir():
         print("skipped: ../shared/data is not beside this checkout")
         return 0
     if vars(wanted)["false"]:
-        print("{} values computed for {} questions; above those without the gold".format(*false_values()))
+        print(
+            "{} values computed for {} questions; above those without the gold".format(
+                *false_values()
+            )
+        )
         return 0
     short = checked(wanted.tools.split(","), misses=wanted.misses)[1]
     for line in short:
@@ -201,7 +235,8 @@ def main() -> int:
 
 
 def checked(tools: Sequence[str] = TOOLS, *, misses: bool = False) -> tuple[int, list[str]]:
-    """Ask all questions by each tool and print the shares; return how many were asked, and what fell short."""
+    """Ask all questions by each tool and print the shares; return how many were asked, and what
+    fell short."""
     found = anyio.run(lambda: measure(tools, misses=misses))
     short = []
     for tool in tools:

@@ -1,8 +1,10 @@
-"""How close the one token counter is to models' own: its ratio to two tokenizers over real texts, and its speed.
+"""How close the one token counter is to models' own: its ratio to two tokenizers over real texts,
+and its speed.
 
-`python -m bench.tokens --models` compares with OpenAI's cl100k_base and o200k_base; the package bpe-openai, which holds
-both tables, must be installed. Without the option only the speed is measured. `--check` exits 1 when counting is slow
-or a ratio to cl100k_base leaves its bounds. Of answers, `python -m bench.html --check` tells how many are as near.
+`python -m bench.tokens --models` compares with OpenAI's cl100k_base and o200k_base; the package
+bpe-openai, which holds both tables, must be installed. Without the option only the speed is
+measured. `--check` exits 1 when counting is slow or a ratio to cl100k_base leaves its bounds. Of
+answers, `python -m bench.html --check` tells how many are as near.
 """
 
 import argparse
@@ -28,8 +30,8 @@ from pipeline.text.tokens import count_tokens
 ROOT: Final = Path(__file__).resolve().parents[1]
 DATA: Final = ROOT.parent / "shared" / "data"
 SLOWEST: Final = 0.4e6
-"""Characters a second of processor time; .9 (Chinese) to 7 million were measured on two cores under load, with no word
-seen before."""
+"""Characters a second of processor time; .9 (Chinese) to 7 million were measured on two cores under
+load, with no word seen before."""
 NEAR: Final = 0.03
 
 
@@ -48,12 +50,16 @@ class Tokenizer(Protocol):
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--models", action="store_true", help="compare with cl100k_base and o200k_base")
+    parser.add_argument(
+        "--models", action="store_true", help="compare with cl100k_base and o200k_base"
+    )
     parser.add_argument("--check", action="store_true")
     args = parser.parse_args()
     known = [tokenizer("cl100k_base"), tokenizer("o200k_base")] if args.models else []
     failed = []
-    print(f"{'texts':16}{'characters':>12}{'tokens':>10}{'M chars/s':>11}{'cl100k':>8}{'5..95 %':>12}{'o200k':>8}")
+    print(
+        f"{'texts':16}{'characters':>12}{'tokens':>10}{'M chars/s':>11}{'cl100k':>8}{'5..95 %':>12}{'o200k':>8}"
+    )
     for name, texts in samples().items():
         started = time.process_time()
         counts = np.array([count_tokens(text) for text in texts])
@@ -88,15 +94,26 @@ def samples() -> dict[str, Sequence[str]]:
     found: dict[str, Sequence[str]] = {}
     for language in ("en", "de", "ru", "zh"):
         found[f"prose {language}"] = _texts(DATA / "evidence" / f"xquad_{language}.texts.jsonl")
-    found["papers"] = [text[:15_000] for text in _texts(DATA / "longdoc" / "covidqa" / "docs.jsonl")[:30]]
-    pages = [gzip.decompress(p.read_bytes()).decode("utf-8", "replace") for p in sorted((DATA / "pages").glob("*.gz"))]
+    found["papers"] = [
+        text[:15_000] for text in _texts(DATA / "longdoc" / "covidqa" / "docs.jsonl")[:30]
+    ]
+    pages = [
+        gzip.decompress(p.read_bytes()).decode("utf-8", "replace")
+        for p in sorted((DATA / "pages").glob("*.gz"))
+    ]
     found["raw HTML"] = [text[20_000:35_000] for text in pages[::12]]
     found["web markdown"] = [_written(text, "markdown", tables=False) for text in pages[:344:6]]
-    found["tables"] = [text for page in pages[344::4] if len(text := _written(page, "markdown", tables=True)) > 500]
-    found["tables in HTML"] = [text for page in pages[344::4] if len(text := _written(page, "html", tables=True)) > 500]
+    found["tables"] = [
+        text for page in pages[344::4] if len(text := _written(page, "markdown", tables=True)) > 500
+    ]
+    found["tables in HTML"] = [
+        text for page in pages[344::4] if len(text := _written(page, "html", tables=True)) > 500
+    ]
     modules = sorted(Path(sysconfig.get_path("stdlib")).glob("*/*.py"))[::14]
     headers = sorted(Path(np.get_include()).rglob("*.h"))
-    code = [path.read_text(encoding="utf-8", errors="replace")[:10_000] for path in (*modules, *headers)]
+    code = [
+        path.read_text(encoding="utf-8", errors="replace")[:10_000] for path in (*modules, *headers)
+    ]
     found["code"] = [text for text in code if len(text) > 2_000]
     found["numbers"] = [_numbers(random.Random(seed)) for seed in range(20)]
     return found
@@ -120,7 +137,9 @@ def _numbers(draw: random.Random) -> str:
         lambda: str(draw.randrange(10_000)),
         lambda: f"{draw.uniform(-10, 1000):.2f}",
         lambda: f"{draw.randrange(1, 999)},{draw.randrange(1000):03}",
-        lambda: f"{draw.randrange(1900, 2027)}-{draw.randrange(1, 13):02}-{draw.randrange(1, 29):02}",
+        lambda: (
+            f"{draw.randrange(1900, 2027)}-{draw.randrange(1, 13):02}-{draw.randrange(1, 29):02}"
+        ),
         lambda: f"{draw.uniform(0, 100):.1f}%",
         lambda: f"${draw.randrange(1, 9999)}",
         lambda: str(draw.randrange(10**6, 10**9)),

@@ -1,8 +1,9 @@
 """Rows of the cache in a folder on disk: one SQLite database, and a file for each value over 32 kB.
 
-A write is there for every other process when it returns, and survives the end of ours by any signal (a power cut may
-take the last ones). Nothing is unpickled. Losing a cache costs time, never answers: a database that SQLite cannot read
-is renamed (kept once, for a look) and begun anew. Not for: what callers see (`cache/store.py`).
+A write is there for every other process when it returns, and survives the end of ours by any signal
+(a power cut may take the last ones). Nothing is unpickled. Losing a cache costs time, never
+answers: a database that SQLite cannot read is renamed (kept once, for a look) and begun anew. Not
+for: what callers see (`cache/store.py`).
 """
 
 import contextlib
@@ -28,12 +29,14 @@ OPEN_WAIT: Final = 1.0
 LOCK_WAIT: Final = 5.0
 """Seconds that a call waits for another process's write before it does without the cache."""
 BROKEN: Final = (sqlite3.DatabaseError, diskcache.Timeout, KeyError, TypeError, ValueError)
-"""What diskcache raises while opening a damaged database: SQLite's own errors, or Python's over odd settings."""
+"""What diskcache raises while opening a damaged database: SQLite's own errors, or Python's over odd
+settings."""
 DAMAGE: Final = ("malformed", "not a database", "no such table", "no such column", "disk image")
 """Words in SQLite's messages that mean a damaged file, not a busy or a full one."""
 _KNOWN_SETTINGS: Final = frozenset(DEFAULT_SETTINGS) | frozenset(METADATA)
 _FILENAME: Final = re.compile(r"[0-9a-f]{2}[/\\][0-9a-f]{2}[/\\][0-9a-f]{28}\.val\Z")
-"""The only names that diskcache gives to value files; anything else in a row could point out of the folder."""
+"""The only names that diskcache gives to value files; anything else in a row could point out of the
+folder."""
 
 _log = logging.getLogger(__name__)
 
@@ -44,9 +47,11 @@ def is_value_name(name: object) -> bool:
 
 
 class PlainDisk(diskcache.Disk):  # type: ignore[misc]  # diskcache is published without types
-    """diskcache's serialiser, which refuses every row but text keys with bytes in the row or in a file of their own.
+    """diskcache's serialiser, which refuses every row but text keys with bytes in the row or in a
+    file of their own.
 
-    diskcache unpickles whatever else it finds: who can write the folder could run code in our process (CVE-2025-69872).
+    diskcache unpickles whatever else it finds: who can write the folder could run code in our
+    process (CVE-2025-69872).
     """
 
     def get(self, key: object, raw: object) -> str:
@@ -55,8 +60,11 @@ class PlainDisk(diskcache.Disk):  # type: ignore[misc]  # diskcache is published
             raise RefusedRow("the key of a row is not plain text")
         return key
 
-    def _write(self, full_path: str, iterator: object, mode: str, encoding: str | None = None) -> object:
-        """Write a value's file, or leave nothing of it: half a value on a full disk would only fill it further."""
+    def _write(
+        self, full_path: str, iterator: object, mode: str, encoding: str | None = None
+    ) -> object:
+        """Write a value's file, or leave nothing of it: half a value on a full disk would only fill
+        it further."""
         try:
             return super()._write(full_path, iterator, mode, encoding)
         except OSError:
@@ -65,7 +73,8 @@ class PlainDisk(diskcache.Disk):  # type: ignore[misc]  # diskcache is published
             raise
 
     def fetch(self, mode: object, filename: object, value: object, read: object) -> bytes:
-        """Return the bytes of a row; refuse one whose form `store` never writes, or whose value's file is gone."""
+        """Return the bytes of a row; refuse one whose form `store` never writes, or whose value's
+        file is gone."""
         if mode == MODE_RAW and isinstance(value, bytes | sqlite3.Binary):
             return bytes(value)
         if mode == MODE_BINARY and is_value_name(filename):
@@ -82,7 +91,8 @@ class PlainDisk(diskcache.Disk):  # type: ignore[misc]  # diskcache is published
 
 
 def make_folder(folder: Path) -> None:
-    """Make `folder` with access for its owner only, and see that it can be written; raises CacheError."""
+    """Make `folder` with access for its owner only, and see that it can be written; raises
+    CacheError."""
     try:
         fresh = not folder.is_dir()
         for missing in [path for path in (folder, *folder.parents) if not path.exists()][::-1]:
@@ -100,10 +110,11 @@ def make_folder(folder: Path) -> None:
 
 
 def open_database(folder: Path, *, size_limit: int) -> tuple[diskcache.Cache, str]:
-    """Return diskcache on `folder`, and what was done about damage: a damaged one is set aside and built anew.
+    """Return diskcache on `folder`, and what was done about damage: a damaged one is set aside and
+    built anew.
 
-    Over `size_limit` bytes on disk the entries stored longest ago leave. Raises `CacheError`: the folder cannot be
-    used, or neither the old nor a fresh database opens.
+    Over `size_limit` bytes on disk the entries stored longest ago leave. Raises `CacheError`: the
+    folder cannot be used, or neither the old nor a fresh database opens.
     """
     make_folder(folder)
     before = identity(folder)
@@ -122,7 +133,10 @@ def open_database(folder: Path, *, size_limit: int) -> tuple[diskcache.Cache, st
 
 def _unusable(folder: Path, error: Exception) -> CacheError:
     if "locked" in str(error) or isinstance(error, diskcache.Timeout):
-        return CacheError(f"The cache in {str(folder)!r} is locked by another process.", hint="Wait for it, or end it.")
+        return CacheError(
+            f"The cache in {str(folder)!r} is locked by another process.",
+            hint="Wait for it, or end it.",
+        )
     return CacheError(
         f"No database can be opened in the cache folder {str(folder)!r}: {error}.",
         hint="Make room on its disk and see that it can be written, or name another folder.",
@@ -141,7 +155,8 @@ def _open(folder: Path, size_limit: int) -> diskcache.Cache:
         tag_index=0,
         # A file that is cut short while it is mapped into memory would end the process with SIGBUS.
         sqlite_mmap_size=0,
-        # Pages of 4 kB, for each thread and store; SQLite's own default of this size keeps memory flat.
+        # Pages of 4 kB, for each thread and store; SQLite's own default of this size keeps memory
+        # flat.
         sqlite_cache_size=500,
         # A read writes nothing under this policy, so that readers never wait for each other.
         eviction_policy="least-recently-stored",
@@ -149,10 +164,13 @@ def _open(folder: Path, size_limit: int) -> diskcache.Cache:
 
 
 def _check_settings(database: Path) -> None:
-    """Raise ValueError over settings unknown to diskcache: it would take them as attributes of its own."""
+    """Raise ValueError over settings unknown to diskcache: it would take them as attributes of its
+    own."""
     if not database.exists():
         return
-    with contextlib.closing(sqlite3.connect(database, timeout=OPEN_WAIT, isolation_level=None)) as connection:
+    with contextlib.closing(
+        sqlite3.connect(database, timeout=OPEN_WAIT, isolation_level=None)
+    ) as connection:
         try:
             _see_free(connection)
             names = {row[0] for row in connection.execute("SELECT key FROM Settings LIMIT 1000")}
@@ -165,7 +183,8 @@ def _check_settings(database: Path) -> None:
 
 
 def _see_free(connection: sqlite3.Connection) -> None:
-    """Raise `OperationalError` where another process holds a database: opening writes, and diskcache waits a minute."""
+    """Raise `OperationalError` where another process holds a database: opening writes, and
+    diskcache waits a minute."""
     try:
         connection.execute("BEGIN IMMEDIATE")
         connection.execute("ROLLBACK")
@@ -182,7 +201,8 @@ def _is_damage(error: Exception) -> bool:
 
 
 def identity(folder: Path) -> tuple[int, int] | None:
-    """Return what tells the present database file from a later one in its place; None when there is none."""
+    """Return what tells the present database file from a later one in its place; None when there is
+    none."""
     try:
         found = (folder / DBNAME).stat()
     except OSError:
@@ -191,10 +211,11 @@ def identity(folder: Path) -> tuple[int, int] | None:
 
 
 def set_aside(folder: Path, broken: tuple[int, int] | None, *, reason: str) -> str:
-    """Rename `folder` to `<name>.broken-<time>`, without its value files, and forget the one set aside before.
+    """Rename `folder` to `<name>.broken-<time>`, without its value files, and forget the one set
+    aside before.
 
-    Nothing is done where another database than the `broken` one (its `identity`) lies there by now. `reason` is for the
-    log. Returns what was done, on one line.
+    Nothing is done where another database than the `broken` one (its `identity`) lies there by now.
+    `reason` is for the log. Returns what was done, on one line.
     """
     with _one_process_at_a_time(folder.parent):
         if identity(folder) != broken:
@@ -208,7 +229,9 @@ def set_aside(folder: Path, broken: tuple[int, int] | None, *, reason: str) -> s
             return "a damaged database could not be set aside"
         for values in target.glob("[0-9a-f][0-9a-f]"):
             shutil.rmtree(values, ignore_errors=True)
-    _log.warning("the cache %s was damaged (%s); set aside as %s and begun anew", folder, reason, target.name)
+    _log.warning(
+        "the cache %s was damaged (%s); set aside as %s and begun anew", folder, reason, target.name
+    )
     return f"the database was damaged ({reason}), set aside as {target.name} and begun anew"
 
 
@@ -220,11 +243,14 @@ def forget_broken(folder: Path) -> None:
 
 @contextlib.contextmanager
 def _one_process_at_a_time(parent: Path) -> Iterator[None]:
-    """Hold a lock that ends with its process: an exclusive transaction on an empty database beside the stores.
+    """Hold a lock that ends with its process: an exclusive transaction on an empty database beside
+    the stores.
 
     Two servers that meet the same damage must not set each other's fresh database aside.
     """
-    with contextlib.closing(sqlite3.connect(parent / "repair.lock", timeout=LOCK_WAIT, isolation_level=None)) as lock:
+    with contextlib.closing(
+        sqlite3.connect(parent / "repair.lock", timeout=LOCK_WAIT, isolation_level=None)
+    ) as lock:
         try:
             lock.execute("BEGIN EXCLUSIVE")
         except sqlite3.DatabaseError as e:  # going on alone is a smaller risk than staying broken
@@ -233,18 +259,22 @@ def _one_process_at_a_time(parent: Path) -> Iterator[None]:
 
 
 _ORPHAN_SECONDS: Final = LOCK_WAIT * 2
-"""A value file that no row names is left alone while it is younger: its writer may still wait for the lock."""
+"""A value file that no row names is left alone while it is younger: its writer may still wait for
+the lock."""
 
 
 class FolderBackend:
-    """Rows of bytes in a folder; moves sealed envelopes (`cache/rows.py`) and knows nothing of what is in them.
+    """Rows of bytes in a folder; moves sealed envelopes (`cache/rows.py`) and knows nothing of what
+    is in them.
 
-    Every method may be called from several threads at once and may wait for the disk. Each raises CacheTrouble when
-    this operation failed, and `errors.CacheError` when the folder cannot be used at all.
+    Every method may be called from several threads at once and may wait for the disk. Each raises
+    CacheTrouble when this operation failed, and `errors.CacheError` when the folder cannot be used
+    at all.
     """
 
     shared: Final = False
-    """Whether other people's servers may read what is kept here (RFC 9111 calls that a shared cache)."""
+    """Whether other people's servers may read what is kept here (RFC 9111 calls that a shared
+    cache)."""
 
     def __init__(self, folder: Path, *, size_limit: int) -> None:
         """Take the folder of one store and its cap in bytes; nothing is opened yet."""
@@ -254,13 +284,15 @@ class FolderBackend:
         self._folder = folder
         self._size_limit = size_limit
         self._opening = threading.Lock()
-        # SQLite lets writers of one process wait for each other with growing sleeps; a lock wakes them at once.
+        # SQLite lets writers of one process wait for each other with growing sleeps; a lock wakes
+        # them at once.
         self._writing = threading.RLock()
         self._cache: diskcache.Cache | None = None
         self._identity: tuple[int, int] | None = None
 
     def open(self) -> None:
-        """Open the database that lies in the folder now: another process may have set the old one aside."""
+        """Open the database that lies in the folder now: another process may have set the old one
+        aside."""
         if self._is_open():
             return
         with self._opening:
@@ -275,12 +307,14 @@ class FolderBackend:
             self._identity = identity(self._folder)
 
     def get(self, rows: Sequence[str]) -> dict[str, bytes]:
-        """Return the bytes of those rows that are there; no bytes (`b""`) for one that was refused, and removed."""
+        """Return the bytes of those rows that are there; no bytes (`b""`) for one that was refused,
+        and removed."""
         with self._guarded() as cache:
             return {row: blob for row in rows if (blob := self._read(cache, row)) is not None}
 
     def names(self, prefix: str) -> list[str]:
-        """Return the rows whose names begin with `prefix`, in the order in which they were first written."""
+        """Return the rows whose names begin with `prefix`, in the order in which they were first
+        written."""
         with self._guarded() as cache:
             # A range, for which SQLite takes the index of keys; LIKE would read them all.
             select = "SELECT key FROM Cache WHERE key >= ? AND key < ? ORDER BY rowid"
@@ -289,7 +323,9 @@ class FolderBackend:
     def put(self, blobs: Mapping[str, bytes], *, expire: float | None) -> None:
         """Write all rows or none; after `expire` seconds they may be dropped."""
         with self._guarded() as cache, self._writing:
-            if len(blobs) == 1:  # outside a transaction a value's file is written before the database is locked
+            if (
+                len(blobs) == 1
+            ):  # outside a transaction a value's file is written before the database is locked
                 ((row, blob),) = blobs.items()
                 cache.set(row, blob, expire=expire)
                 return
@@ -320,13 +356,16 @@ class FolderBackend:
             return Held(len(cache), int(cache.volume()))
 
     def tidy(self) -> int:
-        """Look through the database, and delete value files that no row names, which killed writers leave; return how
-        many."""
+        """Look through the database, and delete value files that no row names, which killed writers
+        leave; return how many."""
         with self._guarded() as cache:
             problem = str(cache._sql("PRAGMA quick_check(1)").fetchall()[0][0])
             if problem != "ok":
                 raise sqlite3.DatabaseError(f"malformed: {problem}")
-            named = {name for (name,) in cache._sql("SELECT filename FROM Cache WHERE filename IS NOT NULL")}
+            named = {
+                name
+                for (name,) in cache._sql("SELECT filename FROM Cache WHERE filename IS NOT NULL")
+            }
         removed = 0
         for path in self._folder.glob("[0-9a-f][0-9a-f]/[0-9a-f][0-9a-f]/*.val"):
             with contextlib.suppress(OSError):
@@ -342,10 +381,15 @@ class FolderBackend:
             self._cache.close()
 
     def _is_open(self) -> bool:
-        return self._cache is not None and self._identity is not None and identity(self._folder) == self._identity
+        return (
+            self._cache is not None
+            and self._identity is not None
+            and identity(self._folder) == self._identity
+        )
 
     def _read(self, cache: diskcache.Cache, row: str) -> bytes | None:
-        """Return the bytes of a row, None where there is none; no bytes for a damaged one, which is removed."""
+        """Return the bytes of a row, None where there is none; no bytes for a damaged one, which is
+        removed."""
         with contextlib.suppress(RefusedRow):  # another process may be replacing it just now
             found = cache.get(row)
             return bytes(found) if found is not None else None
@@ -361,14 +405,16 @@ class FolderBackend:
 
     @contextlib.contextmanager
     def _guarded(self) -> Iterator[diskcache.Cache]:
-        """Give the open database; turn what it refuses into our errors, and mend what can be mended."""
+        """Give the open database; turn what it refuses into our errors, and mend what can be
+        mended."""
         self.open()
         cache, before = self._cache, self._identity
         assert cache is not None  # noqa: S101  `open` raises or sets it
         try:
             yield cache
         except diskcache.Timeout as e:
-            # diskcache says this of every refusal to begin a write; what SQLite said stands behind it.
+            # diskcache says this of every refusal to begin a write; what SQLite said stands behind
+            # it.
             why = str(e.__context__ or "")
             locked = f"another process held the database for {LOCK_WAIT:g} s"
             if "locked" in why or not why:

@@ -1,7 +1,8 @@
 """Rows of the cache on a Valkey or Redis server, which several machines share (extra `redis`).
 
-The server limits the size: set its `maxmemory` and an `allkeys-` eviction policy. What is written without an expiry
-leaves after 30 days, so that a shared server never fills with what nobody asks for.
+The server limits the size: set its `maxmemory` and an `allkeys-` eviction policy. What is written
+without an expiry leaves after 30 days, so that a shared server never fills with what nobody asks
+for.
 """
 
 import contextlib
@@ -19,7 +20,8 @@ from cache.rows import LOT, CacheTrouble, Held
 from errors import CacheError
 
 ANSWER_SECONDS: Final = 1.0
-"""A server on the same network answers in a millisecond; one that needs longer than this costs more than it saves."""
+"""A server on the same network answers in a millisecond; one that needs longer than this costs more
+than it saves."""
 KEEP_SECONDS: Final = timedelta(days=30).total_seconds()
 _PREFIX: Final = "winnow/"
 """Every name of ours on a server that others may use too."""
@@ -34,7 +36,8 @@ return 1
 
 
 def connect(url: str) -> redis.Redis:
-    """Return a client for `url` (redis, rediss, valkey, valkeys or unix://); nothing is asked before it is used.
+    """Return a client for `url` (redis, rediss, valkey, valkeys or unix://); nothing is asked
+    before it is used.
 
     Raises `CacheError`, whose message holds no password, for an address that cannot be understood.
     """
@@ -45,12 +48,15 @@ def connect(url: str) -> redis.Redis:
             f"{scheme}{colon}{rest}",
             socket_timeout=ANSWER_SECONDS,
             socket_connect_timeout=ANSWER_SECONDS,
-            # One more try at once: a connection that was kept since the server's restart is found dead only when used.
+            # One more try at once: a connection that was kept since the server's restart is found
+            # dead only when used.
             retry=Retry(NoBackoff(), 1),
             client_name="winnow",
         )
     except ValueError as e:
-        raise CacheError("The address of the cache server cannot be understood.", hint="See WINNOW_CACHE_URL.") from e
+        raise CacheError(
+            "The address of the cache server cannot be understood.", hint="See WINNOW_CACHE_URL."
+        ) from e
 
 
 def shown(url: str) -> str:
@@ -63,10 +69,12 @@ def shown(url: str) -> str:
 
 
 class RedisBackend:
-    """Rows of one store on a server; what each method does stands at `cache.folder.FolderBackend`."""
+    """Rows of one store on a server; what each method does stands at
+    `cache.folder.FolderBackend`."""
 
     def __init__(self, client: redis.Redis, kind: str, *, place: str, shared: bool) -> None:
-        """Take the rows of store `kind`, which begin with its name; `place` is the address without its password."""
+        """Take the rows of store `kind`, which begin with its name; `place` is the address without
+        its password."""
         self.shared: Final = shared
         self.place: Final = place
         self.note = ""
@@ -88,14 +96,22 @@ class RedisBackend:
             for start in range(0, len(rows), LOT):
                 lot = rows[start : start + LOT]
                 blobs = self._client.mget([_PREFIX + row for row in lot])
-                found.update((row, bytes(blob)) for row, blob in zip(lot, blobs, strict=True) if blob is not None)
+                found.update(
+                    (row, bytes(blob))
+                    for row, blob in zip(lot, blobs, strict=True)
+                    if blob is not None
+                )
         return found
 
     def names(self, prefix: str) -> list[str]:
-        """Return the rows whose names begin with `prefix`; the server looks through all that it has."""
+        """Return the rows whose names begin with `prefix`; the server looks through all that it
+        has."""
         with self._guarded():
             found = self._client.scan_iter(match=f"{_PREFIX}{prefix}*", count=LOT)
-            return [name.decode("utf-8", "surrogatepass").removeprefix(_PREFIX) for name in dict.fromkeys(found)]
+            return [
+                name.decode("utf-8", "surrogatepass").removeprefix(_PREFIX)
+                for name in dict.fromkeys(found)
+            ]
 
     def put(self, blobs: Mapping[str, bytes], *, expire: float | None) -> None:
         """Write all rows in one transaction."""
@@ -108,7 +124,11 @@ class RedisBackend:
     def swap(self, row: str, old: bytes | None, new: bytes | None, *, expire: float) -> bool:
         """Replace `old` by `new` in one script on the server; False when the row is not `old`."""
         with self._guarded():
-            return bool(self._swap(keys=[_PREFIX + row], args=[old or b"", new or b"", _milliseconds(expire)]))
+            return bool(
+                self._swap(
+                    keys=[_PREFIX + row], args=[old or b"", new or b"", _milliseconds(expire)]
+                )
+            )
 
     def clear(self) -> int:
         """Remove all rows of this store and nothing else; return how many there were."""
@@ -119,14 +139,19 @@ class RedisBackend:
         return count
 
     def measure(self) -> Held:
-        """Return how much is held, counted over at most 20,000 entries; the server's own overhead is not in it."""
+        """Return how much is held, counted over at most 20,000 entries; the server's own overhead
+        is not in it."""
         entries = size = 0
         with self._guarded():
             for names in self._names():
                 with self._client.pipeline(transaction=False) as pipe:
                     for name in names:
                         pipe.strlen(name)
-                    size += sum(int(length) for length in pipe.execute(raise_on_error=False) if isinstance(length, int))
+                    size += sum(
+                        int(length)
+                        for length in pipe.execute(raise_on_error=False)
+                        if isinstance(length, int)
+                    )
                 entries += len(names)
                 if entries >= _MOST_MEASURED:
                     return Held(entries, size, partial=True)
@@ -141,7 +166,8 @@ class RedisBackend:
         self._client.close()
 
     def _names(self) -> Iterator[list[bytes]]:
-        """Yield lots of the names of this store's rows; a name may come twice (SCAN promises no more)."""
+        """Yield lots of the names of this store's rows; a name may come twice (SCAN promises no
+        more)."""
         found = self._client.scan_iter(match=self._pattern, count=LOT)
         seen: set[bytes] = set()
         while lot := list(islice(found, LOT)):
@@ -156,7 +182,8 @@ class RedisBackend:
             yield
         except (redis.ConnectionError, redis.TimeoutError) as e:
             raise CacheError(
-                f"The cache server {self.place} cannot be used: {str(e).rstrip('.') or type(e).__name__}.",
+                f"The cache server {self.place} cannot be used: "
+                f"{str(e).rstrip('.') or type(e).__name__}.",
                 hint="Check that it runs and that WINNOW_CACHE_URL names it.",
             ) from e
         except redis.RedisError as e:
@@ -172,7 +199,11 @@ def _advice(client: redis.Redis) -> str:
     policy = str(memory.get("maxmemory_policy", ""))
     if not int(memory.get("maxmemory", 0)):
         return "the server has no maxmemory: it grows until entries expire"
-    return "" if policy.startswith("allkeys-") else f"the server refuses writes when it is full ({policy})"
+    return (
+        ""
+        if policy.startswith("allkeys-")
+        else f"the server refuses writes when it is full ({policy})"
+    )
 
 
 def _milliseconds(expire: float | None) -> int:

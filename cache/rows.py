@@ -1,6 +1,8 @@
-"""One row of the cache: JSON or raw bytes in a checked envelope, and never pickle; with what both backends report.
+"""One row of the cache: JSON or raw bytes in a checked envelope, and never pickle; with what both
+backends report.
 
-Not for: where rows lie (`cache/folder.py`, `cache/redis.py`), or values and expiry (`cache/store.py`).
+Not for: where rows lie (`cache/folder.py`, `cache/redis.py`), or values and expiry
+(`cache/store.py`).
 """
 
 import hashlib
@@ -18,14 +20,16 @@ LOT: Final = 500
 """Rows that one query or one round trip covers."""
 
 _HEAD: Final = struct.Struct("<IcQd")
-"""CRC-32 of the key and of all that follows, kind, bytes of payload, moment of expiry (infinite for none)."""
+"""CRC-32 of the key and of all that follows, kind, bytes of payload, moment of expiry (infinite for
+none)."""
 _CRC: Final = struct.Struct("<I")
 _NONCE: Final = 12
 """Random bytes of each locked value."""
 
 
 class RefusedRow(Exception):
-    """A row has a form that this cache never writes: a pickle, a foreign file name, a damaged envelope."""
+    """A row has a form that this cache never writes: a pickle, a foreign file name, a damaged
+    envelope."""
 
 
 class CacheTrouble(Exception):
@@ -76,7 +80,8 @@ class Entry:
 
 
 def seal(key: str, payload: bytes, *, kind: Kind, expires_at: float = math.inf) -> bytes:
-    """Return `payload` in its envelope for the row named `key`; `expires_at` in seconds since the epoch."""
+    """Return `payload` in its envelope for the row named `key`; `expires_at` in seconds since the
+    epoch."""
     head = _HEAD.pack(0, kind, len(payload), expires_at)
     return b"".join((_CRC.pack(_checksum(key, head, payload)), head[_CRC.size :], payload))
 
@@ -108,11 +113,14 @@ class Cipher:
         return nonce + self._aead.encrypt(nonce, payload, row.encode("utf-8", "surrogatepass"))
 
     def open(self, row: str, kept: bytes) -> bytes:
-        """Return the payload; raises `RefusedRow` for one that this key has not locked under this name."""
+        """Return the payload; raises `RefusedRow` for one that this key has not locked under this
+        name."""
         from cryptography.exceptions import InvalidTag  # noqa: PLC0415  as said above
 
         try:
-            return self._aead.decrypt(kept[:_NONCE], kept[_NONCE:], row.encode("utf-8", "surrogatepass"))
+            return self._aead.decrypt(
+                kept[:_NONCE], kept[_NONCE:], row.encode("utf-8", "surrogatepass")
+            )
         except (InvalidTag, ValueError) as error:
             raise RefusedRow("it was not locked with this key") from error
 
@@ -127,7 +135,8 @@ def judge(key: str, blob: bytes, *, now: float) -> Verdict:
 
 
 def opened(key: str, blob: bytes) -> tuple[Kind, float, bytes]:
-    """Return kind, moment of expiry and payload of a whole envelope; raises `RefusedRow` for any other."""
+    """Return kind, moment of expiry and payload of a whole envelope; raises `RefusedRow` for any
+    other."""
     if len(blob) < _HEAD.size:
         raise RefusedRow("it is no envelope of this cache")
     checksum, kind, length, expires_at = _HEAD.unpack_from(blob)

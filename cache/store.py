@@ -1,10 +1,11 @@
 """The stores of the cache: text keys to JSON or bytes, with expiry, and several processes at once.
 
-A cache must never cost an answer: no method raises over the disk or the network. A lookup that fails is a miss, a write
-that fails is not kept; a backend that cannot be used at all is left alone for some seconds, then tried again. All of
-that is logged and counted in `stats()`. Five stores have a sub-folder each, so that a burst of one kind never evicts
-another. Not for: keys and expiry, which each step chooses where it writes, nor how rows lie on disk (`cache/folder.py`)
-or on a server (`cache/redis.py`).
+A cache must never cost an answer: no method raises over the disk or the network. A lookup that
+fails is a miss, a write that fails is not kept; a backend that cannot be used at all is left alone
+for some seconds, then tried again. All of that is logged and counted in `stats()`. Five stores have
+a sub-folder each, so that a burst of one kind never evicts another. Not for: keys and expiry, which
+each step chooses where it writes, nor how rows lie on disk (`cache/folder.py`) or on a server
+(`cache/redis.py`).
 """
 
 from __future__ import annotations
@@ -55,15 +56,18 @@ JsonValue: TypeAlias = "dict[str, JsonValue] | list[JsonValue] | str | int | flo
 T = TypeVar("T")
 
 SCHEMA: Final = "2"
-"""Part of every row's name. Raised when the meaning of values changes: old entries are then never found, and leave."""
+"""Part of every row's name. Raised when the meaning of values changes: old entries are then never
+found, and leave."""
 LONGEST_AWAY: Final = 300.0
 """Seconds until a store that stays away is tried again; each try may wait for it."""
 AWAY_SECONDS: Final = LOCK_WAIT
-"""A backend that could not be used is tried again after this long; between, lookups are misses that cost nothing."""
+"""A backend that could not be used is tried again after this long; between, lookups are misses that
+cost nothing."""
 HELD_BYTES: Final = 32_000_000
 """Most that one store holds in memory of what may not, or cannot, be written."""
 _BATCH: Final = LOT * 10
-"""Writes in one transaction; one of 5,000 small values holds the lock for about 0.5 s, a tenth of `LOCK_WAIT`."""
+"""Writes in one transaction; one of 5,000 small values holds the lock for about 0.5 s, a tenth of
+`LOCK_WAIT`."""
 
 _log = logging.getLogger(__name__)
 
@@ -98,7 +102,9 @@ def store_text(stats: StoreStats) -> str:
     count = f"{'over ' if stats.partial else ''}{stats.entries} entries, {stats.bytes / 1e6:.1f} MB"
     seen = f"{stats.hits} hits, {stats.misses} misses"
     moved = f"{stats.bytes_read / 1e6:.1f} MB read, {stats.bytes_written / 1e6:.1f} MB written"
-    trouble = f"; {stats.problems} problems, the last: {stats.last_problem}" if stats.problems else ""
+    trouble = (
+        f"; {stats.problems} problems, the last: {stats.last_problem}" if stats.problems else ""
+    )
     note = f"; {stats.note}" if stats.note else ""
     return f"{count}; since start {seen}, {moved}{trouble}{note}"
 
@@ -106,11 +112,21 @@ def store_text(stats: StoreStats) -> str:
 def cache_trouble(stores: dict[str, StoreStats]) -> str:
     """Return what is wrong with the cache on one line, nothing when it works."""
     away = {kind: stats.away for kind, stats in stores.items() if stats.away}
-    failed = {kind: stats.last_problem for kind, stats in stores.items() if stats.problems and not stats.away}
+    failed = {
+        kind: stats.last_problem
+        for kind, stats in stores.items()
+        if stats.problems and not stats.away
+    }
     if away:
-        return f"NOT USED for {', '.join(away)}; Winnow works on without it. {next(iter(away.values()))}"
+        return (
+            f"NOT USED for {', '.join(away)}; Winnow works on without it. "
+            f"{next(iter(away.values()))}"
+        )
     if failed:
-        return f"had trouble with {', '.join(failed)}; Winnow worked on without it. {next(iter(failed.values()))}"
+        return (
+            f"had trouble with {', '.join(failed)}; Winnow worked on without it. "
+            f"{next(iter(failed.values()))}"
+        )
     return ""
 
 
@@ -134,13 +150,16 @@ class Store:
         kind: str = "",
         cipher: Cipher | None = None,
     ) -> None:
-        """Open or make the store at `place`, its own folder or a backend; while that fails the store keeps nothing.
+        """Open or make the store at `place`, its own folder or a backend; while that fails the
+        store keeps nothing.
 
-        Over `size_limit` bytes on disk the entries stored longest ago leave. `clock` gives seconds since the epoch and
-        decides expiry; `kind` is part of every row's name, so that no entry is taken for one of another store. With a
-        `cipher` values are locked, names are not.
+        Over `size_limit` bytes on disk the entries stored longest ago leave. `clock` gives seconds
+        since the epoch and decides expiry; `kind` is part of every row's name, so that no entry is
+        taken for one of another store. With a `cipher` values are locked, names are not.
         """
-        self._backend: Backend = FolderBackend(place, size_limit=size_limit) if isinstance(place, Path) else place
+        self._backend: Backend = (
+            FolderBackend(place, size_limit=size_limit) if isinstance(place, Path) else place
+        )
         self._clock = clock
         self._prefix = f"{kind}:{SCHEMA}"
         self._cipher = cipher
@@ -161,7 +180,8 @@ class Store:
         return self._backend.shared
 
     def get_json(self, key: str) -> JsonValue:
-        """Return the JSON value of `key`, None when there is none, it has expired, or it is bytes."""
+        """Return the JSON value of `key`, None when there is none, it has expired, or it is
+        bytes."""
         found = self._lookup([key], b"J").get(key)
         if found is None:
             return None
@@ -173,24 +193,28 @@ class Store:
         return value
 
     def set_json(self, key: str, value: JsonValue, *, expire: float | None = None) -> None:
-        """Keep `value` for `expire` seconds (None: until evicted). It is there when this returns, problems aside."""
+        """Keep `value` for `expire` seconds (None: until evicted). It is there when this returns,
+        problems aside."""
         text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
         self._set([(key, text.encode("utf-8", "surrogatepass"))], b"J", expire)
 
     def get_bytes(self, key: str) -> bytes | None:
-        """Return the bytes of `key`, None when there are none, they have expired, or the value is JSON."""
+        """Return the bytes of `key`, None when there are none, they have expired, or the value is
+        JSON."""
         held = self._held.get(key)
         return held if held is not None else self._lookup([key], b"B").get(key)
 
     def set_bytes(self, key: str, value: bytes, *, expire: float | None = None) -> bool:
-        """Keep `value` for `expire` seconds (None: until evicted); return whether it is there now."""
+        """Keep `value` for `expire` seconds (None: until evicted); return whether it is there
+        now."""
         kept = self._set([(key, value)], b"B", expire)
         if kept:
             self._held.pop(key, None)
         return kept
 
     def hold(self, key: str, value: bytes) -> None:
-        """Keep `value` in this process only: what may not, or cannot, be written. The oldest leave over 32 MB."""
+        """Keep `value` in this process only: what may not, or cannot, be written. The oldest leave
+        over 32 MB."""
         with self._lock:
             self._held.pop(key, None)
             if len(value) <= HELD_BYTES:
@@ -199,11 +223,13 @@ class Store:
                 del self._held[next(iter(self._held))]
 
     def get_many_bytes(self, keys: Iterable[str]) -> dict[str, bytes]:
-        """Return the bytes of those of `keys` that are there; 10,000 small values take about 0.2 s."""
+        """Return the bytes of those of `keys` that are there; 10,000 small values take about 0.2
+        s."""
         return self._lookup(keys, b"B")
 
     def set_many_bytes(self, items: Mapping[str, bytes], *, expire: float | None = None) -> None:
-        """Keep all `items`, up to 5,000 in one transaction: of each such lot all are kept, or none."""
+        """Keep all `items`, up to 5,000 in one transaction: of each such lot all are kept, or
+        none."""
         pairs = iter(items.items())
         while lot := list(islice(pairs, _BATCH)):
             self._set(lot, b"B", expire)
@@ -215,9 +241,11 @@ class Store:
         return [row.removeprefix(f"{self._prefix}:") for row in rows]
 
     def claim(self, key: str, *, seconds: float) -> Claim | None:
-        """Return the sole right to work on `key` for `seconds`, None while another process or task holds it.
+        """Return the sole right to work on `key` for `seconds`, None while another process or task
+        holds it.
 
-        Where the cache cannot be used everyone gets a right: work is then done twice rather than not at all.
+        Where the cache cannot be used everyone gets a right: work is then done twice rather than
+        not at all.
         """
         mine = self._fresh_claim(self._row(f"claim:{key}"), seconds)
         done, found = self._swap(mine.row, None, mine.blob, seconds)
@@ -226,12 +254,15 @@ class Store:
         return mine if done else None
 
     def renew(self, claim: Claim, *, seconds: float) -> Claim:
-        """Return a right that holds for `seconds` from now; one that has passed to another owner stays there."""
+        """Return a right that holds for `seconds` from now; one that has passed to another owner
+        stays there."""
         mine = self._fresh_claim(claim.row, seconds)
         return mine if self._swap(claim.row, claim.blob, mine.blob, seconds)[0] else claim
 
     def _fresh_claim(self, row: str, seconds: float) -> Claim:
-        return Claim(row, seal(row, uuid.uuid4().bytes, kind=b"B", expires_at=self._clock() + seconds))
+        return Claim(
+            row, seal(row, uuid.uuid4().bytes, kind=b"B", expires_at=self._clock() + seconds)
+        )
 
     def release(self, claim: Claim) -> None:
         """Give a right back; one that has passed to another owner stays with that owner."""
@@ -270,7 +301,8 @@ class Store:
         return found if current or found == "damaged" else "expired"
 
     def entries(self) -> Iterator[Entry]:
-        """Yield every entry that is whole and holds, rights to work aside; raises `CacheError` where that cannot be."""
+        """Yield every entry that is whole and holds, rights to work aside; raises `CacheError`
+        where that cannot be."""
         with _raising():
             rows = self._backend.names(self._prefix)
             for start in range(0, len(rows), LOT):
@@ -281,12 +313,15 @@ class Store:
                         yield Entry(name, form, expires_at, self._unlocked(row, payload))
 
     def keep(self, entry: Entry) -> bool:
-        """Put an entry in again; return False where its time is over. Raises `CacheError` where it cannot be kept."""
+        """Put an entry in again; return False where its time is over. Raises `CacheError` where it
+        cannot be kept."""
         seconds = entry.expires_at - self._clock()
         if seconds <= 0:
             return False
         row = f"{self._prefix}{'' if entry.name.startswith('#') else ':'}{entry.name}"
-        blob = seal(row, self._locked(row, entry.payload), kind=entry.form, expires_at=entry.expires_at)
+        blob = seal(
+            row, self._locked(row, entry.payload), kind=entry.form, expires_at=entry.expires_at
+        )
         with _raising():
             self._backend.put({row: blob}, expire=None if math.isinf(seconds) else seconds)
         return True
@@ -310,7 +345,8 @@ class Store:
             )
 
     def seen(self) -> dict[str, int]:
-        """Return hits, misses, problems and whether the store is away (0 or 1), without a question to its place."""
+        """Return hits, misses, problems and whether the store is away (0 or 1), without a question
+        to its place."""
         with self._lock:
             return {
                 **{name: self._seen[name] for name in ("hits", "misses", "problems")},
@@ -326,23 +362,32 @@ class Store:
         nothing: dict[str, bytes] = {}
         found: dict[str, bytes] = {}
         now = self._clock()
-        for row, blob in self._attempt("lookup", lambda: self._backend.get(list(rows)), nothing).items():
+        for row, blob in self._attempt(
+            "lookup", lambda: self._backend.get(list(rows)), nothing
+        ).items():
             try:
                 value = unseal(row, blob, kind=kind, now=now)
                 value = self._unlocked(row, value) if value is not None else None
             except RefusedRow as e:
                 self._note("lookup", e)
-                self._attempt("delete", partial(self._backend.swap, row, blob, None, expire=0.0), False)
+                self._attempt(
+                    "delete", partial(self._backend.swap, row, blob, None, expire=0.0), False
+                )
                 continue
             if value is not None:
                 found[rows[row]] = value
-        self._count(hits=len(found), misses=len(rows) - len(found), bytes_read=sum(map(len, found.values())))
+        self._count(
+            hits=len(found), misses=len(rows) - len(found), bytes_read=sum(map(len, found.values()))
+        )
         return found
 
     def _set(self, pairs: list[tuple[str, bytes]], kind: Kind, expire: float | None) -> bool:
         expires_at = math.inf if expire is None else self._clock() + expire
         rows = [(self._row(key), payload) for key, payload in pairs]
-        blobs = {row: seal(row, self._locked(row, payload), kind=kind, expires_at=expires_at) for row, payload in rows}
+        blobs = {
+            row: seal(row, self._locked(row, payload), kind=kind, expires_at=expires_at)
+            for row, payload in rows
+        }
 
         def write() -> bool:
             self._backend.put(blobs, expire=expire)
@@ -358,8 +403,11 @@ class Store:
     def _unlocked(self, row: str, kept: bytes) -> bytes:
         return self._cipher.open(row, kept) if self._cipher else kept
 
-    def _swap(self, row: str, old: bytes | None, new: bytes | None, seconds: float) -> tuple[bool, bytes | None]:
-        """Return whether a claim's row was replaced, and what is there if not; True where the cache is away."""
+    def _swap(
+        self, row: str, old: bytes | None, new: bytes | None, seconds: float
+    ) -> tuple[bool, bytes | None]:
+        """Return whether a claim's row was replaced, and what is there if not; True where the cache
+        is away."""
 
         def swap() -> tuple[bool, bytes | None]:
             if self._backend.swap(row, old, new, expire=seconds):
@@ -401,7 +449,8 @@ class Store:
         self._rests = min(2 * self._rests, LONGEST_AWAY)
 
     def _note(self, action: str, error: Exception) -> None:
-        """Count a problem; log it unless the same one was logged in the last minute: a full disk would fill the log."""
+        """Count a problem; log it unless the same one was logged in the last minute: a full disk
+        would fill the log."""
         text = f"{action}: {error or type(error).__name__}"
         self._count(problems=1)
         self._last_problem = text
@@ -416,7 +465,8 @@ class Store:
             self._seen.update(seen)
 
     def _row(self, key: str) -> str:
-        """Return the name of a key's row: readable where it is short, the hash of it where it is not."""
+        """Return the name of a key's row: readable where it is short, the hash of it where it is
+        not."""
         if len(key) <= 250 and key.isascii():
             return f"{self._prefix}:{key}"
         digest = hashlib.blake2b(key.encode("utf-8", "surrogatepass"), digest_size=20).hexdigest()
@@ -429,11 +479,21 @@ def _raising() -> Iterator[None]:
     try:
         yield
     except (CacheTrouble, RefusedRow) as error:
-        raise CacheError(f"The cache cannot be read or written: {error}.", hint="See `winnow cache verify`.") from error
+        raise CacheError(
+            f"The cache cannot be read or written: {error}.", hint="See `winnow cache verify`."
+        ) from error
 
 
-_SHARES: Final = {"pages": 0.45, "searches": 0.05, "embeddings": 0.25, "scores": 0.05, "trees": 0.15, "sessions": 0.05}
-"""Each store's part of the size limit. Pages are the largest single values; embeddings the most numerous."""
+_SHARES: Final = {
+    "pages": 0.45,
+    "searches": 0.05,
+    "embeddings": 0.25,
+    "scores": 0.05,
+    "trees": 0.15,
+    "sessions": 0.05,
+}
+"""Each store's part of the size limit. Pages are the largest single values; embeddings the most
+numerous."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -447,7 +507,8 @@ class Stores:
     trees: Store
     sessions: Store
     own: Store
-    """For what is made of a person's own files: on this machine, or `pages` where nobody else reads those."""
+    """For what is made of a person's own files: on this machine, or `pages` where nobody else reads
+    those."""
     place: str
     """Where the cache lies: its folder, or the address of a server without the password."""
     folders: Path
@@ -463,12 +524,14 @@ class Stores:
         return {kind: store.stats() for kind, store in self.by_kind.items()}
 
     def clear(self) -> int:
-        """Forget everything in every store, and the index of folders; return how many entries left."""
+        """Forget everything in every store, and the index of folders; return how many entries
+        left."""
         shutil.rmtree(self.folders, ignore_errors=True)
         return sum(store.clear() for store in self._all)
 
     def verify(self) -> dict[str, Checked]:
-        """Read every entry of each store, remove what is not whole, and return what was found by store."""
+        """Read every entry of each store, remove what is not whole, and return what was found by
+        store."""
         return {kind: store.verify() for kind, store in self.by_kind.items()}
 
     def close(self) -> None:
@@ -490,26 +553,37 @@ def open_stores(
     private: bool = False,
     secret: str = "",
 ) -> Stores:
-    """Open or make the cache; where it cannot be used the stores keep nothing, say so in `stats()`, and try again.
+    """Open or make the cache; where it cannot be used the stores keep nothing, say so in `stats()`,
+    and try again.
 
-    `folder` is made if absent, with access for its owner only; `size_limit` is bytes on disk for all stores together. A
-    Valkey or Redis server at `url` keeps the entries instead; `private` says that replicas of this server alone read
-    it, so that it keeps what is made of a person's files as well. `clock` gives seconds since the epoch and decides
-    expiry. With a `secret` values are locked; entries of another secret, or of none, are not seen.
-    Raises `MissingExtra` without the package `redis`, `BrokenExtra` where it cannot be imported, `CacheError` for a
-    `url` that cannot be understood.
+    `folder` is made if absent, with access for its owner only; `size_limit` is bytes on disk for
+    all stores together. A Valkey or Redis server at `url` keeps the entries instead; `private` says
+    that replicas of this server alone read it, so that it keeps what is made of a person's files as
+    well. `clock` gives seconds since the epoch and decides expiry. With a `secret` values are
+    locked; entries of another secret, or of none, are not seen. Raises `MissingExtra` without the
+    package `redis`, `BrokenExtra` where it cannot be imported, `CacheError` for a `url` that cannot
+    be understood.
     """
     cipher = Cipher(secret) if secret else None
     names = {kind: f"{kind}-{cipher.name}" if cipher else kind for kind in (*_SHARES, "own")}
     new = partial(Store, clock=clock, cipher=cipher)
     if not url:
         sizes = {kind: max(1, int(size_limit * share)) for kind, share in _SHARES.items()}
-        made = {kind: new(folder / names[kind], size_limit=size, kind=names[kind]) for kind, size in sizes.items()}
+        made = {
+            kind: new(folder / names[kind], size_limit=size, kind=names[kind])
+            for kind, size in sizes.items()
+        }
         return Stores(**made, own=made["pages"], place=str(folder), folders=folder / "folders")
     with importing("redis", "A cache server (cache_url)"):
         from cache.redis import RedisBackend, connect, shown  # noqa: PLC0415  an extra that few install
     client, place = connect(url), shown(url)
-    backends = {kind: RedisBackend(client, names[kind], place=place, shared=not private) for kind in _SHARES}
+    backends = {
+        kind: RedisBackend(client, names[kind], place=place, shared=not private) for kind in _SHARES
+    }
     made = {kind: new(backend, kind=names[kind]) for kind, backend in backends.items()}
-    own = made["pages"] if private else new(folder / names["own"], size_limit=size_limit, kind=names["own"])
+    own = (
+        made["pages"]
+        if private
+        else new(folder / names["own"], size_limit=size_limit, kind=names["own"])
+    )
     return Stores(**made, own=own, place=place, folders=folder / "folders")

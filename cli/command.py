@@ -1,7 +1,9 @@
-"""The command line `winnow`: every tool as a sub-command, and serve, models, eval, cache, sessions, install, doctor.
+"""The command line `winnow`: every tool as a sub-command, and serve, models, eval, cache, sessions,
+install, doctor.
 
-A command calls its tool through an MCP client in this process, so arguments, errors and answers are the server's.
-Exit codes: 0 an answer, 1 a failure, 2 wrong usage, 3 no answer. Not for: anything a tool does.
+A command calls its tool through an MCP client in this process, so arguments, errors and answers are
+the server's. Exit codes: 0 an answer, 1 a failure, 2 wrong usage, 3 no answer. Not for: anything a
+tool does.
 """
 
 import argparse
@@ -30,7 +32,8 @@ TOOLS: Final = {
 }
 _COMMANDS: Final = {tool: command for command, (tool, _) in TOOLS.items()}
 BY_PLACE: Final = {"extract_relevant": ("question", "sources")}
-"""Arguments that a person gives by their place, where the tool has others required: a draft needs no question."""
+"""Arguments that a person gives by their place, where the tool has others required: a draft needs
+no question."""
 _MOST_PORT: Final = 65_535
 
 
@@ -60,7 +63,8 @@ def main(argv: list[str] | None = None) -> NoReturn:
 
 
 def _run(args: argparse.Namespace) -> int:
-    """Do what one command asks; each imports what it needs, so that `winnow --help` and serving start quickly."""
+    """Do what one command asks; each imports what it needs, so that `winnow --help` and serving
+    start quickly."""
     given = _given(args)
     if args.command == "doctor":
         from cli.doctor import doctor  # noqa: PLC0415  as said above
@@ -83,12 +87,16 @@ def _run(args: argparse.Namespace) -> int:
         case "sessions":
             from cli.kept import look_after_sessions  # noqa: PLC0415  as said above
 
-            code = look_after_sessions(settings, args.action, args.handle, form=args.format, as_json=args.json)
+            code = look_after_sessions(
+                settings, args.action, args.handle, form=args.format, as_json=args.json
+            )
         case "eval":
             from cli.measure import evaluate  # noqa: PLC0415  as said above
 
             folder = args.data and Path(args.data).expanduser()
-            code = anyio.run(evaluate, settings, folder, args.steps, args.limit, args.json, args.quiet)
+            code = anyio.run(
+                evaluate, settings, folder, args.steps, args.limit, args.json, args.quiet
+            )
         case "desk":
             from cli.desk import serve_desk  # noqa: PLC0415  as said above
 
@@ -120,7 +128,9 @@ def _call(args: argparse.Namespace, settings: Settings) -> int:
         from cli.trees import draw_tree  # noqa: PLC0415  as said above
 
         sources = [_absolute(source) for source in args.sources]
-        return anyio.run(draw_tree, settings, sources, args.chunking or "sentences", args.html, args.json)
+        return anyio.run(
+            draw_tree, settings, sources, args.chunking or "sentences", args.html, args.json
+        )
     tool, arguments = TOOLS.get(args.command, TOOLS["extract"])[0], _arguments(args)
     if args.command == "check":
         from tools.context import MOST_TOKENS  # noqa: PLC0415  as said above
@@ -131,7 +141,9 @@ def _call(args: argparse.Namespace, settings: Settings) -> int:
     return anyio.run(_call_tool, settings, tool, arguments, args.json, args.quiet)
 
 
-async def _call_tool(settings: Settings, tool: str, arguments: dict[str, Any], as_json: bool, quiet: bool) -> int:
+async def _call_tool(
+    settings: Settings, tool: str, arguments: dict[str, Any], as_json: bool, quiet: bool
+) -> int:
     """Call `tool` through an MCP client connected in this process, and print its answer."""
     from mcp import Client  # noqa: PLC0415  as said above
     from mcp_types import TextContent  # noqa: PLC0415  as said above
@@ -170,13 +182,23 @@ def _given(args: argparse.Namespace) -> dict[str, str]:
         given[name] = value
     folders = [given["folders"]] if given.get("folders") else []
     folders += args.folder or []
-    # A person who names a file on the command line allows it to be read; the server's clients get no such right.
+    # A person who names a file on the command line allows it to be read; the server's clients get
+    # no such right.
     sources = getattr(args, "sources", [])
-    local = [Path(name).expanduser() for name in sources if "://" not in name and not name.startswith("site:")]
+    local = [
+        Path(name).expanduser()
+        for name in sources
+        if "://" not in name and not name.startswith("site:")
+    ]
     if sources and len(local) == len(sources) and not any(map(os.path.exists, local)):
-        raise UsageError(f"There is no file {sources[0]!r}.", hint="Name a file, a folder, or a URL with https://.")
+        raise UsageError(
+            f"There is no file {sources[0]!r}.",
+            hint="Name a file, a folder, or a URL with https://.",
+        )
     folders += [
-        str(path.resolve() if path.is_dir() else path.resolve().parent) for path in local if os.path.exists(path)
+        str(path.resolve() if path.is_dir() else path.resolve().parent)
+        for path in local
+        if os.path.exists(path)
     ]
     if folders:
         given["folders"] = os.pathsep.join(dict.fromkeys(folders))
@@ -200,9 +222,13 @@ def _draft(name: str) -> str:
     from pipeline.check.draft import markdown_of  # noqa: PLC0415  as said above
 
     try:
-        text = sys.stdin.read() if name == "-" else Path(name).expanduser().read_text(encoding="utf-8")
+        text = (
+            sys.stdin.read() if name == "-" else Path(name).expanduser().read_text(encoding="utf-8")
+        )
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"The report {name!r} cannot be read: {error}.", hint="Name a text in UTF-8.") from error
+        raise UsageError(
+            f"The report {name!r} cannot be read: {error}.", hint="Name a text in UTF-8."
+        ) from error
     return markdown_of(text) if name.lower().endswith((".html", ".htm")) else text
 
 
@@ -216,9 +242,16 @@ def _parser() -> tuple[argparse.ArgumentParser, list[str]]:
     common = argparse.ArgumentParser(add_help=False)
     common.add_argument("--json", action="store_true", help="print one JSON object for machines")
     common.add_argument("-q", "--quiet", action="store_true", help="no progress on stderr")
-    common.add_argument("--folder", action="append", metavar="DIR", help="folder to search and read; may be repeated")
+    common.add_argument(
+        "--folder",
+        action="append",
+        metavar="DIR",
+        help="folder to search and read; may be repeated",
+    )
     common.add_argument("--searxng", metavar="URL", help="base URL of a SearXNG instance")
-    common.add_argument("--set", action="append", metavar="NAME=VALUE", help="any setting; see docs/settings.md")
+    common.add_argument(
+        "--set", action="append", metavar="NAME=VALUE", help="any setting; see docs/settings.md"
+    )
     parser = argparse.ArgumentParser(
         prog="winnow",
         description="The web and your own documents as small, cited evidence.",
@@ -230,7 +263,9 @@ def _parser() -> tuple[argparse.ArgumentParser, list[str]]:
         return commands.add_parser(name, help=text, description=text, parents=[common])
 
     _add_tools(command)
-    check = command("check", "check a report's quotes, statements and references against its sources")
+    check = command(
+        "check", "check a report's quotes, statements and references against its sources"
+    )
     check.epilog = "Exit code 3: something does not hold."
     check.add_argument("report", help="Markdown, HTML or text; - for standard input")
     check.add_argument("sources", nargs="*", help="URLs, files, a session; else what it cites")
@@ -238,35 +273,79 @@ def _parser() -> tuple[argparse.ArgumentParser, list[str]]:
     serve.add_argument("--http", action="store_true", help="Streamable HTTP instead of stdio")
     serve.add_argument("--host", default="127.0.0.1")
     serve.add_argument("--port", type=_port, default=8765)
-    serve.add_argument("--allow-host", action="append", default=[], metavar="HOST:PORT", help="Host header to accept")
     serve.add_argument(
-        "--allow-origin", action="append", default=[], metavar="URL", help="site whose pages may call from a browser"
+        "--allow-host",
+        action="append",
+        default=[],
+        metavar="HOST:PORT",
+        help="Host header to accept",
     )
-    serve.add_argument("--without-auth", action="store_true", help="let anybody in, also from other machines")
-    models = command("models", "which model has which role, and why; list, pull, remove or measure models")
-    models.add_argument("action", nargs="?", choices=["show", "list", "pull", "remove", "bench"], default="show")
-    models.add_argument("names", nargs="*", metavar="NAME", help="a profile, a model, or OWNER/REPO/FILE.gguf")
-    models.add_argument("--dry-run", action="store_true", help="pull: only say what would be fetched")
-    measured = command("eval", "measure the generator beside the rules, step by step, on questions with known answers")
-    measured.add_argument("data", nargs="?", help="folder with questions.jsonl and library/; a checkout's examples/")
+    serve.add_argument(
+        "--allow-origin",
+        action="append",
+        default=[],
+        metavar="URL",
+        help="site whose pages may call from a browser",
+    )
+    serve.add_argument(
+        "--without-auth", action="store_true", help="let anybody in, also from other machines"
+    )
+    models = command(
+        "models", "which model has which role, and why; list, pull, remove or measure models"
+    )
+    models.add_argument(
+        "action", nargs="?", choices=["show", "list", "pull", "remove", "bench"], default="show"
+    )
+    models.add_argument(
+        "names", nargs="*", metavar="NAME", help="a profile, a model, or OWNER/REPO/FILE.gguf"
+    )
+    models.add_argument(
+        "--dry-run", action="store_true", help="pull: only say what would be fetched"
+    )
+    measured = command(
+        "eval",
+        "measure the generator beside the rules, step by step, on questions with known answers",
+    )
+    measured.add_argument(
+        "data", nargs="?", help="folder with questions.jsonl and library/; a checkout's examples/"
+    )
     measured.add_argument("--steps", default="", metavar="A,B", help="which steps; all by default")
-    measured.add_argument("--limit", type=int, default=20, metavar="N", help="most questions or chunks a step (20)")
-    cache = command("cache", "size and use of the cache; clear or check it, back up its sessions and trees")
+    measured.add_argument(
+        "--limit", type=int, default=20, metavar="N", help="most questions or chunks a step (20)"
+    )
+    cache = command(
+        "cache", "size and use of the cache; clear or check it, back up its sessions and trees"
+    )
     actions = ["stats", "clear", "verify", "path", "backup", "restore"]
     cache.add_argument("action", nargs="?", choices=actions, default="stats")
-    cache.add_argument("file", nargs="?", type=Path, help="backup: a new file; restore: one that backup wrote")
+    cache.add_argument(
+        "file", nargs="?", type=Path, help="backup: a new file; restore: one that backup wrote"
+    )
     sessions = command("sessions", "sessions of research: list, show, export or remove them")
-    sessions.add_argument("action", nargs="?", choices=["list", "show", "export", "remove"], default="list")
-    sessions.add_argument("handle", nargs="?", default="", metavar="HANDLE", help="winnow://session/…")
+    sessions.add_argument(
+        "action", nargs="?", choices=["list", "show", "export", "remove"], default="list"
+    )
+    sessions.add_argument(
+        "handle", nargs="?", default="", metavar="HANDLE", help="winnow://session/…"
+    )
     forms = ["markdown", "html", "json", "bibtex", "ris", "csl"]
-    sessions.add_argument("--format", choices=forms, default="markdown", help="export: as what (markdown)")
+    sessions.add_argument(
+        "--format", choices=forms, default="markdown", help="export: as what (markdown)"
+    )
     client = command("install", "put Winnow into a client's configuration")
-    client.add_argument("client", type=client_name, metavar="CLIENT", help=f"one of {', '.join(CLIENTS)}")
-    client.add_argument("--scope", choices=["user", "project"], default="user", help="for you, or for this folder")
+    client.add_argument(
+        "client", type=client_name, metavar="CLIENT", help=f"one of {', '.join(CLIENTS)}"
+    )
+    client.add_argument(
+        "--scope", choices=["user", "project"], default="user", help="for you, or for this folder"
+    )
     client.add_argument("--dry-run", action="store_true", help="only show what would change")
     client.add_argument("--yes", action="store_true", help="write without asking")
     client.add_argument("--undo", action="store_true", help="take Winnow out again")
-    desk = command("desk", "open a page in the browser to ask and to look at evidence, pages, trees and sessions")
+    desk = command(
+        "desk",
+        "open a page in the browser to ask and to look at evidence, pages, trees and sessions",
+    )
     desk.add_argument("--port", type=_port, default=0, help="of 127.0.0.1; a free one by default")
     desk.add_argument("--no-browser", action="store_true", help="only print the address")
     command("doctor", "check models, cache, folders and search providers")
@@ -280,8 +359,11 @@ def _port(text: str) -> int:
 
 
 def _add_tools(command: CommandMaker) -> None:
-    """Give each tool a command with the arguments that its schema names: the required ones by place."""
-    tools = json.loads(resources.files("server").joinpath("tools_list.json").read_text(encoding="utf-8"))
+    """Give each tool a command with the arguments that its schema names: the required ones by
+    place."""
+    tools = json.loads(
+        resources.files("server").joinpath("tools_list.json").read_text(encoding="utf-8")
+    )
     schemas = {tool["name"]: tool["inputSchema"] for tool in tools}
     for name, (tool, text) in TOOLS.items():
         parser = command(name, text)
@@ -289,7 +371,9 @@ def _add_tools(command: CommandMaker) -> None:
         for argument, field in sorted(fields.items(), key=lambda one: one[0] != "question"):
             told = {"help": field.get("description", "").replace("%", "%%")}
             if argument in BY_PLACE.get(tool, schemas[tool]["required"]):
-                parser.add_argument(argument, nargs="+" if field["type"] == "array" else None, **told)
+                parser.add_argument(
+                    argument, nargs="+" if field["type"] == "array" else None, **told
+                )
             elif field["type"] == "boolean":
                 parser.add_argument(f"--{argument}", action="store_const", const=True, **told)
             else:
@@ -298,6 +382,13 @@ def _add_tools(command: CommandMaker) -> None:
                 parser.add_argument(option, type=kind, choices=field.get("enum"), **told)
         if name == "raptor":
             parser.epilog = "The word `tree` as the question draws the tree of the sources instead."
-            parser.add_argument("--html", default="", metavar="FILE", help="tree: draw it into this HTML file as well")
+            parser.add_argument(
+                "--html",
+                default="",
+                metavar="FILE",
+                help="tree: draw it into this HTML file as well",
+            )
             ways = get_args(get_type_hints(Settings)["clustering"])
-            parser.add_argument("--clustering", choices=ways, help="how nodes of the tree are grouped")
+            parser.add_argument(
+                "--clustering", choices=ways, help="how nodes of the tree are grouped"
+            )

@@ -1,9 +1,11 @@
-"""`winnow desk`: the desk in a browser of this machine, served on loopback to whoever has the address that it prints.
+"""`winnow desk`: the desk in a browser of this machine, served on loopback to whoever has the
+address that it prints.
 
-The page speaks the messages of MCP with an MCP server in this process, as it does with a host that shows it as an MCP
-App; sessions, health, the cache and clients' configurations, which are the person's and not a client's, have routes of
-their own. A page of the web that guesses the port has no token, and its requests name another Host or Origin. Not for:
-the page (`desk/`), or serving clients (`server/http.py`).
+The page speaks the messages of MCP with an MCP server in this process, as it does with a host that
+shows it as an MCP App; sessions, health, the cache and clients' configurations, which are the
+person's and not a client's, have routes of their own. A page of the web that guesses the port has
+no token, and its requests name another Host or Origin. Not for: the page (`desk/`), or serving
+clients (`server/http.py`).
 """
 
 import base64
@@ -62,8 +64,8 @@ _HEADERS: Final = {
 def serve_desk(settings: Settings, given: Mapping[str, str], *, port: int, show: bool) -> int:
     """Serve the desk until a signal; with `show`, open it in the person's browser.
 
-    `given` are the settings of the command line: clients that the person puts Winnow into start it with the same.
-    Raises `CannotListen` for a port that cannot be had.
+    `given` are the settings of the command line: clients that the person puts Winnow into start it
+    with the same. Raises `CannotListen` for a port that cannot be had.
     """
     (listening,) = listen(HOST, port)
     with listening:
@@ -74,7 +76,9 @@ def serve_desk(settings: Settings, given: Mapping[str, str], *, port: int, show:
         if show:
             webbrowser.open(url)
         app = build_desk(settings, given, token=token, port=port)
-        server = uvicorn.Server(uvicorn.Config(app, log_level="warning", server_header=False, access_log=False))
+        server = uvicorn.Server(
+            uvicorn.Config(app, log_level="warning", server_header=False, access_log=False)
+        )
         anyio.run(server.serve, [listening])
     return OK if server.started else FAILED
 
@@ -99,11 +103,14 @@ def build_desk(settings: Settings, given: Mapping[str, str], *, token: str, port
         Route("/cache", desk.clear_cache, methods=["POST"]),
         Route("/client", desk.change_client, methods=["POST"]),
     ]
-    return _Gate(Starlette(routes=[Mount(f"/{token}", routes=routes)], lifespan=lifespan), token, port)
+    return _Gate(
+        Starlette(routes=[Mount(f"/{token}", routes=routes)], lifespan=lifespan), token, port
+    )
 
 
 class _Gate:
-    """Lets in who has the token and comes from our own page or from nowhere; all others learn nothing."""
+    """Lets in who has the token and comes from our own page or from nowhere; all others learn
+    nothing."""
 
     def __init__(self, app: ASGIApp, token: str, port: int) -> None:
         self._app = app
@@ -118,7 +125,9 @@ class _Gate:
 
         async def guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
-                MutableHeaders(scope=message).update({**_HEADERS, "Content-Security-Policy": self._policy})
+                MutableHeaders(scope=message).update(
+                    {**_HEADERS, "Content-Security-Policy": self._policy}
+                )
             await send(message)
 
         refused = self._refused(Headers(scope=scope), scope["method"], scope["path"])
@@ -140,14 +149,18 @@ class _Gate:
 
 
 def policy(html: str) -> str:
-    """Return the desk's Content-Security-Policy: its script and style by their digests, requests to us alone."""
+    """Return the desk's Content-Security-Policy: its script and style by their digests, requests to
+    us alone."""
     digests = {}
     for kind in ("script", "style"):
         found = re.search(rf"<{kind}[^>]*>(.*?)</{kind}>", html, re.DOTALL)
         assert found is not None  # noqa: S101  the built file has one of each
         digests[kind] = base64.b64encode(hashlib.sha256(found[1].encode()).digest()).decode()
     allowed = " ".join(f"{kind}-src 'sha256-{digest}';" for kind, digest in digests.items())
-    return f"default-src 'none'; {allowed} connect-src 'self'; img-src data:; base-uri 'none'; {_NO_FRAMES}"
+    return (
+        f"default-src 'none'; {allowed} connect-src 'self'; img-src data:; base-uri 'none'; "
+        f"{_NO_FRAMES}"
+    )
 
 
 class _Desk:
@@ -177,7 +190,8 @@ class _Desk:
         return HTMLResponse(desk_html())
 
     async def message(self, request: Request) -> Response:
-        """Pass a message of the page on to the server, and what comes back as server-sent events."""
+        """Pass a message of the page on to the server, and what comes back as server-sent
+        events."""
         asked = await request.json()
         method, params = asked.get("method"), asked.get("params", {})
 
@@ -187,14 +201,18 @@ class _Desk:
 
             try:
                 if method == "tools/call":
-                    called = self._client.call_tool(params["name"], params["arguments"], progress_callback=told)
+                    called = self._client.call_tool(
+                        params["name"], params["arguments"], progress_callback=told
+                    )
                     result: Any = await called
                 else:
                     result = await self._client.read_resource(params["uri"])
             except MCPError as error:
                 await tell("error", {"message": str(error)})
             else:
-                await tell("result", result.model_dump(by_alias=True, exclude_none=True, mode="json"))
+                await tell(
+                    "result", result.model_dump(by_alias=True, exclude_none=True, mode="json")
+                )
 
         return _Events(work)
 
@@ -203,7 +221,8 @@ class _Desk:
         return JSONResponse(await in_thread(describe_library, self._settings))
 
     async def health(self, request: Request) -> Response:
-        """Tell every setting, the models by role, what the cache holds, and the clients that have Winnow."""
+        """Tell every setting, the models by role, what the cache holds, and the clients that have
+        Winnow."""
         roles = await report_roles(self._settings, tried=False)
         return JSONResponse(
             {
@@ -223,7 +242,8 @@ class _Desk:
         return JSONResponse({"cleared": await in_thread(store.clear)})
 
     async def change_client(self, request: Request) -> Response:
-        """Show what `winnow install` would change in a client's file; write it where just that was shown."""
+        """Show what `winnow install` would change in a client's file; write it where just that was
+        shown."""
         asked = await request.json()
         name, undo = asked.get("client"), asked.get("undo") is True
         if name not in CLIENTS:
@@ -272,7 +292,8 @@ class _Desk:
 
 
 def setting_rows(settings: Settings) -> list[dict[str, object]]:
-    """Return each setting with its value as text, whether that is the default, and what it is for; secrets as dots."""
+    """Return each setting with its value as text, whether that is the default, and what it is for;
+    secrets as dots."""
     rows: list[dict[str, object]] = []
     for setting in TABLE:
         value = getattr(settings, setting.name)
@@ -291,17 +312,27 @@ def setting_rows(settings: Settings) -> list[dict[str, object]]:
 
 
 def cache_rows(stores: Stores, settings: Settings) -> dict[str, object]:
-    """Return where the cache lies, its limit in bytes, and entries, bytes and trouble of each store."""
+    """Return where the cache lies, its limit in bytes, and entries, bytes and trouble of each
+    store."""
     kinds = [
-        {"kind": kind, "entries": one.entries, "bytes": one.bytes, "trouble": one.away or one.last_problem}
+        {
+            "kind": kind,
+            "entries": one.entries,
+            "bytes": one.bytes,
+            "trouble": one.away or one.last_problem,
+        }
         for kind, one in stores.stats().items()
     ]
     return {"place": stores.place, "limit": settings.cache_mb * MEGABYTE, "kinds": kinds}
 
 
 def client_rows() -> list[dict[str, str]]:
-    """Return each client that Winnow can be put into, its file, and how Winnow stands there; empty: not in it."""
-    return [{"client": name, "path": str(file_of(name, "user")), "state": client_state(name)} for name in CLIENTS]
+    """Return each client that Winnow can be put into, its file, and how Winnow stands there; empty:
+    not in it."""
+    return [
+        {"client": name, "path": str(file_of(name, "user")), "state": client_state(name)}
+        for name in CLIENTS
+    ]
 
 
 class _Events(Response):
@@ -317,7 +348,13 @@ class _Events(Response):
 
         async def tell(event: str, data: object) -> None:
             told = f"event: {event}\ndata: {json.dumps(data, ensure_ascii=False)}\n\n"
-            await send({"type": "http.response.body", "body": told.encode(errors="replace"), "more_body": True})
+            await send(
+                {
+                    "type": "http.response.body",
+                    "body": told.encode(errors="replace"),
+                    "more_body": True,
+                }
+            )
 
         async def watch() -> None:
             while (await receive())["type"] != "http.disconnect":

@@ -1,6 +1,7 @@
 """`winnow doctor`: every part of an installation tried once, and how to mend what does not work.
 
-Models, cache and folders as the server has them; then wheels, extras, browser, clients and search addresses.
+Models, cache and folders as the server has them; then wheels, extras, browser, clients and search
+addresses.
 """
 
 import importlib
@@ -63,7 +64,8 @@ ADDRESSES: Final = {
 async def doctor(given: Mapping[str, str], as_json: bool) -> int:
     """Try every part once and print what works; return 1 if a part that is set up does not.
 
-    `given` are the settings of the command line. Those that cannot be are problems too, and left out of the rest.
+    `given` are the settings of the command line. Those that cannot be are problems too, and left
+    out of the rest.
     """
     settings, faults = survey_settings(given)
     checks = await examine(settings, faults)
@@ -85,7 +87,10 @@ async def examine(settings: Settings, faults: Mapping[str, WinnowError]) -> list
     warnings = settings.warnings()
     settings, more = await without_faults(settings)
     checks = [Check("winnow", f"{VERSION}, Python {sys.version.split()[0]}")]
-    checks += [Check(f"setting {name}", str(error), healthy=False) for name, error in {**faults, **more}.items()]
+    checks += [
+        Check(f"setting {name}", str(error), healthy=False)
+        for name, error in {**faults, **more}.items()
+    ]
     checks += [Check(name, warning, healthy=False) for name, warning in warnings.items()]
     checks += [role for role in await report_roles(settings, tried=True) if role.name not in more]
     checks += await _services(settings)
@@ -113,7 +118,11 @@ async def _services(settings: Settings) -> list[Check]:
     entries = sum(one.entries for one in stores.values())
     size = sum(one.bytes for one in stores.values()) / 1e6
     trouble = cache_trouble(stores)
-    cache = Check("cache", trouble or f"{entries} entries, {size:.1f} MB, in {settings.cache}", healthy=not trouble)
+    cache = Check(
+        "cache",
+        trouble or f"{entries} entries, {size:.1f} MB, in {settings.cache}",
+        healthy=not trouble,
+    )
     names = ("search providers", "folders", "search")
     return [*(Check(name, told[name]) for name in names if name in told), cache]
 
@@ -126,24 +135,33 @@ def _how_searched(settings: Settings, names: Sequence[str]) -> dict[str, str]:
     if who.keyless:
         return {"search": KEYLESS_NOTICE}
     if not settings.search and not who.web:
-        return {"search": "your folders alone; WINNOW_SEARCH=keyless,folder searches the web besides, without a key"}
+        return {
+            "search": "your folders alone; WINNOW_SEARCH=keyless,folder searches the web besides, "
+            "without a key"
+        }
     return {}
 
 
 def check_wheels(wanted: Mapping[str, str]) -> Check:
-    """Return whether the compiled modules `wanted` load, and which packages to install anew where they do not."""
+    """Return whether the compiled modules `wanted` load, and which packages to install anew where
+    they do not."""
     broken = []
     for module, package in wanted.items():
         try:
             importlib.import_module(module)
         except (ImportError, OSError) as error:
-            broken.append(f"{package} cannot be loaded ({error}); mend it with pip install --force-reinstall {package}")
+            broken.append(
+                f"{package} cannot be loaded ({error}); mend it with pip install "
+                f"--force-reinstall {package}"
+            )
     return Check("wheels", "; ".join(broken) or f"all {len(wanted)} load", not broken)
 
 
 def _extras() -> Check:
     there = [extra for extra, (module, _) in EXTRAS.items() if is_there(module)]
-    lacking = "; ".join(f"{extra} for {what}" for extra, (_, what) in EXTRAS.items() if extra not in there)
+    lacking = "; ".join(
+        f"{extra} for {what}" for extra, (_, what) in EXTRAS.items() if extra not in there
+    )
     more = f"; to be had by pip install 'winnow-mcp[NAME]': {lacking}" if lacking else ""
     return Check("extras", f"{', '.join(there) or 'none'}{more}")
 
@@ -151,9 +169,16 @@ def _extras() -> Check:
 def _scans() -> Check:
     """Return whether pages and images that hold no text are recognised."""
     if not can_recognise():
-        return Check("scans", "not read; pip install 'winnow-mcp[ocr]' has scanned pages and images recognised")
+        return Check(
+            "scans",
+            "not read; pip install 'winnow-mcp[ocr]' has scanned pages and images recognised",
+        )
     loaded = check_wheels({"cv2": "opencv-python-headless", "rapidocr": "rapidocr"})
-    return Check("scans", "read: PDF pages without text, and images" if loaded.healthy else loaded.line, loaded.healthy)
+    return Check(
+        "scans",
+        "read: PDF pages without text, and images" if loaded.healthy else loaded.line,
+        loaded.healthy,
+    )
 
 
 def _browser(settings: Settings) -> Check:
@@ -167,12 +192,17 @@ def _browser(settings: Settings) -> Check:
 
 def _cookies(settings: Settings) -> Check:
     if settings.cookies is None:
-        return Check("cookies", "none; WINNOW_COOKIES=FILE sends those of a browser's exported cookies.txt")
-    return Check("cookies", f"in use, of {Cookies(settings.cookies).hosts} hosts, from {settings.cookies}")
+        return Check(
+            "cookies", "none; WINNOW_COOKIES=FILE sends those of a browser's exported cookies.txt"
+        )
+    return Check(
+        "cookies", f"in use, of {Cookies(settings.cookies).hosts} hosts, from {settings.cookies}"
+    )
 
 
 async def _providers(settings: Settings) -> list[Check]:
-    """Ask each provider on the web that will be searched whether it answers at all; no key and no query is sent."""
+    """Ask each provider on the web that will be searched whether it answers at all; no key and no
+    query is sent."""
     who = searched(settings)
     wanted = {name: ADDRESSES[name] for name in (*who.web, *who.scholarly) if name in ADDRESSES}
     wanted |= {"searxng": settings.searxng} if settings.searxng else {}
@@ -194,8 +224,14 @@ async def _answers(name: str, address: str) -> Check:
             answer = await http.get(address)
     except httpx2.HTTPError as error:
         reason = without_password(str(error)) or type(error).__name__
-        mend = "is it running there?" if name == "searxng" else "is this machine on the web, and is it let through?"
-        return Check(name, f"{without_password(address)} does not answer ({reason}); {mend}", healthy=False)
+        mend = (
+            "is it running there?"
+            if name == "searxng"
+            else "is this machine on the web, and is it let through?"
+        )
+        return Check(
+            name, f"{without_password(address)} does not answer ({reason}); {mend}", healthy=False
+        )
     return Check(name, f"{without_password(address)} answers with status {answer.status_code}")
 
 
@@ -204,7 +240,11 @@ def _clients() -> list[Check]:
     states = {name: state for name in CLIENTS if (state := client_state(name))}
     ready = ", ".join(name for name, state in states.items() if state == READY)
     none = "Winnow is in none; winnow install CLIENT puts it there"
-    broken = [Check(f"client {name}", state, healthy=False) for name, state in states.items() if state != READY]
+    broken = [
+        Check(f"client {name}", state, healthy=False)
+        for name, state in states.items()
+        if state != READY
+    ]
     return [Check("clients", ready), *broken] if ready or broken else [Check("clients", none)]
 
 

@@ -1,4 +1,5 @@
-"""`winnow install CLIENT`: put Winnow into a client's configuration, after showing what would change; and undo it.
+"""`winnow install CLIENT`: put Winnow into a client's configuration, after showing what would
+change; and undo it.
 
 Only the entry of Winnow is touched; everything else in a file stays as it is.
 """
@@ -39,9 +40,24 @@ BEFORE: Final = ".before-winnow"
 """Ending of the copy that is kept of a file before its first change."""
 
 
-_USUAL: Final = {"type": "stdio", "command": "$command", "args": "$arguments", "env": "$environment"}
-_OPENCODE: Final = {"type": "local", "command": "$line", "environment": "$environment", "enabled": True}
-_ZED: Final = {"source": "custom", "command": "$command", "args": "$arguments", "env": "$environment"}
+_USUAL: Final = {
+    "type": "stdio",
+    "command": "$command",
+    "args": "$arguments",
+    "env": "$environment",
+}
+_OPENCODE: Final = {
+    "type": "local",
+    "command": "$line",
+    "environment": "$environment",
+    "enabled": True,
+}
+_ZED: Final = {
+    "source": "custom",
+    "command": "$command",
+    "args": "$arguments",
+    "env": "$environment",
+}
 _CODEX: Final = {"command": "$command", "args": "$arguments", "env": "$environment"}
 _GOOSE: Final = {
     "enabled": True,
@@ -60,8 +76,8 @@ class Client:
     """One MCP client."""
 
     user: str
-    """Path of the file for all of a person's projects: from `~`, or below the folder where desktop programs keep their
-    settings (`~/.config`, `~/Library/Application Support` or `%APPDATA%`)."""
+    """Path of the file for all of a person's projects: from `~`, or below the folder where desktop
+    programs keep their settings (`~/.config`, `~/Library/Application Support` or `%APPDATA%`)."""
     project: str = ""
     """Path of the file of one project, below its folder; empty where there is none."""
     key: str = "mcpServers"
@@ -78,8 +94,12 @@ _PARSED: Final[Mapping[str, Callable[[str], object]]] = {
 }
 _EMPTY: Final = {"JSON": "{}", "TOML": "", "YAML": "{}"}
 CLIENTS: Final = {
-    "claude-desktop": Client("Claude/claude_desktop_config.json", after="Quit it wholly and start it again."),
-    "claude-code": Client("~/.claude.json", ".mcp.json", after="It is there in the next session; /mcp shows it."),
+    "claude-desktop": Client(
+        "Claude/claude_desktop_config.json", after="Quit it wholly and start it again."
+    ),
+    "claude-code": Client(
+        "~/.claude.json", ".mcp.json", after="It is there in the next session; /mcp shows it."
+    ),
     "cursor": Client("~/.cursor/mcp.json", ".cursor/mcp.json"),
     "vscode": Client("Code/User/mcp.json", ".vscode/mcp.json", key="servers"),
     "copilot": Client("~/.copilot/mcp-config.json", ".mcp.json", entry={**_USUAL, "tools": ["*"]}),
@@ -87,11 +107,19 @@ CLIENTS: Final = {
     "gemini": Client("~/.gemini/settings.json", ".gemini/settings.json"),
     "lmstudio": Client("~/.lmstudio/mcp.json"),
     "codex": Client("~/.codex/config.toml", ".codex/config.toml", key="mcp_servers", entry=_CODEX),
-    "opencode": Client("~/.config/opencode/opencode.json", "opencode.json", key="mcp", entry=_OPENCODE),
-    "zed": Client("~/.config/zed/settings.json", ".zed/settings.json", key="context_servers", entry=_ZED),
-    "cline": Client("Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json"),
+    "opencode": Client(
+        "~/.config/opencode/opencode.json", "opencode.json", key="mcp", entry=_OPENCODE
+    ),
+    "zed": Client(
+        "~/.config/zed/settings.json", ".zed/settings.json", key="context_servers", entry=_ZED
+    ),
+    "cline": Client(
+        "Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json"
+    ),
     "goose": Client(
-        "Block/goose/config/config.yaml" if sys.platform == "win32" else "~/.config/goose/config.yaml",
+        "Block/goose/config/config.yaml"
+        if sys.platform == "win32"
+        else "~/.config/goose/config.yaml",
         key="extensions",
         entry=_GOOSE,
     ),
@@ -117,7 +145,8 @@ class Change:
 def install(args: argparse.Namespace, given: Mapping[str, str]) -> int:
     """Change one client's configuration; return the exit code.
 
-    Raises `UsageError` for a file that cannot be used, and what serving would raise for settings that it would refuse.
+    Raises `UsageError` for a file that cannot be used, and what serving would raise for settings
+    that it would refuse.
     """
     # 1. What would change.
     if not args.undo:
@@ -142,10 +171,13 @@ def install(args: argparse.Namespace, given: Mapping[str, str]) -> int:
 
 
 async def _refuse_faults(given: Mapping[str, str]) -> None:
-    """Raise for settings with which the server would not start in a client, which has no environment of this shell."""
+    """Raise for settings with which the server would not start in a client, which has no
+    environment of this shell."""
     settings = read_settings(given, {})
     for missing in settings.missing:
-        raise UsageError(f"The folder {missing!r} does not exist.", hint="Correct --folder, or leave it out.")
+        raise UsageError(
+            f"The folder {missing!r} does not exist.", hint="Correct --folder, or leave it out."
+        )
     if given.keys() <= {"folders"}:
         return  # the defaults of all others work everywhere
 
@@ -157,7 +189,8 @@ async def _refuse_faults(given: Mapping[str, str]) -> None:
 
 
 def absolute(given: Mapping[str, str]) -> dict[str, str]:
-    """Return settings with paths that do not depend on the folder of this process, in which no client starts us."""
+    """Return settings with paths that do not depend on the folder of this process, in which no
+    client starts us."""
     made = dict(given)
     for name in _PATHS & given.keys():
         parts = given[name].split(os.pathsep) if name == "folders" else [given[name]]
@@ -174,7 +207,8 @@ def _from_root(path: str) -> str:
 
 
 def client_name(text: str) -> str:
-    """Return the name of a client that a person wrote; raises `ArgumentTypeError` with the nearest one."""
+    """Return the name of a client that a person wrote; raises `ArgumentTypeError` with the nearest
+    one."""
     if text not in CLIENTS:
         hint = did_you_mean(text, CLIENTS) or f" Use one of {', '.join(CLIENTS)}."
         raise argparse.ArgumentTypeError(f"there is no client {text!r}.{hint}")
@@ -182,7 +216,8 @@ def client_name(text: str) -> str:
 
 
 def plan_change(name: str, scope: str, given: Mapping[str, str], *, undo: bool) -> Change | None:
-    """Return what `given` settings for a client change, None where nothing; with `undo`, what taking them out does.
+    """Return what `given` settings for a client change, None where nothing; with `undo`, what
+    taking them out does.
 
     Raises `UsageError` for a file that cannot be used, with what to put in by hand.
     """
@@ -192,23 +227,35 @@ def plan_change(name: str, scope: str, given: Mapping[str, str], *, undo: bool) 
     try:
         before = read_config(path)
     except UsageError as error:
-        entry = _without_secrets(json.dumps({NAME: _entry(given, client)}, ensure_ascii=False), given)
-        raise UsageError(error.what, hint=f"Put this in by hand, under {client.key}: {entry}") from error
+        entry = _without_secrets(
+            json.dumps({NAME: _entry(given, client)}, ensure_ascii=False), given
+        )
+        raise UsageError(
+            error.what, hint=f"Put this in by hand, under {client.key}: {entry}"
+        ) from error
     if undo:
         after = _without_entry(before, client.key, read_config(kept))
     else:
-        after = {**before, client.key: {**_servers(before, client.key), NAME: _entry(given, client)}}
+        after = {
+            **before,
+            client.key: {**_servers(before, client.key), NAME: _entry(given, client)},
+        }
     if after == before:
         return None
     old = _text(path)
     new = _undone(path, kept, before, client.key) if undo else None
     new = _edited(path, after, client.key) if new is None else new
-    shown = "\n".join(difflib.unified_diff(old.splitlines(), new.splitlines(), str(path), f"{path} (new)", lineterm=""))
+    shown = "\n".join(
+        difflib.unified_diff(
+            old.splitlines(), new.splitlines(), str(path), f"{path} (new)", lineterm=""
+        )
+    )
     return Change(path, kept, new, _without_secrets(shown, given), empty=not after)
 
 
 def make_change(change: Change, *, undo: bool) -> None:
-    """Write what was planned; after an undo the copy of the file as it was goes. Raises `UsageError`."""
+    """Write what was planned; after an undo the copy of the file as it was goes. Raises
+    `UsageError`."""
     _write(change.path, change.text, change.kept)
     if not undo:
         return
@@ -225,11 +272,14 @@ def _without_secrets(text: str, given: Mapping[str, str]) -> str:
 
 
 def file_of(name: str, scope: str) -> Path:
-    """Return the configuration file of a client, for the person (`user`) or the folder (`project`) of this process."""
+    """Return the configuration file of a client, for the person (`user`) or the folder (`project`)
+    of this process."""
     client = CLIENTS[name]
     if scope == "project":
         if not client.project:
-            raise UsageError(f"{name} has no configuration for one project.", hint="Leave out --scope project.")
+            raise UsageError(
+                f"{name} has no configuration for one project.", hint="Leave out --scope project."
+            )
         return Path.cwd() / client.project
     return user_config_path(appname=None, roaming=True) / Path(client.user).expanduser()
 
@@ -245,7 +295,9 @@ def read_config(path: Path) -> Json:
         config = _PARSED[form](text or _EMPTY[form])
         config = {} if config is None else config  # as YAML without an entry is read
     except (ValueError, yaml.YAMLError, OSError) as error:
-        raise UsageError(f"{path} cannot be read as {form} ({error}), so it was left alone.") from error
+        raise UsageError(
+            f"{path} cannot be read as {form} ({error}), so it was left alone."
+        ) from error
     if not isinstance(config, dict):
         raise UsageError(f"{path} holds no {form} object.")
     return config
@@ -260,10 +312,13 @@ def entry_in(config: Json, key: str) -> Mapping[str, object] | None:
 def _entry(given: Mapping[str, str], client: Client) -> Json:
     """Return the configuration entry that starts this very installation.
 
-    With absolute paths: desktop clients have a short PATH and start servers in a folder of their own.
+    With absolute paths: desktop clients have a short PATH and start servers in a folder of their
+    own.
     """
     environment: Json = {"PYTHONUNBUFFERED": "1"}
-    environment |= {f"WINNOW_{name.upper()}": value for name, value in sorted(given.items()) if value}
+    environment |= {
+        f"WINNOW_{name.upper()}": value for name, value in sorted(given.items()) if value
+    }
     command, arguments = _launcher()
     if not INSTALLED:
         environment["PYTHONPATH"] = str(HERE)
@@ -273,13 +328,17 @@ def _entry(given: Mapping[str, str], client: Client) -> Json:
         "$line": [command, *arguments],
         "$environment": environment,
     }
-    return {name: filled.get(value, value) if isinstance(value, str) else value for name, value in client.entry.items()}
+    return {
+        name: filled.get(value, value) if isinstance(value, str) else value
+        for name, value in client.entry.items()
+    }
 
 
 def _launcher() -> tuple[str, list[str]]:
     if not INSTALLED:
         return sys.executable, ["-m", "server"]
-    # What uvx runs lies in its cache, which may be emptied: the client has to call uvx as the person did.
+    # What uvx runs lies in its cache, which may be emptied: the client has to call uvx as the
+    # person did.
     from server.version import VERSION  # noqa: PLC0415  serving starts through this module, and needs no version so early
 
     uvx = shutil.which("uvx")
@@ -300,7 +359,8 @@ def _agreed(path: Path) -> bool:
 
 
 def _without_entry(config: Json, key: str, earlier: Json) -> Json:
-    """Return the configuration as if Winnow had never been put in; `earlier` is the file before its first change."""
+    """Return the configuration as if Winnow had never been put in; `earlier` is the file before its
+    first change."""
     servers = {name: server for name, server in _servers(config, key).items() if name != NAME}
     if (former := entry_in(earlier, key)) is not None:
         servers[NAME] = former
@@ -312,7 +372,9 @@ def _without_entry(config: Json, key: str, earlier: Json) -> Json:
 def _servers(config: Json, key: str) -> Mapping[str, object]:
     servers = config.get(key, {})
     if not isinstance(servers, Mapping):
-        raise UsageError(f"The key {key!r} of the configuration holds no servers.", hint="Mend the file by hand.")
+        raise UsageError(
+            f"The key {key!r} of the configuration holds no servers.", hint="Mend the file by hand."
+        )
     return servers
 
 
@@ -337,13 +399,21 @@ def _edited(path: Path, config: Json, key: str) -> str:
     with suppress(yaml.YAMLError):
         if (_PARSED[form](new) or {}) == config:
             return new
-    raise UsageError(f"{path} is written in a way that cannot be changed line by line.", hint="Change it by hand.")
+    raise UsageError(
+        f"{path} is written in a way that cannot be changed line by line.",
+        hint="Change it by hand.",
+    )
 
 
 def _undone(path: Path, kept: Path, before: Json, key: str) -> str | None:
-    """Return the text before the first change where nothing but our entry was changed since, else None."""
+    """Return the text before the first change where nothing but our entry was changed since, else
+    None."""
     former, entry = _text(kept), entry_in(before, key)
-    if _form(path) != "JSON" or entry is None or with_member(former, (key, NAME), entry) != _text(path):
+    if (
+        _form(path) != "JSON"
+        or entry is None
+        or with_member(former, (key, NAME), entry) != _text(path)
+    ):
         return None
     return former
 
@@ -364,15 +434,21 @@ def _toml(text: str, key: str, entry: Mapping[str, object] | None) -> str:
 
 
 def _table(name: str, values: Mapping[str, object]) -> str:
-    """Return a TOML table of texts, lists of texts and further tables; its strings are written as JSON's are."""
+    """Return a TOML table of texts, lists of texts and further tables; its strings are written as
+    JSON's are."""
     inner = {key: value for key, value in values.items() if isinstance(value, Mapping)}
-    own = [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in values.items() if key not in inner]
+    own = [
+        f"{key} = {json.dumps(value, ensure_ascii=False)}"
+        for key, value in values.items()
+        if key not in inner
+    ]
     tables = [_table(f"{name}.{key}", value) for key, value in inner.items()]
     return "\n\n".join(["\n".join([f"[{name}]", *own]), *tables])
 
 
 def _yaml(text: str, key: str, entry: Mapping[str, object] | None, *, left: bool) -> str:
-    """Return YAML with our entry as the first below `key`, which goes with it unless it is `left`."""
+    """Return YAML with our entry as the first below `key`, which goes with it unless it is
+    `left`."""
     # Our entry is a line and all that are indented deeper.
     rest = re.sub(rf"^([ ]+){NAME}:.*\n(?:\1[ ]+.*\n)*", "", text, flags=re.MULTILINE)
     if entry is None:
@@ -381,13 +457,17 @@ def _yaml(text: str, key: str, entry: Mapping[str, object] | None, *, left: bool
     found = re.search(rf"^{key}:.*\n(?:\s*#.*\n|\s*\n)*([ ]+)\S", rest, re.MULTILINE)
     depth = found[1] if found else "  "
     # What JSON writes is YAML too.
-    lines = [f"{depth}  {name}: {json.dumps(value, ensure_ascii=False)}\n" for name, value in entry.items()]
+    lines = [
+        f"{depth}  {name}: {json.dumps(value, ensure_ascii=False)}\n"
+        for name, value in entry.items()
+    ]
     ours = f"{depth}{NAME}:\n{''.join(lines)}"
     return re.sub(rf"^{key}:.*\n", lambda head: head[0] + ours, rest, count=1, flags=re.MULTILINE)
 
 
 def _write(path: Path, text: str, kept: Path) -> None:
-    """Write the configuration whole or not at all; the file as it was before the first change goes to `kept`."""
+    """Write the configuration whole or not at all; the file as it was before the first change goes
+    to `kept`."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         if not kept.exists():
@@ -402,4 +482,6 @@ def _write(path: Path, text: str, kept: Path) -> None:
             fresh.chmod(target.stat().st_mode)
         os.replace(fresh, target)
     except OSError as error:
-        raise UsageError(f"{path} cannot be written: {error.strerror}.", hint="Check who owns it.") from error
+        raise UsageError(
+            f"{path} cannot be written: {error.strerror}.", hint="Check who owns it."
+        ) from error

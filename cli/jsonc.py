@@ -1,8 +1,9 @@
-"""JSON with comments and trailing commas (JSONC), as editors write their settings: read, and one entry of it changed.
+"""JSON with comments and trailing commas (JSONC), as editors write their settings: read, and one
+entry of it changed.
 
-An edit replaces the text of one member and nothing else, so comments, order and indentation of all the rest stay. Of
-the libraries on PyPI those that keep comments write the file anew in a form of their own, or bring a JavaScript engine.
-Not for: JSON5, such as names without quotes.
+An edit replaces the text of one member and nothing else, so comments, order and indentation of all
+the rest stay. Of the libraries on PyPI those that keep comments write the file anew in a form of
+their own, or bring a JavaScript engine. Not for: JSON5, such as names without quotes.
 """
 
 import json
@@ -13,12 +14,15 @@ from typing import Final, NamedTuple
 _TOKEN: Final = re.compile(r'("(?:\\.|[^"\\])*")|(//[^\n]*|/\*.*?\*/)', re.DOTALL)
 _TRAILING: Final = re.compile(r'("(?:\\.|[^"\\])*")|,(?=\s*[}\]])')
 _INDENT: Final = re.compile(r"^([ \t]+)\S", re.MULTILINE)
-_REST_OF_LINE: Final = re.compile(r",?(?:[ \t]*/\*(?:(?!\*/).)*\*/)*(?:[ \t]*//[^\n]*)?(?=[ \t]*\n)", re.DOTALL)
+_REST_OF_LINE: Final = re.compile(
+    r",?(?:[ \t]*/\*(?:(?!\*/).)*\*/)*(?:[ \t]*//[^\n]*)?(?=[ \t]*\n)", re.DOTALL
+)
 _TWO_SPACES: Final = "  "
 
 
 class _Member(NamedTuple):
-    """Where a member of an object stands in the text: its name, and the begin and end of its value."""
+    """Where a member of an object stands in the text: its name, and the begin and end of its
+    value."""
 
     name: str
     start: int
@@ -27,13 +31,15 @@ class _Member(NamedTuple):
 
 
 def read_jsonc(text: str) -> object:
-    """Return the value that `text` holds, an empty object for none; raises `ValueError` as `json.loads` does."""
+    """Return the value that `text` holds, an empty object for none; raises `ValueError` as
+    `json.loads` does."""
     plain = _plain(text)
     return json.loads(plain) if plain.strip() else {}
 
 
 def with_member(text: str, path: tuple[str, ...], value: object) -> str:
-    """Return `text` with `value` at the end of `path`, in the place of what stands there; objects on the way are made.
+    """Return `text` with `value` at the end of `path`, in the place of what stands there; objects
+    on the way are made.
 
     `text` is JSONC whose values on the path are objects, or empty.
     """
@@ -46,7 +52,9 @@ def with_member(text: str, path: tuple[str, ...], value: object) -> str:
         members = list(_members(plain, at))
         member = next((one for one in reversed(members) if one.name == name), None)
         if member is None:
-            return _inserted(text, plain, at, members, (name, _nested(path[depth + 1 :], value)), unit)
+            return _inserted(
+                text, plain, at, members, (name, _nested(path[depth + 1 :], value)), unit
+            )
         start, at, end = member.start, member.value, member.end
     return text[:at] + _written(value, _indent_of(text, start), unit) + text[end:]
 
@@ -73,8 +81,11 @@ def without_member(text: str, path: tuple[str, ...]) -> str:
     return rest[0][:gap] + rest[0][gap + 1 :] + rest[1]
 
 
-def _inserted(text: str, plain: str, at: int, members: list[_Member], entry: tuple[str, object], unit: str) -> str:
-    """Return `text` with an entry behind the last of the members of the object that begins at `at`."""
+def _inserted(
+    text: str, plain: str, at: int, members: list[_Member], entry: tuple[str, object], unit: str
+) -> str:
+    """Return `text` with an entry behind the last of the members of the object that begins at
+    `at`."""
     name = json.dumps(entry[0], ensure_ascii=False)
     if not members:
         outer = _indent_of(text, at)
@@ -85,7 +96,10 @@ def _inserted(text: str, plain: str, at: int, members: list[_Member], entry: tup
         return text[:place] + ours + close + text[place:]
     last = members[-1]
     if "\n" not in plain[at : last.start]:  # all of it on one line
-        return f"{text[: last.end]}, {name}: {json.dumps(entry[1], ensure_ascii=False)}{text[last.end :]}"
+        return (
+            f"{text[: last.end]}, {name}: "
+            f"{json.dumps(entry[1], ensure_ascii=False)}{text[last.end :]}"
+        )
     indent = _indent_of(text, last.start)
     ours = f"\n{indent}{name}: {_written(entry[1], indent, unit)}"
     behind = _REST_OF_LINE.match(text, last.end)
@@ -97,7 +111,8 @@ def _inserted(text: str, plain: str, at: int, members: list[_Member], entry: tup
 
 
 def _members(plain: str, at: int) -> Iterator[_Member]:
-    """Yield the members of the object that begins at `at` of a text without comments and trailing commas."""
+    """Yield the members of the object that begins at `at` of a text without comments and trailing
+    commas."""
     decoder = json.JSONDecoder()
     place = _past(plain, at + 1)
     while plain[place] != "}":

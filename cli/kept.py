@@ -1,10 +1,11 @@
 """Looking after what is kept: `winnow cache stats|clear|verify|path|backup|restore`, and
 `winnow sessions list|show|export|remove`.
 
-Sessions are those that were begun on this machine; a session of an HTTP client is its token's alone. A backup is a ZIP
-file of what cannot be fetched again, sessions and trees, from any cache to any other: `rows.json` lists store, name,
-form and moment of expiry of each entry, and a member holds the entry's bytes. Not for: going on with a session, which
-`winnow research QUESTION --session HANDLE` does.
+Sessions are those that were begun on this machine; a session of an HTTP client is its token's
+alone. A backup is a ZIP file of what cannot be fetched again, sessions and trees, from any cache to
+any other: `rows.json` lists store, name, form and moment of expiry of each entry, and a member
+holds the entry's bytes. Not for: going on with a session, which `winnow research QUESTION --session
+HANDLE` does.
 """
 
 import dataclasses
@@ -38,9 +39,11 @@ def _opened(settings: Settings) -> Iterator[Stores]:
 
 
 def look_after_cache(settings: Settings, action: str, file: Path | None, *, as_json: bool) -> int:
-    """Do `stats`, `clear`, `verify`, `path`, or `backup` to and `restore` from a file, and print what came of it.
+    """Do `stats`, `clear`, `verify`, `path`, or `backup` to and `restore` from a file, and print
+    what came of it.
 
-    Returns 1 when the cache cannot be used, or had damage, now removed. Raises `UsageError` for a file that cannot be.
+    Returns 1 when the cache cannot be used, or had damage, now removed. Raises `UsageError` for a
+    file that cannot be.
     """
     with _opened(settings) as stores:
         if action in ("backup", "restore"):
@@ -61,14 +64,21 @@ def _moved(stores: Stores, action: str, file: Path | None) -> dict[str, object]:
     if file is None:
         raise UsageError("No file is named.", hint=f"Write `winnow cache {action} FILE`.")
     counts = write_backup(stores, file) if action == "backup" else read_backup(stores, file)
-    return {"path": stores.place, "file": str(file), **{kind: f"{count} entries" for kind, count in counts.items()}}
+    return {
+        "path": stores.place,
+        "file": str(file),
+        **{kind: f"{count} entries" for kind, count in counts.items()},
+    }
 
 
 def _report(stores: Stores, action: str, as_json: bool) -> tuple[dict[str, object], bool]:
     report: dict[str, object] = {"path": stores.place}
     if action == "verify":
         found = stores.verify()
-        report |= {kind: dataclasses.asdict(checked) if as_json else _line(checked) for kind, checked in found.items()}
+        report |= {
+            kind: dataclasses.asdict(checked) if as_json else _line(checked)
+            for kind, checked in found.items()
+        }
         return report, not any(checked.damaged for checked in found.values())
     if action == "clear":
         report["cleared"] = f"{stores.clear()} entries"
@@ -78,13 +88,18 @@ def _report(stores: Stores, action: str, as_json: bool) -> tuple[dict[str, objec
 
 
 def _line(checked: Checked) -> str:
-    counts = ", ".join(f"{count} {name}" for name, count in dataclasses.asdict(checked).items() if name != "note")
+    counts = ", ".join(
+        f"{count} {name}" for name, count in dataclasses.asdict(checked).items() if name != "note"
+    )
     removed = " (removed)" if checked.damaged or checked.expired or checked.orphans else ""
     return f"{counts}{removed}{'; ' + checked.note if checked.note else ''}"
 
 
-def look_after_sessions(settings: Settings, action: str, handle: str, *, form: str, as_json: bool) -> int:
-    """List the sessions, or show, export or remove one; raises `UsageError` where this machine has no such session."""
+def look_after_sessions(
+    settings: Settings, action: str, handle: str, *, form: str, as_json: bool
+) -> int:
+    """List the sessions, or show, export or remove one; raises `UsageError` where this machine has
+    no such session."""
     with _opened(settings) as stores:
         if action == "list":
             _print_list(list_sessions(stores), as_json=as_json)
@@ -94,7 +109,10 @@ def look_after_sessions(settings: Settings, action: str, handle: str, *, form: s
             remove_session(stores, session)
             show({"removed": session.handle}, as_json=as_json)
         else:
-            print(export(session, "json" if as_json else form if action == "export" else "markdown"), end="")
+            print(
+                export(session, "json" if as_json else form if action == "export" else "markdown"),
+                end="",
+            )
     return OK
 
 
@@ -128,19 +146,24 @@ def _print_list(sessions: list[Session], *, as_json: bool) -> None:
     for row in rows:
         counts = f"{row['questions']} asked, {row['pages']} pages, {row['passages']} passages"
         name = row["name"] or row["question"]
-        print(f"{row['session']}  {row['asked']}  {counts}{', open' if row['open'] else ''}: {name}")
+        print(
+            f"{row['session']}  {row['asked']}  {counts}{', open' if row['open'] else ''}: {name}"
+        )
 
 
 _INDEX: Final = "rows.json"
 _FORMS: Final[dict[str, Kind]] = {"json": b"J", "bytes": b"B"}
 _OWN: Final = {"session:": "sessions", "begun:": "sessions", "winnow://tree/": "trees"}
-"""Beginnings of names in the store of private things, and the store that they have where nobody else reads any."""
+"""Beginnings of names in the store of private things, and the store that they have where nobody
+else reads any."""
 
 
 def write_backup(stores: Stores, path: Path) -> dict[str, int]:
-    """Write every session and tree into a new file that its owner alone may read; return the entries by store.
+    """Write every session and tree into a new file that its owner alone may read; return the
+    entries by store.
 
-    Raises `UsageError` where the file exists or cannot be made, `CacheError` where the cache cannot be used.
+    Raises `UsageError` where the file exists or cannot be made, `CacheError` where the cache cannot
+    be used.
     """
     try:
         with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
@@ -151,7 +174,9 @@ def write_backup(stores: Stores, path: Path) -> dict[str, int]:
         path.unlink(missing_ok=True)  # half a backup must not be taken for one
         if isinstance(error, OSError):
             why = error.strerror or error
-            raise UsageError(f"{path} cannot be written: {why}.", hint="Name a file in another folder.") from error
+            raise UsageError(
+                f"{path} cannot be written: {why}.", hint="Name a file in another folder."
+            ) from error
         raise
 
 
@@ -176,10 +201,17 @@ def read_backup(stores: Stores, path: Path) -> dict[str, int]:
     taken: Counter[str] = Counter()
     try:
         with zipfile.ZipFile(path) as archive:
-            for number, (kind, private, name, form, until) in enumerate(json.loads(archive.read(_INDEX))):
+            for number, (kind, private, name, form, until) in enumerate(
+                json.loads(archive.read(_INDEX))
+            ):
                 store = {"sessions": stores.sessions, "trees": stores.trees}[kind]
                 store = stores.own if private and store.shared else store
-                entry = Entry(name, _FORMS[form], math.inf if until is None else until, archive.read(str(number)))
+                entry = Entry(
+                    name,
+                    _FORMS[form],
+                    math.inf if until is None else until,
+                    archive.read(str(number)),
+                )
                 taken[kind] += store.keep(entry)
     except (OSError, zipfile.BadZipFile, KeyError, ValueError, TypeError) as error:
         raise UsageError(
@@ -189,7 +221,8 @@ def read_backup(stores: Stores, path: Path) -> dict[str, int]:
 
 
 def _entries(stores: Stores) -> Iterator[tuple[str, bool, Entry]]:
-    """Yield store, whether it is this machine's alone, entry; of the private store what belongs here."""
+    """Yield store, whether it is this machine's alone, entry; of the private store what belongs
+    here."""
     for kind, store in (("sessions", stores.sessions), ("trees", stores.trees)):
         yield from ((kind, not store.shared, entry) for entry in store.entries())
     if stores.sessions.shared:

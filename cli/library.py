@@ -1,7 +1,8 @@
-"""What the desk opens with: who is searched, the folders with their documents, and questions to try.
+"""What the desk opens with: who is searched, the folders with their documents, and questions to
+try.
 
-Titles and headings are read from the beginning of files that are text; nothing is converted for a list. Not for:
-searching folders (`pipeline/search/folder`).
+Titles and headings are read from the beginning of files that are text; nothing is converted for a
+list. Not for: searching folders (`pipeline/search/folder`).
 """
 
 import re
@@ -30,7 +31,9 @@ _QUESTION: Final = re.compile(
     re.IGNORECASE,
 )
 """A heading that asks something whole, not just `Why?`."""
-_ABOUT_IT: Final = re.compile(r"\b(?:this|these|diese[rsmn]?) (?:page|article|site|seite|artikel)\b", re.IGNORECASE)
+_ABOUT_IT: Final = re.compile(
+    r"\b(?:this|these|diese[rsmn]?) (?:page|article|site|seite|artikel)\b", re.IGNORECASE
+)
 _SITE: Final = re.compile(r"\s+(?:[|–—•·]|-)\s+.*")
 """What stands behind a page's own title in that of its window."""
 _LONGEST: Final = 60
@@ -38,13 +41,20 @@ _LONGEST: Final = 60
 
 
 def describe_library(settings: Settings) -> dict[str, object]:
-    """Return as JSON who is searched, each folder with its documents, what is wrong, and questions to try."""
+    """Return as JSON who is searched, each folder with its documents, what is wrong, and questions
+    to try."""
     who = searched(settings)
     folders = [_folder(root, settings.folders) for root in settings.folders]
     found = [document for folder in folders for document in folder["documents"]]
     asked = _to_try(sorted(found, key=lambda one: -len(one["headings"])))
     listed = [
-        {**one, "documents": [{"name": document["name"], "title": document["title"]} for document in one["documents"]]}
+        {
+            **one,
+            "documents": [
+                {"name": document["name"], "title": document["title"]}
+                for document in one["documents"]
+            ],
+        }
         for one in folders
     ]
     return {
@@ -56,16 +66,26 @@ def describe_library(settings: Settings) -> dict[str, object]:
 
 
 def _to_try(documents: Sequence[dict[str, Any]]) -> list[dict[str, str]]:
-    """Return questions to try: headings that ask, from as many documents as there are; then one heading a document."""
+    """Return questions to try: headings that ask, from as many documents as there are; then one
+    heading a document."""
     asking: list[tuple[int, str, str]] = []
     naming: list[tuple[int, str, str]] = []
     for document in documents:
         title = _SITE.sub("", document["title"])
-        own = [one for one in document["headings"] if _QUESTION.fullmatch(one) and not _ABOUT_IT.search(one)]
+        own = [
+            one
+            for one in document["headings"]
+            if _QUESTION.fullmatch(one) and not _ABOUT_IT.search(one)
+        ]
         asking += [(place, title, heading) for place, heading in enumerate(own)]
-        naming += [(place, title, heading) for place, heading in enumerate(filter(_names, document["headings"]))]
+        naming += [
+            (place, title, heading)
+            for place, heading in enumerate(filter(_names, document["headings"]))
+        ]
     # The first of each document come before the second of any.
-    asked = [{"title": title, "heading": heading, "asks": "?"} for _, title, heading in sorted(asking)]
+    asked = [
+        {"title": title, "heading": heading, "asks": "?"} for _, title, heading in sorted(asking)
+    ]
     named = [
         {"title": title, "heading": heading, "asks": ""}
         for place, title, heading in naming
@@ -76,7 +96,12 @@ def _to_try(documents: Sequence[dict[str, Any]]) -> list[dict[str, str]]:
 
 def _names(heading: str) -> bool:
     """Return whether a heading names something in some words, which can be asked about."""
-    return len(heading.split()) > 1 and len(heading) <= _LONGEST and heading[0].isalnum() and heading[-1].isalnum()
+    return (
+        len(heading.split()) > 1
+        and len(heading) <= _LONGEST
+        and heading[0].isalnum()
+        and heading[-1].isalnum()
+    )
 
 
 def _folder(root: Path, roots: Sequence[Path]) -> dict[str, Any]:

@@ -1,10 +1,12 @@
-"""`winnow eval`: the steps that a generator can take part in, each measured by rules and with the generator.
+"""`winnow eval`: the steps that a generator can take part in, each measured by rules and with the
+generator.
 
-Pruning by block paths, extracting by lines, tags or votes, parsing a request, answering from evidence; the table tells
-what to switch on. A folder of data holds `questions.jsonl` (an object a line: `question`; `answers`, a list of facts,
-each a list of wordings, empty where nothing answers; `pages`, the file names that answer, or that are read where
-nothing does) and the documents in `library/`. A checkout carries one in `examples/`. Not for: what a generator does for
-trees (`bench/leaves.py`), or speeds alone (`winnow models bench`).
+Pruning by block paths, extracting by lines, tags or votes, parsing a request, answering from
+evidence; the table tells what to switch on. A folder of data holds `questions.jsonl` (an object a
+line: `question`; `answers`, a list of facts, each a list of wordings, empty where nothing answers;
+`pages`, the file names that answer, or that are read where nothing does) and the documents in
+`library/`. A checkout carries one in `examples/`. Not for: what a generator does for trees
+(`bench/leaves.py`), or speeds alone (`winnow models bench`).
 """
 
 import json
@@ -55,7 +57,8 @@ from server.wiring import open_services
 
 
 class Watched:
-    """A `Generator`, with all that the one behind it can do, that keeps count from its making on."""
+    """A `Generator`, with all that the one behind it can do, that keeps count from its making
+    on."""
 
     def __init__(self, generator: Generator) -> None:
         """Watch `generator`."""
@@ -100,13 +103,18 @@ class Watched:
         async with self._call():
             return await cast(Chooser, self._generator).choose(prompt, options)
 
-    async def score_tree(self, prefix: Prompt, paths: Sequence[str], *, among_siblings: bool = False) -> PathScores:
+    async def score_tree(
+        self, prefix: Prompt, paths: Sequence[str], *, among_siblings: bool = False
+    ) -> PathScores:
         """Ask the generator behind; raises what it raises."""
         async with self._call():
-            return await cast(TreeScorer, self._generator).score_tree(prefix, paths, among_siblings=among_siblings)
+            return await cast(TreeScorer, self._generator).score_tree(
+                prefix, paths, among_siblings=among_siblings
+            )
 
     async def tokens(self) -> int | None:
-        """Return how many tokens went through the model so far; None where its backend does not count them."""
+        """Return how many tokens went through the model so far; None where its backend does not
+        count them."""
         now = await self._counted() if self._begun else 0
         return max(0, now - (self._before or 0)) if now is not None else None
 
@@ -171,10 +179,13 @@ class Library:
     index: BM25
 
     def nearest(self, text: str, *, first: Sequence[str] = (), count: int = 3) -> list[Document]:
-        """Return `count` documents, or all of `first` where those are more: them, then the nearest to `text`."""
+        """Return `count` documents, or all of `first` where those are more: them, then the nearest
+        to `text`."""
         order = [self.names.index(name) for name in first]
         scores = self.index.scores(text)
-        order += [i for i in sorted(range(len(scores)), key=lambda i: -float(scores[i])) if i not in order]
+        order += [
+            i for i in sorted(range(len(scores)), key=lambda i: -float(scores[i])) if i not in order
+        ]
         return [self.documents[i] for i in order[: max(count, len(first))]]
 
 
@@ -191,7 +202,8 @@ class Setup:
     limit: int
     """Most questions, documents or clusters of a step."""
     ways: Sequence[Way]
-    """How the generator is asked for lines: as WINNOW_EXTRACTOR says, every way where that is `rules`."""
+    """How the generator is asked for lines: as WINNOW_EXTRACTOR says, every way where that is
+    `rules`."""
     seconds: float
     """Patience for one call; the figures are not about the deadline of a tool."""
     report: Report
@@ -219,7 +231,8 @@ class Row:
     model: float | None = None
     """None where the model could not be asked; `note` says why."""
     tokens: int | None = None
-    """Tokens that went through the model for this row and those of the step that stand without a number."""
+    """Tokens that went through the model for this row and those of the step that stand without a
+    number."""
     seconds: float | None = None
     failed: int = 0
     note: str = ""
@@ -227,7 +240,8 @@ class Row:
 
 @dataclass(slots=True)
 class Figure:
-    """One figure's values by rules (none where they have no such figure) and by the model; the row has their means."""
+    """One figure's values by rules (none where they have no such figure) and by the model; the row
+    has their means."""
 
     what: str
     rules: list[float] = field(default_factory=list)
@@ -257,11 +271,19 @@ class Table:
     async def rows(self) -> list[Row]:
         """Return a row a figure; the first tells what the generator spent."""
         rows = [
-            Row(self._step, one.what, max(len(one.rules), len(one.model)), _mean(one.rules), _mean(one.model))
+            Row(
+                self._step,
+                one.what,
+                max(len(one.rules), len(one.model)),
+                _mean(one.rules),
+                _mean(one.model),
+            )
             for one in self._figures
         ]
         asked, tokens = self.watched, await self.watched.tokens()
-        rows[0] = replace(rows[0], tokens=tokens, seconds=asked.seconds, failed=asked.failed, note=asked.fault)
+        rows[0] = replace(
+            rows[0], tokens=tokens, seconds=asked.seconds, failed=asked.failed, note=asked.fault
+        )
         return rows
 
 
@@ -271,9 +293,12 @@ def read_library(folder: Path) -> Library:
     if not questions.is_file() or not documents.is_dir():
         raise UsageError(
             f"{folder} holds no {QUESTIONS} with a folder {LIBRARY} beside it.",
-            hint="Name a folder that does; a checkout of Winnow carries one in examples/, an installed wheel none.",
+            hint="Name a folder that does; a checkout of Winnow carries one in examples/, an "
+            "installed wheel none.",
         )
-    paths = sorted(path for path in documents.iterdir() if path.is_file() and not path.name.startswith("."))
+    paths = sorted(
+        path for path in documents.iterdir() if path.is_file() and not path.name.startswith(".")
+    )
     names = tuple(path.name for path in paths)
     asked = [
         _asked(line, number, names)
@@ -286,7 +311,8 @@ def read_library(folder: Path) -> Library:
         read.append(read_document(read_file(path, roots=[documents])))
     if not read or not asked:
         raise UsageError(
-            f"{folder} holds {len(asked)} questions and {len(read)} documents.", hint="Add what is missing."
+            f"{folder} holds {len(asked)} questions and {len(read)} documents.",
+            hint="Add what is missing.",
         )
     return Library(tuple(asked), names, tuple(read), BM25([document.text for document in read]))
 
@@ -295,16 +321,20 @@ def _asked(line: str, number: int, names: Sequence[str]) -> Asked:
     try:
         row = json.loads(line)
         answers = tuple(tuple(str(wording) for wording in fact) for fact in row["answers"])
-        one = Asked(str(row["question"]), answers, tuple(str(name) for name in row.get("pages", ())))
+        one = Asked(
+            str(row["question"]), answers, tuple(str(name) for name in row.get("pages", ()))
+        )
     except (ValueError, KeyError, TypeError, AttributeError) as e:
         raise UsageError(
             f"Line {number} of {QUESTIONS} is no question: {e!r}.",
-            hint='Use {"question": "…", "answers": [["one wording", "another"]], "pages": ["name.html"]}.',
+            hint='Use {"question": "…", "answers": [["one wording", "another"]], "pages": '
+            '["name.html"]}.',
         ) from e
     strange = [name for name in one.pages if name not in names]
     if strange:
         raise UsageError(
-            f"Line {number} of {QUESTIONS} names {strange[0]}, which is not in {LIBRARY}.", hint="Correct it."
+            f"Line {number} of {QUESTIONS} names {strange[0]}, which is not in {LIBRARY}.",
+            hint="Correct it.",
         )
     return one
 
@@ -337,9 +367,11 @@ METHODS: Final[dict[Literal["winnow", "paper"], str]] = {
 
 
 async def prune_by_paths(setup: Setup) -> list[Row]:
-    """Return whether pages pruned to `BUDGET` tokens keep the answer, without and with a generator's path scores.
+    """Return whether pages pruned to `BUDGET` tokens keep the answer, without and with a
+    generator's path scores.
 
-    One row for the default pruning, one for the paper's: its first step alone against both steps (HtmlRAG §3.4).
+    One row for the default pruning, one for the paper's: its first step alone against both steps
+    (HtmlRAG §3.4).
     """
     rows: list[Row] = []
     for method, what in METHODS.items():
@@ -355,7 +387,12 @@ async def prune_by_paths(setup: Setup) -> list[Row]:
             scorer = path_scorer(table.watched, documents, seconds=setup.seconds)
             for values, finer in ((kept.rules, None), (kept.model, scorer)):
                 found = await prune(
-                    documents, one.question, options=options, reader=setup.reader, embedder=setup.embedder, finer=finer
+                    documents,
+                    one.question,
+                    options=options,
+                    reader=setup.reader,
+                    embedder=setup.embedder,
+                    finer=finer,
                 )
                 values.append(float(one.is_in("\n".join(page.text for page in found.pages))))
         rows += await table.rows()
@@ -365,7 +402,8 @@ async def prune_by_paths(setup: Setup) -> list[Row]:
 async def extract_sentences(setup: Setup) -> list[Row]:
     """Return recall and None by rules, and by the rules with a generator, for each way to ask it.
 
-    What the rules read is read once: it is the same for every way, and takes as long as a small model's answer.
+    What the rules read is read once: it is the same for every way, and takes as long as a small
+    model's answer.
     """
     asked = (*setup.answerable, *setup.unanswerable)
     plain = [await _extracted(setup, one) for one in asked]
@@ -373,7 +411,9 @@ async def extract_sentences(setup: Setup) -> list[Row]:
     for way in setup.ways:
         table = Table("extract", setup)
         if not can_ask(table.watched, way):
-            rows.append(Row("extract", f"{way}: answers held", len(asked), note="it cannot be asked so"))
+            rows.append(
+                Row("extract", f"{way}: answers held", len(asked), note="it cannot be asked so")
+            )
             continue
         held = table.figure(f"{way}: answers in the best {BUDGET} tokens")
         nothing = table.figure(f"{way}: None where nothing answers")
@@ -382,7 +422,10 @@ async def extract_sentences(setup: Setup) -> list[Row]:
         async for one, (documents, by_rules) in table.each(list(zip(asked, plain, strict=True))):
             by_model = await with_model(one.question, documents, by_rules, asking)
             none = something if one.answers else nothing
-            for found, best, silent in ((by_rules, held.rules, none.rules), (by_model, held.model, none.model)):
+            for found, best, silent in (
+                (by_rules, held.rules, none.rules),
+                (by_model, held.model, none.model),
+            ):
                 best.extend([float(one.is_in(_best(found)))] if one.answers else ())
                 silent.append(float(found.verdict == "none"))
         rows += await table.rows()
@@ -433,14 +476,17 @@ def _found(setup: Setup, parsed: ParsedRequest, pages: tuple[str, ...]) -> float
     orders = []
     for query in parsed.queries:
         scores = setup.library.index.scores(query.text)
-        orders.append([i for i in sorted(range(count), key=lambda i: -float(scores[i])) if scores[i] > 0])
+        orders.append(
+            [i for i in sorted(range(count), key=lambda i: -float(scores[i])) if scores[i] > 0]
+        )
     fused = reciprocal_rank_fusion(orders, count)
     best = sorted(range(count), key=lambda i: -float(fused[i]))[:5]
     return sum(setup.library.names[i] in pages for i in best) / max(1, min(5, len(pages)))
 
 
 async def answer_questions(setup: Setup) -> list[Row]:
-    """Return whether the facts stand in the evidence (rules) and in the answer written from it, and its support."""
+    """Return whether the facts stand in the evidence (rules) and in the answer written from it, and
+    its support."""
     table = Table("answer", setup)
     facts = table.figure("all facts in the evidence (rules), in the answer (model)")
     supported = table.figure("sentences that the passages they cite bear out")
@@ -451,8 +497,12 @@ async def answer_questions(setup: Setup) -> list[Row]:
         shown = await in_thread(assemble, documents, reading, max_tokens=EVIDENCE, mark=new_mark())
         answer = await write_answer(one.question, shown.evidence, shown.shown.labels, writing)
         if one.answers:
-            facts.rules.append(float(one.is_in("\n".join(passage.text for passage in shown.evidence))))
-            facts.model.append(float(one.is_in(" ".join(statement.text for statement in answer.statements))))
+            facts.rules.append(
+                float(one.is_in("\n".join(passage.text for passage in shown.evidence)))
+            )
+            facts.model.append(
+                float(one.is_in(" ".join(statement.text for statement in answer.statements)))
+            )
             supported.model += [float(statement.supported) for statement in answer.statements]
         else:
             silent.rules.append(float(reading.verdict == "none"))
@@ -474,17 +524,26 @@ CARRIED: Final = Path(__file__).resolve().parents[1] / "examples"
 
 
 async def evaluate(
-    settings: Settings, folder: Path | None, steps: str, limit: int, as_json: bool, quiet: bool, known: Steps = STEPS
+    settings: Settings,
+    folder: Path | None,
+    steps: str,
+    limit: int,
+    as_json: bool,
+    quiet: bool,
+    known: Steps = STEPS,
 ) -> int:
-    """Measure `steps` of those that are `known` on `folder` (None: the sample library) and print the table on stdout.
+    """Measure `steps` of those that are `known` on `folder` (None: the sample library) and print
+    the table on stdout.
 
-    Returns the exit code. Raises `UsageError` without a generator, for an unknown step or a folder out of form, else
-    what a model raises.
+    Returns the exit code. Raises `UsageError` without a generator, for an unknown step or a folder
+    out of form, else what a model raises.
     """
     names = [name.strip() for name in steps.split(",") if name.strip()] or list(known)
     unknown = [name for name in names if name not in known]
     if unknown:
-        raise UsageError(f"There is no step {unknown[0]!r}.", hint=f"Use some of {','.join(known)}.")
+        raise UsageError(
+            f"There is no step {unknown[0]!r}.", hint=f"Use some of {','.join(known)}."
+        )
     if limit < 1:
         raise UsageError(f"--limit is {limit}.", hint="Measure on at least 1 question.")
     rows: list[Row] = []
@@ -492,7 +551,8 @@ async def evaluate(
         if services.generator is None:
             raise UsageError(
                 "There is nothing to measure: no generator is set.",
-                hint="Set WINNOW_GENERATOR (or --set generator=…) to llama:FILE.gguf or openai:URL#MODEL; "
+                hint="Set WINNOW_GENERATOR (or --set generator=…) to llama:FILE.gguf or "
+                "openai:URL#MODEL; "
                 "`winnow models list` shows models that can be pulled.",
             )
         library = await in_thread(read_library, folder or CARRIED)
@@ -512,12 +572,27 @@ async def evaluate(
                 if not quiet and draw is None:
                     print(f"winnow: measuring {name}", file=sys.stderr, flush=True)
                 rows += await known[name](setup)
-        generator, embedder = services.generator.name, services.embedder.name if services.embedder else "none"
+        generator, embedder = (
+            services.generator.name,
+            services.embedder.name if services.embedder else "none",
+        )
     if as_json:
-        run = {"generator": generator, "embedder": embedder, "data": str(folder or CARRIED), "limit": limit}
+        run = {
+            "generator": generator,
+            "embedder": embedder,
+            "data": str(folder or CARRIED),
+            "limit": limit,
+        }
         print_json({**run, "rows": [asdict(row) for row in rows]})
     else:
-        print("\n".join([f"generator {generator}, embedder {embedder}, at most {limit} a step", *_table(rows)]))
+        print(
+            "\n".join(
+                [
+                    f"generator {generator}, embedder {embedder}, at most {limit} a step",
+                    *_table(rows),
+                ]
+            )
+        )
     return OK
 
 
@@ -528,7 +603,12 @@ def _table(rows: Sequence[Row]) -> list[str]:
     lines = [form.format("step", "figure", "n", "rules", "model", "tokens", "seconds", "failed")]
     step = ""
     for row in rows:
-        figures = (_number(row.rules, 3), _number(row.model, 3), _number(row.tokens, 0), _number(row.seconds, 1))
+        figures = (
+            _number(row.rules, 3),
+            _number(row.model, 3),
+            _number(row.tokens, 0),
+            _number(row.seconds, 1),
+        )
         name = row.step if row.step != step else ""
         lines.append(form.format(name, row.what, row.n, *figures, row.failed or "").rstrip())
         if row.note:

@@ -1,4 +1,5 @@
-"""`winnow models list|show|pull|remove|bench`: which models there are, which has which role and why, and getting them.
+"""`winnow models list|show|pull|remove|bench`: which models there are, which has which role and
+why, and getting them.
 
 Nothing is fetched but by `pull`. Not for: answering questions.
 """
@@ -14,7 +15,15 @@ import anyio
 from cli.output import OK, Check, print_json, show
 from errors import UsageError, WinnowError
 from extra import lacking
-from models.catalogue import MODELS, PROFILES, Offered, Profile, fitting_profile, this_machine, wanted
+from models.catalogue import (
+    MODELS,
+    PROFILES,
+    Offered,
+    Profile,
+    fitting_profile,
+    this_machine,
+    wanted,
+)
 from models.choose import Chosen
 from models.flag import FlagModel
 from models.llama.model import GgufModel
@@ -30,7 +39,8 @@ from server.wiring import open_models
 
 PROBE: Final = "A ferry leaves the harbour at noon."
 BENCH_TEXTS: Final = tuple(
-    f"{PROBE} It carries {n} cars, and the crossing takes two hours in fair weather. " * 4 for n in range(32)
+    f"{PROBE} It carries {n} cars, and the crossing takes two hours in fair weather. " * 4
+    for n in range(32)
 )
 BENCH_PROMPT: Final = "Write a story about a ferry."
 
@@ -41,7 +51,9 @@ def run_models(args: argparse.Namespace, settings: Settings) -> int:
     """Do what `winnow models` was asked; return the exit code."""
     hub = Hub(settings.hub or None, settings.models)
     if args.action in ("pull", "remove") and not args.names:
-        raise UsageError(f"`winnow models {args.action}` needs a name.", hint="`winnow models list` shows them.")
+        raise UsageError(
+            f"`winnow models {args.action}` needs a name.", hint="`winnow models list` shows them."
+        )
     if args.action == "list":
         return _list(hub, args.json)
     if args.action == "pull":
@@ -83,27 +95,46 @@ def _list(hub: Hub, as_json: bool) -> int:
     machine = this_machine()
     fitting = fitting_profile(machine)
     models = {
-        name: {**_row(hub, offered), "profiles": [p.name for p in PROFILES.values() if name in p.models]}
+        name: {
+            **_row(hub, offered),
+            "profiles": [p.name for p in PROFILES.values() if name in p.models],
+        }
         for name, offered in MODELS.items()
     }
     known = {offered.spec for offered in MODELS.values()}
-    others = {f"llama:{name}": path for name, path in kept_files(hub).items() if f"llama:{name}" not in known}
+    others = {
+        f"llama:{name}": path
+        for name, path in kept_files(hub).items()
+        if f"llama:{name}" not in known
+    }
     if as_json:
         profiles = {
-            p.name: {"machine": p.machine, "models": p.models, "resident": p.resident} for p in PROFILES.values()
+            p.name: {"machine": p.machine, "models": p.models, "resident": p.resident}
+            for p in PROFILES.values()
         }
-        data = {"machine": str(machine), "fitting": fitting.name, "profiles": profiles, "models": models}
+        data = {
+            "machine": str(machine),
+            "fitting": fitting.name,
+            "profiles": profiles,
+            "models": models,
+        }
         print_json({**data, "others": list(others)})
         return OK
     print(f"This machine: {machine}; profile {fitting.name}.\n")
     for profile in PROFILES.values():
         total = sum(MODELS[name].megabytes for name in profile.models) / 1_000
-        print(f"{profile.name}: {profile.machine}; {total:.1f} GB to fetch, {profile.resident} in memory")
+        print(
+            f"{profile.name}: {profile.machine}; {total:.1f} GB to fetch, {profile.resident} in "
+            f"memory"
+        )
         print(f"    {', '.join(profile.models)}")
     print()
     for name, row in models.items():
         mark = "here" if row["here"] != "no" else "    "
-        print(f"{mark} {name:26} {row['role']:10} {row['megabytes']:>6} MB  {row['licence']}; {row['note']}")
+        print(
+            f"{mark} {name:26} {row['role']:10} {row['megabytes']:>6} MB  {row['licence']}; "
+            f"{row['note']}"
+        )
     for spec, path in others.items():
         print(f"here {spec} {path.stat().st_size / 1e6:.0f} MB")
     return OK
@@ -112,13 +143,19 @@ def _list(hub: Hub, as_json: bool) -> int:
 def _pull(hub: Hub, models: list[Offered], args: argparse.Namespace) -> int:
     for offered in models:
         found = describe(hub, offered.repository, offered.file)
-        facts = f"{found.bytes / 1e6:.1f} MB, {offered.licence}, hash {found.hash}, revision {found.revision[:12]}"
+        facts = (
+            f"{found.bytes / 1e6:.1f} MB, {offered.licence}, hash {found.hash}, revision "
+            f"{found.revision[:12]}"
+        )
         print(f"{offered.path}: {facts}")
         if args.dry_run:
             continue
         path = pull(hub, found, quiet=args.quiet)
         print(f"  checked and kept at {path}")
-        print(f"  auto takes it for the {offered.role}; or set WINNOW_{offered.role.upper()}={offered.spec}")
+        print(
+            f"  auto takes it for the {offered.role}; or set "
+            f"WINNOW_{offered.role.upper()}={offered.spec}"
+        )
     return OK
 
 
@@ -126,7 +163,10 @@ async def report_roles(settings: Settings, *, tried: bool) -> list[Check]:
     """Return a report for each role; with `tried`, each model answers something small first."""
     profile = fitting_profile(this_machine())
     async with service_client(settings.seconds) as http, open_models(settings, http) as models:
-        return [await _report(role, chosen, profile, tried=tried) for role, chosen in models._asdict().items()]
+        return [
+            await _report(role, chosen, profile, tried=tried)
+            for role, chosen in models._asdict().items()
+        ]
 
 
 async def _report(role: str, chosen: Chosen[Any], profile: Profile, *, tried: bool) -> Check:
@@ -150,9 +190,12 @@ async def _report(role: str, chosen: Chosen[Any], profile: Profile, *, tried: bo
 
 
 async def _use(role: str, model: Model, texts: Sequence[str], prompt: str, max_tokens: int) -> int:
-    """Let a model read `texts`, or write about `prompt`; return how many tokens that were by our counter."""
+    """Let a model read `texts`, or write about `prompt`; return how many tokens that were by our
+    counter."""
     if role == "generator":
-        written = await cast(Generator, model).generate([Said("user", prompt)], max_tokens=max_tokens)
+        written = await cast(Generator, model).generate(
+            [Said("user", prompt)], max_tokens=max_tokens
+        )
         return count_tokens(written)
     if role == "embedder":
         await cast(Embedder, model).embed(texts, kind="passage")
@@ -191,14 +234,23 @@ async def _bench(settings: Settings, as_json: bool) -> int:
 
 
 def _standing(model: Model) -> tuple[str, str, str]:
-    """Return what computes, on which device, and in how much memory; "" where the system does not tell."""
+    """Return what computes, on which device, and in how much memory; "" where the system does not
+    tell."""
     if isinstance(model, RemoteModel):
-        return model.server or "OpenAI-compatible server", "device of the server", "memory of the server"
+        return (
+            model.server or "OpenAI-compatible server",
+            "device of the server",
+            "memory of the server",
+        )
     if isinstance(model, GgufModel):
         placed = model.placement
-        device = f"device {placed['device']}" if "device" in placed else "device chosen at first use"
+        device = (
+            f"device {placed['device']}" if "device" in placed else "device chosen at first use"
+        )
         megabytes = memory_of(model.pid)[1] / 1e6 if model.pid is not None else 0.0
-        memory = f"{megabytes:.0f} MB in its process" if megabytes else "no memory before its first use"
+        memory = (
+            f"{megabytes:.0f} MB in its process" if megabytes else "no memory before its first use"
+        )
         return "llama.cpp", device, memory
     megabytes = memory_of("self")[1] / 1e6
     memory = f"{megabytes:.0f} MB with everything in this process" if megabytes else ""
@@ -218,7 +270,8 @@ def _reason(model: Model, reason: str) -> str:
 
 
 def _better(role: str, reason: str, profile: Profile) -> str:
-    """Return which model the machine's profile has for the role and how to get it, "" where it is what runs."""
+    """Return which model the machine's profile has for the role and how to get it, "" where it is
+    what runs."""
     if not reason.startswith("auto: ") or "was pulled" in reason:
         return ""
     name = next((model for model in profile.models if MODELS[model].role == role), None)

@@ -1,4 +1,5 @@
-"""What commands print: data for people or for machines on stdout, progress on stderr; and their exit codes."""
+"""What commands print: data for people or for machines on stdout, progress on stderr; and their
+exit codes."""
 
 from __future__ import annotations
 
@@ -14,7 +15,8 @@ if TYPE_CHECKING:
 
 OK, FAILED, USAGE, NO_ANSWER = range(4)
 PATIENCE: Final = 1800.0
-"""Seconds for what a command does without a tool's deadline: a person waits longer than a caller."""
+"""Seconds for what a command does without a tool's deadline: a person waits longer than a
+caller."""
 
 
 class Check(NamedTuple):
@@ -40,17 +42,24 @@ def show(data: Mapping[str, object], *, as_json: bool) -> None:
 
 @contextmanager
 def drawn_progress(*, quiet: bool) -> Iterator[ProgressFnT | None]:
-    """Give a function that draws progress on stderr, cleared at the end; None where nobody would see it."""
+    """Give a function that draws progress on stderr, cleared at the end; None where nobody would
+    see it."""
     if quiet or not sys.stderr.isatty():
         yield None
         return
     from tqdm import tqdm  # noqa: PLC0415  time that serving does without
 
-    # A terminal that does not tell its size counts as one of 80 by 24; tqdm would draw nothing there.
+    # A terminal that does not tell its size counts as one of 80 by 24; tqdm would draw nothing
+    # there.
     size = shutil.get_terminal_size()
     form = "{bar:20} {desc}"
     with tqdm(
-        total=10, file=sys.stderr, leave=False, ncols=min(100, size.columns), nrows=size.lines, bar_format=form
+        total=10,
+        file=sys.stderr,
+        leave=False,
+        ncols=min(100, size.columns),
+        nrows=size.lines,
+        bar_format=form,
     ) as bar:
 
         async def draw(progress: float, total: float | None, message: str | None) -> None:

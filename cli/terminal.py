@@ -1,7 +1,9 @@
-"""What a command writes for a person at a terminal: wrapped, in colours, without what is there for models and machines.
+"""What a command writes for a person at a terminal: wrapped, in colours, without what is there for
+models and machines.
 
-Answers are made for models: marks stand around what strangers wrote, links carry the words that they open at. A person
-sees whose words are whose by the layout. Not for: pipes and files, which get the answer as it is.
+Answers are made for models: marks stand around what strangers wrote, links carry the words that
+they open at. A person sees whose words are whose by the layout. Not for: pipes and files, which get
+the answer as it is.
 """
 
 import os
@@ -17,7 +19,14 @@ from urllib.request import url2pathname
 from cli.output import Check
 from server.settings import colours_wanted
 
-_COLOURS: Final = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
+_COLOURS: Final = {
+    "bold": "1",
+    "dim": "2",
+    "red": "31",
+    "green": "32",
+    "yellow": "33",
+    "cyan": "36",
+}
 _WIDEST: Final = 100
 """Columns of a line that is read with ease, on a terminal of any width."""
 _MARK: Final = re.compile(r"«(\d{12})»")
@@ -31,7 +40,13 @@ _HEAD: Final = re.compile(r"\[(\d+)\](?: (\S+))?")
 _PASSAGE: Final = re.compile(r"\(([a-z]+)\) (.*)", re.DOTALL)
 _KEPT: Final = re.compile(r"\s*(?:\||```| {4})")
 """Lines whose blanks mean something: rows of tables, code."""
-_VERDICTS: Final = {"None:": "red", "Unsure": "yellow", "Parts:": "cyan", "Note on": "yellow", "Not read": "yellow"}
+_VERDICTS: Final = {
+    "None:": "red",
+    "Unsure": "yellow",
+    "Parts:": "cyan",
+    "Note on": "yellow",
+    "Not read": "yellow",
+}
 _QUIET: Final = ("Session:", "Next:", "Read:")
 
 
@@ -47,9 +62,14 @@ class Pen:
         return f"\033[{_COLOURS[colour]}m{text}\033[0m" if self.coloured and text else text
 
     def fill(self, text: str, indent: str = "", first: str = "") -> str:
-        """Return `text` wrapped, with `first` before its first line and `indent` before the others."""
-        lines = wrap(text, max(20, self.width - len(indent)), break_long_words=False, break_on_hyphens=False) or [""]
-        return "\n".join(f"{indent if place else first or indent}{line}" for place, line in enumerate(lines))
+        """Return `text` wrapped, with `first` before its first line and `indent` before the
+        others."""
+        lines = wrap(
+            text, max(20, self.width - len(indent)), break_long_words=False, break_on_hyphens=False
+        ) or [""]
+        return "\n".join(
+            f"{indent if place else first or indent}{line}" for place, line in enumerate(lines)
+        )
 
 
 def pen_for(stream: TextIO) -> Pen | None:
@@ -70,10 +90,11 @@ def drawn_check(check: Check, pen: Pen | None) -> str:
 
 
 def drawn_answer(text: str, pen: Pen, commands: Mapping[str, str]) -> str:
-    """Return the text of an answer for a person at a terminal; `commands` are the names of tools on the command line.
+    """Return the text of an answer for a person at a terminal; `commands` are the names of tools on
+    the command line.
 
-    The first mark of a text is the one that was drawn for it, and the only one that ends what a page says: any other
-    was written by a page.
+    The first mark of a text is the one that was drawn for it, and the only one that ends what a
+    page says: any other was written by a page.
     """
     found = _MARK.search(text)
     mark = found[1] if found else ""
@@ -115,7 +136,8 @@ def _drawn_head(head: tuple[str, str], title: str, pen: Pen) -> Iterator[str]:
 
 
 def _said(line: str, pen: Pen) -> str:
-    """Return a line that a page says: a passage with its letter, a row, or more of the passage before."""
+    """Return a line that a page says: a passage with its letter, a row, or more of the passage
+    before."""
     if (passage := _PASSAGE.fullmatch(line)) is not None and not _KEPT.match(passage[2]):
         letter = f"  {passage[1]}  "
         return pen.fill(passage[2], " " * len(letter), letter)
@@ -132,7 +154,8 @@ def _ours(line: str, pen: Pen) -> str:
 
 
 def _place(url: str) -> str:
-    """Return what a person calls the place of a page: its address without a fragment, or the path of a file."""
+    """Return what a person calls the place of a page: its address without a fragment, or the path
+    of a file."""
     url = _FRAGMENT.sub("", url)
     if not url.startswith("file://"):
         return url

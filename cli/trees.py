@@ -1,7 +1,8 @@
-"""Drawing a tree on the command line: `winnow raptor tree SOURCE…`, as an outline and, if wanted, as an HTML file.
+"""Drawing a tree on the command line: `winnow raptor tree SOURCE…`, as an outline and, if wanted,
+as an HTML file.
 
-Without the time limit of a tool, so a generator that is set up writes every summary here. Not for: asking a tree
-(`tools/raptor_query.py`).
+Without the time limit of a tool, so a generator that is set up writes every summary here. Not for:
+asking a tree (`tools/raptor_query.py`).
 """
 
 import sys
@@ -23,8 +24,11 @@ from server.settings import Settings
 from server.wiring import open_services
 
 
-async def draw_tree(settings: Settings, sources: list[str], chunking: Chunking, html: str, as_json: bool) -> int:
-    """Build the tree of `sources` (or take the one of a handle), print its outline, and write `html` if a path."""
+async def draw_tree(
+    settings: Settings, sources: list[str], chunking: Chunking, html: str, as_json: bool
+) -> int:
+    """Build the tree of `sources` (or take the one of a handle), print its outline, and write
+    `html` if a path."""
     async with open_services(settings) as services:
         options = TreeOptions(chunking, clustering=services.clustering)
         with drawn_progress(quiet=as_json) as drawn:
@@ -45,7 +49,9 @@ async def draw_tree(settings: Settings, sources: list[str], chunking: Chunking, 
     return OK
 
 
-async def _tree(services: Services, sources: list[str], options: TreeOptions, report: Report) -> Tree:
+async def _tree(
+    services: Services, sources: list[str], options: TreeOptions, report: Report
+) -> Tree:
     if len(sources) == 1 and sources[0].startswith(SCHEME):
         return await in_thread(open_tree, sources[0], services)
     loaded = await load_sources(sources, services, seconds=PATIENCE, report=report)

@@ -1,7 +1,8 @@
-"""The desk as one HTML file that loads nothing: the modules, style and texts of this folder, joined when asked for.
+"""The desk as one HTML file that loads nothing: the modules, style and texts of this folder, joined
+when asked for.
 
-Each module goes without its import lines and the word `export`, in an order in which nothing is used before it is
-there. Names are unique throughout, which a browser checks.
+Each module goes without its import lines and the word `export`, in an order in which nothing is
+used before it is there. Names are unique throughout, which a browser checks.
 """
 
 import json
@@ -11,7 +12,19 @@ from pathlib import Path
 from typing import Final
 
 HERE: Final = Path(__file__).resolve().parent
-MODULES: Final = ("texts", "dom", "door", "evidence", "reading", "tree", "run", "sessions", "health", "library", "main")
+MODULES: Final = (
+    "texts",
+    "dom",
+    "door",
+    "evidence",
+    "reading",
+    "tree",
+    "run",
+    "sessions",
+    "health",
+    "library",
+    "main",
+)
 """In the order of their use."""
 _IMPORT: Final = re.compile(r"^import [^;]*;\n", re.MULTILINE)
 _EXPORT: Final = re.compile(r"^export (?=async |function |const |class )", re.MULTILINE)
@@ -21,7 +34,8 @@ _EXPORT: Final = re.compile(r"^export (?=async |function |const |class )", re.MU
 def desk_html() -> str:
     """Return the page."""
     texts = {
-        path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted((HERE / "texts").glob("*.json"))
+        path.stem: json.loads(path.read_text(encoding="utf-8"))
+        for path in sorted((HERE / "texts").glob("*.json"))
     }
     parts = [f"const TEXTS = {json.dumps(texts, ensure_ascii=False, separators=(',', ':'))};\n"]
     for name in MODULES:

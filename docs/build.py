@@ -1,8 +1,9 @@
-"""The parts of the documents that are made from the code: `python -m docs.build` writes them, `--check` compares them.
+"""The parts of the documents that are made from the code: `python -m docs.build` writes them,
+`--check` compares them.
 
-A part stands between the comments `<!-- NAME:begin -->` and `<!-- NAME:end -->` of a document. `--answer` also asks
-the README's question again; its words may differ by a processor's arithmetic, so `--check` leaves them out. Not for:
-what a person writes.
+A part stands between the comments `<!-- NAME:begin -->` and `<!-- NAME:end -->` of a document.
+`--answer` also asks the README's question again; its words may differ by a processor's arithmetic,
+so `--check` leaves them out. Not for: what a person writes.
 """
 
 import argparse
@@ -23,7 +24,11 @@ from pydantic import BaseModel
 from server.settings import TABLE
 
 ROOT: Final = Path(__file__).resolve().parents[1]
-WIDTH: Final = int(tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["ruff"]["line-length"])
+WIDTH: Final = int(
+    tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["ruff"][
+        "line-length"
+    ]
+)
 """Characters of a line that people read as text, as of code; rows of tables are longer."""
 QUESTION: Final = "What does the Nightbird minibus cost?"
 SHOWN: Final = ("(a)",)
@@ -38,7 +43,8 @@ def settings() -> str:
 
 
 def tools_in_brief() -> str:
-    """Return each tool as a foldable paragraph: what it does in a sentence, and its arguments with their defaults."""
+    """Return each tool as a foldable paragraph: what it does in a sentence, and its arguments with
+    their defaults."""
     return "\n".join(_folded(listed) for listed in _tools())
 
 
@@ -47,12 +53,20 @@ def tool(name: str) -> str:
     listed = next(tool for tool in _tools() if tool["name"] == name)
     properties, required = listed["inputSchema"]["properties"], listed["inputSchema"]["required"]
     arguments = [
-        (f"`{name}`", _kind(field), "required" if name in required else _code(_default(field)), _meaning(field))
+        (
+            f"`{name}`",
+            _kind(field),
+            "required" if name in required else _code(_default(field)),
+            _meaning(field),
+        )
         for name, field in properties.items()
     ]
     head = "\n".join(textwrap.wrap(listed["description"], WIDTH))
     table = _table(("argument", "type", "default", "meaning"), arguments)
-    return f"{head}\n\n{table}\n\nFields of the result beside the text:\n\n{_fields(_result_schema(name))}"
+    return (
+        f"{head}\n\n{table}\n\nFields of the result beside the "
+        f"text:\n\n{_fields(_result_schema(name))}"
+    )
 
 
 def objects() -> str:
@@ -64,8 +78,18 @@ def objects() -> str:
 
 
 def answer() -> str:
-    """Ask the README's question and return the first source of the answer, cut to its first passages."""
-    command = [sys.executable, "-m", "server", "research", QUESTION, "--folder", "examples/library", "--quiet"]
+    """Ask the README's question and return the first source of the answer, cut to its first
+    passages."""
+    command = [
+        sys.executable,
+        "-m",
+        "server",
+        "research",
+        QUESTION,
+        "--folder",
+        "examples/library",
+        "--quiet",
+    ]
     ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)  # noqa: S603  our own command
     return "```text\n" + "\n".join(_first_source(ran.stdout.splitlines())) + "\n```"
 
@@ -78,7 +102,10 @@ def parts() -> dict[tuple[str, str], Callable[[], str]]:
     return {
         ("README.md", "tools"): tools_in_brief,
         ("docs/settings.md", "settings"): settings,
-        **{("docs/tools.md", listed["name"]): functools.partial(tool, listed["name"]) for listed in _tools()},
+        **{
+            ("docs/tools.md", listed["name"]): functools.partial(tool, listed["name"])
+            for listed in _tools()
+        },
         ("docs/tools.md", "objects"): objects,
     }
 
@@ -86,8 +113,14 @@ def parts() -> dict[tuple[str, str], Callable[[], str]]:
 def main() -> None:
     """Write the parts, or name those that differ from the code and leave with 1."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 where a part is not as the code is")
-    parser.add_argument("--answer", action="store_true", help="ask the README's question again as well")
+    parser.add_argument(
+        "--check",
+        action="store_true",
+        help="write nothing; exit 1 where a part is not as the code is",
+    )
+    parser.add_argument(
+        "--answer", action="store_true", help="ask the README's question again as well"
+    )
     args = parser.parse_args()
     stale = []
     for (name, part), make in {**parts(), **({ANSWER: answer} if args.answer else {})}.items():
@@ -113,18 +146,28 @@ def _with_part(text: str, part: str, body: str) -> str:
 
 def _tools() -> list[Json]:
     """The tools as clients see them; `research`, the first choice, stands first."""
-    listed: list[Json] = json.loads((ROOT / "server" / "tools_list.json").read_text(encoding="utf-8"))
+    listed: list[Json] = json.loads(
+        (ROOT / "server" / "tools_list.json").read_text(encoding="utf-8")
+    )
     return sorted(listed, key=lambda one: bool(one["name"] != "research"))
 
 
 def _folded(listed: Json) -> str:
     properties, required = listed["inputSchema"]["properties"], listed["inputSchema"]["required"]
-    defaults = {name: "" if name in required else _default(field) for name, field in properties.items()}
+    defaults = {
+        name: "" if name in required else _default(field) for name, field in properties.items()
+    }
     given = ", ".join(f"{name}={value}" if value else name for name, value in defaults.items())
     # In HTML altogether: Markdown within it needs blank lines around.
     lines = textwrap.wrap(f"Arguments: <code>{given}</code>", WIDTH, break_long_words=False)
     first = listed["description"].partition(". ")[0]
-    return "\n".join([f"<details><summary><code>{listed['name']}</code>: {first}.</summary>", *lines, "</details>"])
+    return "\n".join(
+        [
+            f"<details><summary><code>{listed['name']}</code>: {first}.</summary>",
+            *lines,
+            "</details>",
+        ]
+    )
 
 
 def _result_schema(name: str) -> Json:
@@ -135,7 +178,9 @@ def _result_schema(name: str) -> Json:
 
 
 def _fields(schema: Json) -> str:
-    rows = [(f"`{name}`", _kind(field), _meaning(field)) for name, field in schema["properties"].items()]
+    rows = [
+        (f"`{name}`", _kind(field), _meaning(field)) for name, field in schema["properties"].items()
+    ]
     return _table(("field", "type", "meaning"), rows)
 
 
@@ -147,13 +192,19 @@ def _kind(field: Json) -> str:
         return ", ".join(f"`{value}`" if value else "empty" for value in field["enum"])
     if field.get("type") == "array":
         return f"list of {_kind(field['items'])}"
-    names = {"string": "text", "integer": "whole number", "number": "number", "boolean": "true or false"}
+    names = {
+        "string": "text",
+        "integer": "whole number",
+        "number": "number",
+        "boolean": "true or false",
+    }
     name = names.get(field.get("type", ""), "object")
     return f"{name}, {field['minimum']} to {field['maximum']}" if "maximum" in field else name
 
 
 def _default(field: Json) -> str:
-    """The default as a caller writes it; empty where it is the empty text. A list of tools leaves false and 0 out."""
+    """The default as a caller writes it; empty where it is the empty text. A list of tools leaves
+    false and 0 out."""
     value = field.get("default", {"boolean": False, "integer": 0}.get(field.get("type", ""), ""))
     return value if isinstance(value, str) else json.dumps(value)
 
@@ -168,18 +219,23 @@ def _meaning(field: Json) -> str:
 
 def _table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
     lines = [head, ("---",) * len(head), *rows]
-    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
+    return "\n".join(
+        "| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines
+    )
 
 
 def _first_source(lines: list[str]) -> Iterator[str]:
-    """Yield address, title, the first passages and their links of source [1], wrapped; marks and the rest are cut."""
+    """Yield address, title, the first passages and their links of source [1], wrapped; marks and
+    the rest are cut."""
     begin = next(number for number, line in enumerate(lines) if line.startswith("[1] "))
     end = next((n for n, line in enumerate(lines) if line.startswith("[2] ")), len(lines))
     address, mark, title = lines[begin : begin + 3]
     yield address.replace(ROOT.as_uri(), "file://…")
     yield title
     passages, _, links = "\n".join(lines[begin + 3 : end]).partition(mark.replace("«", "«/"))
-    for label, text in re.findall(r"^(\([a-z]\)) (.*?)(?=^\([a-z]\) |\Z)", passages, flags=re.MULTILINE | re.DOTALL):
+    for label, text in re.findall(
+        r"^(\([a-z]\)) (.*?)(?=^\([a-z]\) |\Z)", passages, flags=re.MULTILINE | re.DOTALL
+    ):
         if label in SHOWN:
             for line in f"{label} {text}".splitlines():
                 yield from textwrap.wrap(line, WIDTH, break_long_words=False)

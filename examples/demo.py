@@ -1,4 +1,5 @@
-"""The main job, shown: `python -m examples.demo` starts our server as a process and calls every tool over stdio.
+"""The main job, shown: `python -m examples.demo` starts our server as a process and calls every
+tool over stdio.
 
 Answers go to stdout, progress to stderr. Not for: testing (`tests/`) or measuring (`bench/`).
 """
@@ -19,7 +20,8 @@ from mcp_types import CallToolResult, TextContent, TextResourceContents
 ROOT: Final = Path(__file__).resolve().parent.parent
 LIBRARY: Final = ROOT / "examples" / "library"
 QUESTION: Final = (
-    "What replaced the Sunday evening boat from Brindle Quay, and when does the last Sunday boat reach Skellmouth?"
+    "What replaced the Sunday evening boat from Brindle Quay, and when does the "
+    "last Sunday boat reach Skellmouth?"
 )
 Show = Callable[[str, dict[str, Any]], Awaitable[CallToolResult]]
 
@@ -28,10 +30,15 @@ def main() -> None:
     """Read the arguments and run the demonstration."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--question", default=QUESTION)
-    parser.add_argument("--live", action="store_true", help="search the web through WINNOW_SEARXNG, not the samples")
+    parser.add_argument(
+        "--live", action="store_true", help="search the web through WINNOW_SEARXNG, not the samples"
+    )
     args = parser.parse_args()
     if args.live and not os.environ.get("WINNOW_SEARXNG"):
-        sys.exit("LIVE=1 needs a search provider: set WINNOW_SEARXNG to the base URL of a SearXNG instance.")
+        sys.exit(
+            "LIVE=1 needs a search provider: set WINNOW_SEARXNG to the base URL of a SearXNG "
+            "instance."
+        )
     anyio.run(demonstrate, args.question, args.live)
 
 
@@ -43,7 +50,9 @@ async def demonstrate(question: str, live: bool) -> None:
     }
     if not live:
         environment["WINNOW_FOLDERS"] = str(LIBRARY)
-    server = StdioServerParameters(command=sys.executable, args=["-m", "server"], env=environment, cwd=ROOT)
+    server = StdioServerParameters(
+        command=sys.executable, args=["-m", "server"], env=environment, cwd=ROOT
+    )
     async with Client(server) as client:
         show = _caller(client)
         _title(f"Question: {question}")
@@ -70,14 +79,21 @@ async def _search(show: Show, question: str) -> list[str]:
 
 
 async def _prune(show: Show, question: str, page: str) -> None:
-    result = await show("fetch_and_prune_html", {"sources": [page], "question": question, "max_tokens": 500})
+    result = await show(
+        "fetch_and_prune_html", {"sources": [page], "question": question, "max_tokens": 500}
+    )
     info = _data(result)["pages"][0]
-    _title(f"2. fetch_and_prune_html: {info['raw_tokens']:,} tokens of raw HTML, {info['kept_tokens']:,} kept")
+    _title(
+        f"2. fetch_and_prune_html: {info['raw_tokens']:,} tokens of raw HTML, "
+        f"{info['kept_tokens']:,} kept"
+    )
     print(_text(result))
 
 
 async def _extract(show: Show, question: str, pages: list[str]) -> None:
-    result = await show("extract_relevant", {"question": question, "sources": pages, "max_tokens": 500})
+    result = await show(
+        "extract_relevant", {"question": question, "sources": pages, "max_tokens": 500}
+    )
     _title("3. extract_relevant: the sentences that answer, with links to the very words")
     print(_text(result))
     data = _data(result)
@@ -100,7 +116,10 @@ async def _tree(client: Client, show: Show, question: str, pages: list[str]) -> 
 async def _research(show: Show, question: str) -> None:
     result = await show("research", {"question": question, "max_tokens": 1500})
     data = _data(result)
-    _title(f"5. research: the assembled evidence, {data['tokens']} tokens, answered: {data['answered']}")
+    _title(
+        f"5. research: the assembled evidence, {data['tokens']} tokens, answered: "
+        f"{data['answered']}"
+    )
     print(_text(result))
 
 

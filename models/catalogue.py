@@ -1,6 +1,8 @@
-"""Models that may be fetched by name, the profiles of machines that they make up, and which profile fits this machine.
+"""Models that may be fetched by name, the profiles of machines that they make up, and which profile
+fits this machine.
 
-Both are listed in `catalogue.toml`. Not for: fetching (`models/pull.py`) or choosing (`models/choose.py`).
+Both are listed in `catalogue.toml`. Not for: fetching (`models/pull.py`) or choosing
+(`models/choose.py`).
 """
 
 import os
@@ -63,7 +65,8 @@ with Path(__file__).with_name("catalogue.toml").open("rb") as _file:
     _listed = tomllib.load(_file)
 MODELS: Final = {name: Offered(**fields) for name, fields in _listed["models"].items()}
 PROFILES: Final = {
-    name: Profile(name, **{**fields, "models": tuple(fields["models"])}) for name, fields in _listed["profiles"].items()
+    name: Profile(name, **{**fields, "models": tuple(fields["models"])})
+    for name, fields in _listed["profiles"].items()
 }
 """Less demanding ones first."""
 
@@ -78,7 +81,8 @@ def wanted(names: tuple[str, ...]) -> list[Offered]:
                 profiles = ", ".join(PROFILES)
                 raise UsageError(
                     f"{model!r} is no model that Winnow knows.",
-                    hint=f"Use a profile ({profiles}), a name of `winnow models list`, or OWNER/REPO/FILE.gguf.",
+                    hint=f"Use a profile ({profiles}), a name of `winnow models list`, or "
+                    f"OWNER/REPO/FILE.gguf.",
                 )
             other = Offered("generator", f"{owner}/{repository}", file, 0, "see its page", "")
             offered = MODELS.get(model, other)

@@ -1,8 +1,9 @@
 """From a spec string to a model: which backend stands behind each role, and why.
 
-`auto`, `none`, `onnx:embedded`, `onnx:FOLDER`, `llama:PATH` or `llama:OWNER/REPO/FILE.gguf`, `flag:NAME` or
-`flag:FOLDER`, `openai:URL#MODEL`. `auto` takes what was pulled by name for the role, else what every installation has.
-Choosing loads nothing and downloads nothing. Not for: running models, or reading settings.
+`auto`, `none`, `onnx:embedded`, `onnx:FOLDER`, `llama:PATH` or `llama:OWNER/REPO/FILE.gguf`,
+`flag:NAME` or `flag:FOLDER`, `openai:URL#MODEL`. `auto` takes what was pulled by name for the role,
+else what every installation has. Choosing loads nothing and downloads nothing. Not for: running
+models, or reading settings.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -29,7 +30,8 @@ FORMS: Final = {
     "embedder": f"auto, none, onnx:embedded, onnx:FOLDER, {_GGUF}, flag:BAAI/bge-m3, "
     "openai:http://127.0.0.1:11434/v1#MODEL",
     "reader": f"auto, none, onnx:FOLDER with {WEIGHTS} and its manifest.json",
-    "reranker": f"auto, none, {_GGUF}, flag:BAAI/bge-reranker-v2-m3, openai:http://127.0.0.1:8080/v1#MODEL",
+    "reranker": f"auto, none, {_GGUF}, flag:BAAI/bge-reranker-v2-m3, "
+    f"openai:http://127.0.0.1:8080/v1#MODEL",
     "generator": f"auto, none, {_GGUF}, openai:http://127.0.0.1:11434/v1#MODEL",
 }
 """The spec forms of each role, as messages show them."""
@@ -53,7 +55,8 @@ _WITHOUT: Final[Mapping[Role, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """What models need from outside: the HTTP client and key of remote ones, downloads, and the memory they share."""
+    """What models need from outside: the HTTP client and key of remote ones, downloads, and the
+    memory they share."""
 
     http: httpx2.AsyncClient
     key: str = field(default="", repr=False)
@@ -70,25 +73,32 @@ class Chosen(Generic[Model]):
 
 
 def choose(role: Role, spec: str, resources: Resources) -> Chosen[Any]:
-    """Return the model of a role that `spec` names; `auto` is one that was pulled, else what is carried, else none.
+    """Return the model of a role that `spec` names; `auto` is one that was pulled, else what is
+    carried, else none.
 
-    Raises `UsageError` for a spec of no known form, or with a file that is not there, and `MissingExtra` where the
-    package of the backend is not installed.
+    Raises `UsageError` for a spec of no known form, or with a file that is not there, and
+    `MissingExtra` where the package of the backend is not installed.
     """
     backend, colon, rest = (part.strip() for part in spec.partition(":"))
     if backend == "none" and not colon:
         return Chosen(None, f"none was set: {_WITHOUT[role]}")
     if backend == "auto" and not colon:
         if (pulled := _pulled(role, resources)) is not None:
-            reason = f"auto: {pulled.file} was pulled for this role (`winnow models remove` undoes it)"
+            reason = (
+                f"auto: {pulled.file} was pulled for this role (`winnow models remove` undoes it)"
+            )
             return Chosen(_BACKENDS[role]["llama"](pulled.path, resources), reason)
         if role not in _CARRIED:
             return Chosen(None, f"auto: no {role} is carried; {_WITHOUT[role]}")
         make, name = _CARRIED[role]
         return Chosen(make(), f"auto: the embedded {name} (English, 8 bits) needs no download")
     if backend not in _BACKENDS[role] or not rest:
-        raise UsageError(f"{spec!r} is no specification of the {role}.", hint=f"Use one of: {FORMS[role]}.")
-    return Chosen(_BACKENDS[role][backend](rest, resources), f"{spec} was set{RUNS.get(backend, '')}")
+        raise UsageError(
+            f"{spec!r} is no specification of the {role}.", hint=f"Use one of: {FORMS[role]}."
+        )
+    return Chosen(
+        _BACKENDS[role][backend](rest, resources), f"{spec} was set{RUNS.get(backend, '')}"
+    )
 
 
 def _pulled(role: Role, resources: Resources) -> Offered | None:
@@ -97,7 +107,9 @@ def _pulled(role: Role, resources: Resources) -> Offered | None:
     Only where llama-cpp-python is installed, and never a model that writes no answers.
     """
     kept = kept_files(resources.hub)
-    fitting = [one for one in MODELS.values() if one.role == role and one.writes and one.path in kept]
+    fitting = [
+        one for one in MODELS.values() if one.role == role and one.writes and one.path in kept
+    ]
     if not fitting or lacking("llama"):
         return None
     return max(fitting, key=lambda offered: offered.megabytes)
@@ -114,7 +126,8 @@ def _folder_with(files: Sequence[str], rest: str) -> Path:
     if missing:
         raise UsageError(
             f"onnx:{rest} does not hold a model: {', '.join(missing)} is not there.",
-            hint="An embedder's folder has model.onnx (or onnx/model.onnx), tokenizer.json and config.json; "
+            hint="An embedder's folder has model.onnx (or onnx/model.onnx), tokenizer.json and "
+            "config.json; "
             f"a reader's {WEIGHTS}, tokenizer.json and manifest.json.",
         )
     return folder.resolve()
@@ -129,10 +142,13 @@ def _gguf(rest: str, hub: Hub) -> Path:
         return kept
     if rest.count("/") > 1 and rest.endswith(".gguf") and not path.is_absolute():
         raise UsageError(
-            f"llama:{rest} is neither a file here nor among the downloads; nothing is downloaded unasked.",
+            f"llama:{rest} is neither a file here nor among the downloads; nothing is downloaded "
+            f"unasked.",
             hint=f"Download it with: winnow models pull {rest}",
         )
-    raise UsageError(f"llama:{rest}: there is no such file.", hint="Name a GGUF file, or OWNER/REPO/FILE.gguf.")
+    raise UsageError(
+        f"llama:{rest}: there is no such file.", hint="Name a GGUF file, or OWNER/REPO/FILE.gguf."
+    )
 
 
 def _flag(rest: str) -> str:
@@ -146,20 +162,28 @@ def _endpoint(rest: str, resources: Resources) -> Endpoint:
     try:
         parsed = httpx2.URL(url)
     except httpx2.InvalidURL as error:
-        raise UsageError(f"'openai:{rest}' has no valid address: {error}.", hint=_ENDPOINT_HINT) from error
+        raise UsageError(
+            f"'openai:{rest}' has no valid address: {error}.", hint=_ENDPOINT_HINT
+        ) from error
     if parsed.scheme not in ("http", "https") or not parsed.host or not model or parsed.userinfo:
-        raise UsageError(f"'openai:{rest}' does not name an http(s) address and a model.", hint=_ENDPOINT_HINT)
+        raise UsageError(
+            f"'openai:{rest}' does not name an http(s) address and a model.", hint=_ENDPOINT_HINT
+        )
     return Endpoint(http=resources.http, url=url.rstrip("/"), model=model, key=resources.key)
 
 
-_ENDPOINT_HINT: Final = "Write openai:http://127.0.0.1:11434/v1#MODEL; a key goes to the setting model_key, not here."
+_ENDPOINT_HINT: Final = (
+    "Write openai:http://127.0.0.1:11434/v1#MODEL; a key goes to the setting model_key, not here."
+)
 _CARRIED: Final[Mapping[Role, tuple[Callable[[], Any], str]]] = {
     "embedder": (OnnxEmbedder, "all-MiniLM-L6-v2"),
     "reader": (OnnxReader, "cross-encoder"),
 }
 _BACKENDS: Final[Mapping[Role, Mapping[str, Callable[[str, Resources], Any]]]] = {
     "embedder": {
-        "onnx": lambda rest, _: OnnxEmbedder() if rest == "embedded" else OnnxEmbedder(_onnx_folder(rest)),
+        "onnx": lambda rest, _: (
+            OnnxEmbedder() if rest == "embedded" else OnnxEmbedder(_onnx_folder(rest))
+        ),
         "llama": lambda rest, given: LlamaEmbedder(_gguf(rest, given.hub), budget=given.budget),
         "flag": lambda rest, _: FlagEmbedder(_flag(rest)),
         "openai": lambda rest, given: OpenAIEmbedder(_endpoint(rest, given)),

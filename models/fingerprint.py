@@ -1,7 +1,9 @@
-"""Twelve digits that tell one model's files from another's: part of each model's name, and so of every cache key.
+"""Twelve digits that tell one model's files from another's: part of each model's name, and so of
+every cache key.
 
-A file up to `WHOLE` bytes counts with all its bytes; of a larger one, whose hash takes seconds at each start, its size,
-its time of change and samples all over it. Not for: checking downloads (`models/pull.py` hashes every byte).
+A file up to `WHOLE` bytes counts with all its bytes; of a larger one, whose hash takes seconds at
+each start, its size, its time of change and samples all over it. Not for: checking downloads
+(`models/pull.py` hashes every byte).
 """
 
 import hashlib
@@ -20,7 +22,8 @@ DIGITS: Final = 12
 
 
 def fingerprint(files: Iterable[Path], *settings: object) -> str:
-    """Return twelve hexadecimal digits over files, in the order given, and settings that change a model's answers."""
+    """Return twelve hexadecimal digits over files, in the order given, and settings that change a
+    model's answers."""
     digest = hashlib.sha256(repr(settings).encode())
     for path in files:
         try:

@@ -1,8 +1,9 @@
 """BGE-M3's dense vectors and its reranker through FlagEmbedding on torch.
 
-For those who have a graphics card or want the exact scores of the package; the same models as GGUF need no torch. The
-package (extra `flag`) is imported at the first use, off the event loop: importing takes seconds and 465 MiB. Not for:
-downloading; a model that is neither a folder nor in the Hugging Face cache is refused with the command that gets it.
+For those who have a graphics card or want the exact scores of the package; the same models as GGUF
+need no torch. The package (extra `flag`) is imported at the first use, off the event loop:
+importing takes seconds and 465 MiB. Not for: downloading; a model that is neither a folder nor in
+the Hugging Face cache is refused with the command that gets it.
 """
 
 import importlib
@@ -24,16 +25,24 @@ from models.protocols import Backend, TextKind, Vectors, unit_rows
 from models.text import TEXTS_A_REQUEST, printable
 
 PASSAGE_TOKENS: Final = 1_024
-"""Tokens of a passage that are read. FlagEmbedding's own 512 cuts a block of 256 words with its heading path in many
-languages without saying so; BGE-M3 reads up to 8 192, at a cost that grows with the square."""
-FILES: Final = ("config.json", "tokenizer.json", "pytorch_model.bin", "sparse_linear.pt", "colbert_linear.pt")
+"""Tokens of a passage that are read. FlagEmbedding's own 512 cuts a block of 256 words with its
+heading path in many languages without saying so; BGE-M3 reads up to 8 192, at a cost that grows
+with the square."""
+FILES: Final = (
+    "config.json",
+    "tokenizer.json",
+    "pytorch_model.bin",
+    "sparse_linear.pt",
+    "colbert_linear.pt",
+)
 """What makes the answers, besides *.safetensors; part of the model's name."""
 BATCH: Final = TEXTS_A_REQUEST + 1
 """FlagEmbedding draws progress bars on stderr unless the texts are fewer than its batch."""
 
 
 class FlagModel(Backend):
-    """What embedder and reranker share: where the model is, loading it once, and asking it in parts."""
+    """What embedder and reranker share: where the model is, loading it once, and asking it in
+    parts."""
 
     def __init__(self, model: str) -> None:
         self._model_name = model
@@ -64,11 +73,15 @@ class FlagModel(Backend):
             raise ModelError(f"{what}; nothing is downloaded unasked.", hint=hint) from error
 
     def _load(self, class_name: str, **options: object) -> Any:
-        """Return the loaded model of FlagEmbedding's class, made once; called in a thread with the lock held."""
+        """Return the loaded model of FlagEmbedding's class, made once; called in a thread with the
+        lock held."""
         if self._loaded is not None:
             return self._loaded
         with importing("flag", self._spec):
-            package, torch = importlib.import_module("FlagEmbedding"), importlib.import_module("torch")
+            package, torch = (
+                importlib.import_module("FlagEmbedding"),
+                importlib.import_module("torch"),
+            )
         importlib.import_module("transformers.utils.logging").disable_progress_bar()
         cuda = bool(torch.cuda.is_available())
         try:
@@ -83,8 +96,11 @@ class FlagModel(Backend):
             ) from error
         return self._loaded
 
-    async def _in_parts(self, texts: Sequence[str], compute: Callable[[list[str]], Any]) -> NDArray[np.float32]:
-        """Return what `compute` makes of `texts` [n, …], in a thread; a cancelled call ends between parts."""
+    async def _in_parts(
+        self, texts: Sequence[str], compute: Callable[[list[str]], Any]
+    ) -> NDArray[np.float32]:
+        """Return what `compute` makes of `texts` [n, …], in a thread; a cancelled call ends between
+        parts."""
 
         def run(part: list[str]) -> NDArray[np.float32]:
             with self._lock:
@@ -110,7 +126,8 @@ class FlagEmbedder(FlagModel):
             return int(json.loads((self._folder / "config.json").read_bytes())["hidden_size"])
         except (OSError, ValueError, KeyError) as error:
             raise ModelError(
-                f"{self._folder / 'config.json'} does not say the model's size: {error!r}.", hint="Download it again."
+                f"{self._folder / 'config.json'} does not say the model's size: {error!r}.",
+                hint="Download it again.",
             ) from error
 
     def reads(self, text: str) -> bool:
@@ -121,8 +138,11 @@ class FlagEmbedder(FlagModel):
         """Return unit vectors [n, dimension]; see `Embedder.embed`."""
 
         def compute(part: list[str]) -> Any:
-            # The class reads `passage_max_length` for passages and `max_length` here: both, or it cuts at 512.
-            model = self._load("BGEM3FlagModel", passage_max_length=PASSAGE_TOKENS, query_max_length=PASSAGE_TOKENS)
+            # The class reads `passage_max_length` for passages and `max_length` here: both, or it
+            # cuts at 512.
+            model = self._load(
+                "BGEM3FlagModel", passage_max_length=PASSAGE_TOKENS, query_max_length=PASSAGE_TOKENS
+            )
             return model.encode(part, batch_size=BATCH, max_length=PASSAGE_TOKENS)["dense_vecs"]
 
         if not texts:

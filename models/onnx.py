@@ -1,15 +1,17 @@
-"""Models on onnxruntime: files checked and loaded at the first use, batches side by side; the embedder and the reader.
+"""Models on onnxruntime: files checked and loaded at the first use, batches side by side; the
+embedder and the reader.
 
-A session runs each batch on one thread; several batches run at once, over all models together no more than there are
-cores. The embedder is the embedded default, or any folder with an exported encoder: `model.onnx` (or `onnx/model.onnx`)
-and `tokenizer.json`; ours also has `manifest.json`, others are described by the files that sentence-transformers leaves
-(`config.json`, `sentence_bert_config.json`, `1_Pooling/config.json`).
+A session runs each batch on one thread; several batches run at once, over all models together no
+more than there are cores. The embedder is the embedded default, or any folder with an exported
+encoder: `model.onnx` (or `onnx/model.onnx`) and `tokenizer.json`; ours also has `manifest.json`,
+others are described by the files that sentence-transformers leaves (`config.json`,
+`sentence_bert_config.json`, `1_Pooling/config.json`).
 
-The reader that Winnow carries is a cross-encoder that reads a question with a window of sentences. Input, in training
-(`train/reader/`) as in reading: `[CLS] question [SEP] above: sentence sentence … [SEP]`. The graph gives vectors of the
-tokens and the answer's logit; a sentence's logit comes from the mean and the largest of its tokens, and from how near
-it is to the question. Not for: making the files (`models/embedded/`), caching, other runtimes, or choosing windows
-(`pipeline/rank/`).
+The reader that Winnow carries is a cross-encoder that reads a question with a window of sentences.
+Input, in training (`train/reader/`) as in reading: `[CLS] question [SEP] above: sentence sentence …
+[SEP]`. The graph gives vectors of the tokens and the answer's logit; a sentence's logit comes from
+the mean and the largest of its tokens, and from how near it is to the question. Not for: making the
+files (`models/embedded/`), caching, other runtimes, or choosing windows (`pipeline/rank/`).
 """
 
 import hashlib
@@ -48,10 +50,13 @@ EMBEDDED: Final = Path(__file__).resolve().parent / "embedded"
 """The folder of the weights that Winnow carries."""
 
 BATCH_TOKENS: Final = 256
-"""Padded tokens a batch. Measured with one thread on MiniLM, tokens per CPU-second at 128 / 256 / 512 / 1 024 / 4 096:
-texts of 24 tokens 10 100 / 9 800 / 9 400 / 8 800 / 5 100; of 4 to 200 tokens 7 900 / 9 000 / 8 400 / 8 200 / 6 300.
-Small batches stay in the processor's cache, and a cancelled call ends sooner."""
-HINT: Final = "Install Winnow again, or name another embedder in its settings ('none' works without one)."
+"""Padded tokens a batch. Measured with one thread on MiniLM, tokens per CPU-second at 128 / 256 /
+512 / 1 024 / 4 096: texts of 24 tokens 10 100 / 9 800 / 9 400 / 8 800 / 5 100; of 4 to 200 tokens 7
+900 / 9 000 / 8 400 / 8 200 / 6 300. Small batches stay in the processor's cache, and a cancelled
+call ends sooner."""
+HINT: Final = (
+    "Install Winnow again, or name another embedder in its settings ('none' works without one)."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,9 +115,11 @@ class OnnxBackend(Backend, ABC):
 
 
 async def run_batches(lengths: Sequence[int], run: Callable[[list[int]], None]) -> None:
-    """Call `run` in threads with the numbers of texts that make a batch, until each text was in one.
+    """Call `run` in threads with the numbers of texts that make a batch, until each text was in
+    one.
 
-    A cancelled call stops after the running batches; so does one whose batch raised `ModelError`, which is passed on.
+    A cancelled call stops after the running batches; so does one whose batch raised `ModelError`,
+    which is passed on.
     """
     batches = _batches(lengths)
     failures: list[ModelError] = []
@@ -146,18 +153,24 @@ def padded(batch: Sequence[Sequence[int]]) -> tuple[NDArray[np.int64], NDArray[n
 
 
 def read_file(path: Path, *, sha256: str | None = None) -> bytes:
-    """Return a model's file; raises `ModelError` where it cannot be read, or its `sha256` is another."""
+    """Return a model's file; raises `ModelError` where it cannot be read, or its `sha256` is
+    another."""
     try:
         data = path.read_bytes()
     except OSError as error:
-        raise ModelError(f"Cannot read {path}, a file of the model: {error.strerror}.", hint=HINT) from error
+        raise ModelError(
+            f"Cannot read {path}, a file of the model: {error.strerror}.", hint=HINT
+        ) from error
     if sha256 is not None and hashlib.sha256(data).hexdigest() != sha256:
-        raise ModelError(f"{path} is damaged: it is not the file that its manifest.json names.", hint=HINT)
+        raise ModelError(
+            f"{path} is damaged: it is not the file that its manifest.json names.", hint=HINT
+        )
     return data
 
 
 def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
-    """Yield indices of texts, longest first, so that rows x longest row stays within BATCH_TOKENS."""
+    """Yield indices of texts, longest first, so that rows x longest row stays within
+    BATCH_TOKENS."""
     order = sorted(range(len(lengths)), key=lengths.__getitem__, reverse=True)
     start = 0
     while start < len(order):
@@ -167,7 +180,8 @@ def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
 
 
 def _workers() -> int:
-    """Return how many batches may run side by side: the cores this process may use, at most MOST_CORES."""
+    """Return how many batches may run side by side: the cores this process may use, at most
+    MOST_CORES."""
     return min(usable_cores(), MOST_CORES)
 
 
@@ -175,7 +189,8 @@ _limits: anyio.lowlevel.RunVar[anyio.CapacityLimiter] = anyio.lowlevel.RunVar("w
 
 
 def _limiter() -> anyio.CapacityLimiter:
-    """Return the event loop's one limiter of batches: all calls and models together use so many threads."""
+    """Return the event loop's one limiter of batches: all calls and models together use so many
+    threads."""
     limiter = _limits.get(None)
     if limiter is None:
         limiter = anyio.CapacityLimiter(_workers())
@@ -183,45 +198,66 @@ def _limiter() -> anyio.CapacityLimiter:
     return limiter
 
 
-def load_model(path: Path, tokenizer: Path, *, sha256: Mapping[str, str], max_tokens: int | None = None) -> Loaded:
+def load_model(
+    path: Path, tokenizer: Path, *, sha256: Mapping[str, str], max_tokens: int | None = None
+) -> Loaded:
     """Return the model of an ONNX file and the tokeniser of a `tokenizer.json`.
 
-    `sha256` has the hashes of our own files by name, and is empty for another's. `max_tokens` is `open_tokenizer`'s
-    `most`. Raises `ModelError`: a file is missing, damaged, or none that can be read; `MissingExtra` where the
-    tokeniser needs one. What Winnow carries is loaded once a process, for all servers and benchmarks in it.
+    `sha256` has the hashes of our own files by name, and is empty for another's. `max_tokens` is
+    `open_tokenizer`'s `most`. Raises `ModelError`: a file is missing, damaged, or none that can be
+    read; `MissingExtra` where the tokeniser needs one. What Winnow carries is loaded once a
+    process, for all servers and benchmarks in it.
     """
     load = _load_carried if path.parent == EMBEDDED else _load_files
     return load(path, tokenizer, tuple(sorted(sha256.items())), max_tokens)
 
 
-def _load_files(path: Path, tokenizer: Path, sha256: tuple[tuple[str, str], ...], max_tokens: int | None) -> Loaded:
+def _load_files(
+    path: Path, tokenizer: Path, sha256: tuple[tuple[str, str], ...], max_tokens: int | None
+) -> Loaded:
     onnxruntime = importlib.import_module("onnxruntime")
     options = onnxruntime.SessionOptions()
-    # One thread a batch, batches side by side: on two busy cores two threads in one batch of 512 tokens gave no more
-    # tokens a second than one thread (5 600, 5 900). Spinning threads halve the speed.
+    # One thread a batch, batches side by side: on two busy cores two threads in one batch of 512
+    # tokens gave no more tokens a second than one thread (5 600, 5 900). Spinning threads halve the
+    # speed.
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     options.log_severity_level = 4  # errors come as exceptions; the log would go to stderr
     if sha256:
-        # Our graph is already in fused operators; further fusion brings SkipLayerNormalization, 15 % slower.
+        # Our graph is already in fused operators; further fusion brings SkipLayerNormalization, 15
+        # % slower.
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
     for name, digest in sha256:
         read_file(path.with_name(name), sha256=digest)
     reading = read_tokenizer(tokenizer, most=max_tokens)
     # What onnxruntime raises has no base class of its own.
     state = onnxruntime.capi.onnxruntime_pybind11_state
-    named = ("Fail", "InvalidArgument", "InvalidGraph", "InvalidProtobuf", "NoSuchFile", "NotImplemented")
+    named = (
+        "Fail",
+        "InvalidArgument",
+        "InvalidGraph",
+        "InvalidProtobuf",
+        "NoSuchFile",
+        "NotImplemented",
+    )
     failures = (RuntimeError, state.RuntimeException, *(getattr(state, name) for name in named))
     try:
-        session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+        session = onnxruntime.InferenceSession(
+            str(path), options, providers=["CPUExecutionProvider"]
+        )
     except failures as error:
-        raise ModelError(f"{path} is not a model that onnxruntime can load: {error}", hint=HINT) from error
-    return Loaded(session, reading, frozenset(item.name for item in session.get_inputs()), failures, path)
+        raise ModelError(
+            f"{path} is not a model that onnxruntime can load: {error}", hint=HINT
+        ) from error
+    return Loaded(
+        session, reading, frozenset(item.name for item in session.get_inputs()), failures, path
+    )
 
 
 _load_carried = cache(_load_files)
-"""A session takes .1 s of processor time to load, may run in many threads, and its files never change."""
+"""A session takes .1 s of processor time to load, may run in many threads, and its files never
+change."""
 
 
 def read_tokenizer(path: Path, *, most: int | None = None) -> Tokenizer:
@@ -260,13 +296,15 @@ class OnnxEmbedder(OnnxBackend):
         return self._card.dimension
 
     def reads(self, text: str) -> bool:
-        """Whether the model knows the text's script: six in ten letters are Latin, or the model is multilingual."""
+        """Whether the model knows the text's script: six in ten letters are Latin, or the model is
+        multilingual."""
         return not self._card.latin_only or reads_latin(text)
 
     async def embed(self, texts: Sequence[str], *, kind: TextKind) -> Vectors:
         """Return unit vectors [n, dimension]; see `Embedder.embed`.
 
-        Work goes on in threads, a batch of equal lengths at a time; a cancelled call stops after the running batch.
+        Work goes on in threads, a batch of equal lengths at a time; a cancelled call stops after
+        the running batch.
         """
         found = np.zeros((len(texts), self.dimension), dtype=np.float32)
         if not texts:
@@ -274,7 +312,9 @@ class OnnxEmbedder(OnnxBackend):
         model = await self._ready()
         ids: list[list[int]] = []
         for start in range(0, len(texts), TEXTS_AT_ONCE):
-            ids += await anyio.to_thread.run_sync(self._tokenize, model, texts[start : start + TEXTS_AT_ONCE], kind)
+            ids += await anyio.to_thread.run_sync(
+                self._tokenize, model, texts[start : start + TEXTS_AT_ONCE], kind
+            )
 
         def run(batch: list[int]) -> None:
             found[batch] = self._run(model, [ids[place] for place in batch])
@@ -290,13 +330,16 @@ class OnnxEmbedder(OnnxBackend):
             return _foreign_card(self._folder)
         except (ValueError, KeyError, TypeError) as error:
             raise ModelError(
-                f"The files that describe the model in {self._folder} are broken: {error!r}.", hint=HINT
+                f"The files that describe the model in {self._folder} are broken: {error!r}.",
+                hint=HINT,
             ) from error
 
     def _load(self) -> Loaded:
         card = self._card
         tokenizer = self._folder / "tokenizer.json"
-        return load_model(_weights_file(self._folder), tokenizer, sha256=card.sha256, max_tokens=card.max_tokens)
+        return load_model(
+            _weights_file(self._folder), tokenizer, sha256=card.sha256, max_tokens=card.max_tokens
+        )
 
     def _tokenize(self, model: Loaded, texts: Sequence[str], kind: TextKind) -> list[list[int]]:
         card = self._card
@@ -307,12 +350,16 @@ class OnnxEmbedder(OnnxBackend):
 
     def _run(self, model: Loaded, batch: list[list[int]]) -> Vectors:
         ids, mask = padded(batch)
-        output = model.run({"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)})[0]
+        output = model.run(
+            {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
+        )[0]
         vectors = _pool(output, mask, self._card.pooling)
         if vectors.shape[1] != self.dimension or not np.isfinite(vectors).all():
             raise ModelError(
-                f"The model in {self._folder} gave {vectors.shape}, not finite rows of {self.dimension}.",
-                hint="Its config.json does not describe it, or the file is damaged: put the right files there.",
+                f"The model in {self._folder} gave {vectors.shape}, not finite rows of "
+                f"{self.dimension}.",
+                hint="Its config.json does not describe it, or the file is damaged: put the right "
+                "files there.",
             )
         return vectors
 
@@ -352,7 +399,8 @@ def _foreign_card(folder: Path) -> _Card:
     prompts = prompts if isinstance(prompts, dict) else {}
     weights = _weights_file(folder)
     longest = int(config.get("max_position_embeddings", 512))
-    # RoBERTa's positions start after the padding's: the table has two more than texts may have tokens.
+    # RoBERTa's positions start after the padding's: the table has two more than texts may have
+    # tokens.
     longest -= 2 if str(config.get("model_type", "")).endswith("roberta") else 0
     return _Card(
         name=f"{folder.name}:onnx:{fingerprint([weights, *sorted(weights.parent.glob(f'{weights.name}?data*'))])}",
@@ -398,7 +446,8 @@ class Encoded:
 
 
 class OnnxReader(OnnxBackend):
-    """A `CrossEncoder` on the processor, in threads of this process; safe to call from many tasks at once."""
+    """A `CrossEncoder` on the processor, in threads of this process; safe to call from many tasks
+    at once."""
 
     @property
     def name(self) -> str:
@@ -412,7 +461,8 @@ class OnnxReader(OnnxBackend):
     async def read(self, question: str, windows: Sequence[Window]) -> list[WindowReading]:
         """Return one reading a window; see `CrossEncoder.read`.
 
-        Windows of like length are read together, in threads; a cancelled call stops after the running batch.
+        Windows of like length are read together, in threads; a cancelled call stops after the
+        running batch.
         """
         if not windows:
             return []
@@ -436,11 +486,17 @@ class OnnxReader(OnnxBackend):
         try:
             manifest = json.loads(read_file(self._folder / "manifest.json"))
             own = manifest["reader"]
-            sha256 = {name: str(manifest["sha256"][name]) for name in (TOKENIZER, own.get("shares")) if name}
+            sha256 = {
+                name: str(manifest["sha256"][name])
+                for name in (TOKENIZER, own.get("shares"))
+                if name
+            }
             sha256[WEIGHTS] = str(own["sha256"])
             return f"{own['name']}:{own['quantisation']}:onnx:{own['sha256'][:DIGITS]}", sha256
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise ModelError(f"{self._folder / 'manifest.json'} describes no reader: {error!r}.", hint=HINT) from error
+            raise ModelError(
+                f"{self._folder / 'manifest.json'} describes no reader: {error!r}.", hint=HINT
+            ) from error
 
     def _load(self) -> Loaded:
         return load_model(self._folder / WEIGHTS, self._folder / TOKENIZER, sha256=self._card[1])
@@ -453,7 +509,10 @@ class OnnxReader(OnnxBackend):
         outputs = model.run({"input_ids": ids, "attention_mask": mask, "token_type_ids": types})
         hidden, tokens, answer, head = outputs
         readings = [
-            (sigmoid(keep_logits(hidden[row], tokens[row], head, window)), float(sigmoid(answer[row])))
+            (
+                sigmoid(keep_logits(hidden[row], tokens[row], head, window)),
+                float(sigmoid(answer[row])),
+            )
             for row, window in enumerate(batch)
         ]
         if not all(np.isfinite(answers) and np.isfinite(keep).all() for keep, answers in readings):
@@ -466,18 +525,23 @@ def encode(tokenizer: Tokenizer, question: str, windows: Sequence[Window]) -> li
     texts = [question, *(text for window in windows for text in (window.above, *window.sentences))]
     ids = iter(tokenize(tokenizer, texts))
     asked = next(ids)
-    return [join(tokenizer, asked, next(ids), [next(ids) for _ in window.sentences]) for window in windows]
+    return [
+        join(tokenizer, asked, next(ids), [next(ids) for _ in window.sentences])
+        for window in windows
+    ]
 
 
 def tokenize(tokenizer: Tokenizer, texts: Sequence[str]) -> list[Ids]:
-    """Return the token ids of texts, without special tokens; no text is longer than `MOST_TOKENS` could need."""
+    """Return the token ids of texts, without special tokens; no text is longer than `MOST_TOKENS`
+    could need."""
     # What stands above counts from its end, and is short.
     cut = [printable(text[: SENTENCE_TOKENS * CHARACTERS_A_TOKEN]) for text in texts]
     return tokenizer.encode(cut)
 
 
 def join(tokenizer: Tokenizer, question: Ids, above: Ids, sentences: Sequence[Ids]) -> Encoded:
-    """Return one input of at most `MOST_TOKENS`; from the first sentence that does not fit, none is in it."""
+    """Return one input of at most `MOST_TOKENS`; from the first sentence that does not fit, none is
+    in it."""
     first, last, unknown, colon = tokenizer.ids_of("[CLS]", "[SEP]", "[UNK]", ":")
     ids = [first, *question[:QUESTION_TOKENS], last]
     asked = len(ids)
@@ -485,7 +549,8 @@ def join(tokenizer: Tokenizer, question: Ids, above: Ids, sentences: Sequence[Id
         ids += [*above[-ABOVE_TOKENS:], colon]
     starts = [len(ids)]
     for sentence in sentences:
-        # A sentence without tokens (an image's, or signs that the vocabulary drops) keeps a place of its own.
+        # A sentence without tokens (an image's, or signs that the vocabulary drops) keeps a place
+        # of its own.
         ids += sentence[:SENTENCE_TOKENS] or [unknown]
         if len(ids) >= MOST_TOKENS:
             break
@@ -496,8 +561,9 @@ def join(tokenizer: Tokenizer, question: Ids, above: Ids, sentences: Sequence[Id
 def keep_logits(hidden: Vectors, tokens: Vectors, head: Vectors, window: Encoded) -> Vectors:
     """Return a logit for each sentence of `window` that fits.
 
-    `hidden` are the last layer's vectors [tokens, width], `tokens` the same through the head's own layer; `head` has
-    the weights of a sentence's mean, its maximum and its nearness to the question, and a bias [3 width + 1].
+    `hidden` are the last layer's vectors [tokens, width], `tokens` the same through the head's own
+    layer; `head` has the weights of a sentence's mean, its maximum and its nearness to the
+    question, and a bias [3 width + 1].
     """
     width = hidden.shape[1]
     starts = np.asarray(window.starts[:-1])
@@ -509,7 +575,10 @@ def keep_logits(hidden: Vectors, tokens: Vectors, head: Vectors, window: Encoded
     largest = np.maximum.reduceat(tokens[:end], starts)
     question = unit_rows(hidden[1 : window.asked].sum(axis=0, keepdims=True))
     near = unit_rows(np.add.reduceat(hidden[:end], starts)) * question
-    return np.asarray(np.concatenate([mean, largest, near], axis=1) @ head[: 3 * width] + head[-1], dtype=np.float32)
+    return np.asarray(
+        np.concatenate([mean, largest, near], axis=1) @ head[: 3 * width] + head[-1],
+        dtype=np.float32,
+    )
 
 
 def sigmoid(logits: NDArray[np.float32]) -> Vectors:

@@ -1,9 +1,9 @@
 """The pipe between the server and a model's process: messages, and the loop that the process runs.
 
-A message is a JSON header and bytes, each with its length in front. The loop keeps every call that came in before the
-engine next, so that an engine may compute several at once. The process ends when its stdin does, so it never outlives
-the server, and when nothing was asked for a while. Not for: starting processes (`models/worker.py`), or what an engine
-computes.
+A message is a JSON header and bytes, each with its length in front. The loop keeps every call that
+came in before the engine next, so that an engine may compute several at once. The process ends when
+its stdin does, so it never outlives the server, and when nothing was asked for a while. Not for:
+starting processes (`models/worker.py`), or what an engine computes.
 """
 
 import json
@@ -50,7 +50,13 @@ class Frame:
 
 def refusal(error: ModelError) -> Frame:
     """Return the answer that a call gets whose request failed."""
-    return Frame({"error": error.what, "hint": error.hint, "over_context": isinstance(error, ContextExceeded)})
+    return Frame(
+        {
+            "error": error.what,
+            "hint": error.hint,
+            "over_context": isinstance(error, ContextExceeded),
+        }
+    )
 
 
 def accepted(frame: Frame) -> Frame:
@@ -92,16 +98,19 @@ class Engine(Protocol):
         ...
 
     def step(self) -> list[tuple[int, Frame]]:
-        """Compute for a fraction of a second and return the calls that are done with their answers."""
+        """Compute for a fraction of a second and return the calls that are done with their
+        answers."""
         ...
 
 
 Load = Callable[[set[int]], Engine]
-"""Makes the engine at the first call; the set holds the numbers of cancelled calls, and grows while `step` runs."""
+"""Makes the engine at the first call; the set holds the numbers of cancelled calls, and grows while
+`step` runs."""
 
 
 def memory_of(process: int | Literal["self"]) -> tuple[int, int]:
-    """Return the bytes of address space, and of memory, that a process has; zeros where the system does not tell."""
+    """Return the bytes of address space, and of memory, that a process has; zeros where the system
+    does not tell."""
     try:
         mapped, resident, *_ = Path(f"/proc/{process}/statm").read_text(encoding="ascii").split()
     except OSError:
@@ -110,22 +119,27 @@ def memory_of(process: int | Literal["self"]) -> tuple[int, int]:
 
 
 def serve(load: Load, *, idle_seconds: float, memory_bytes: int | None) -> None:
-    """Answer requests from stdin until it ends, or until none came for `idle_seconds`; the process's main loop.
+    """Answer requests from stdin until it ends, or until none came for `idle_seconds`; the
+    process's main loop.
 
-    Claims the two pipes for the protocol: afterwards file descriptor 1 is the log and 0 is empty, so that nothing
-    native can write between two frames. `memory_bytes` bounds the address space beyond what the process has now. A
-    `ModelError` is the answer to its call; any other error ends the process, as
-    a crash would. Returns never.
+    Claims the two pipes for the protocol: afterwards file descriptor 1 is the log and 0 is empty,
+    so that nothing native can write between two frames. `memory_bytes` bounds the address space
+    beyond what the process has now. A `ModelError` is the answer to its call; any other error ends
+    the process, as a crash would. Returns never.
     """
     requests = os.fdopen(os.dup(0), "rb")
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)
-    with suppress(OSError):  # where Linux lets us, its out-of-memory killer takes this process before the server
+    with suppress(
+        OSError
+    ):  # where Linux lets us, its out-of-memory killer takes this process before the server
         Path("/proc/self/oom_score_adj").write_text("800")
     if memory_bytes is not None and resource is not None:
-        bound = memory_bytes + memory_of("self")[0]  # numpy's threads take some on each of many cores
+        bound = (
+            memory_bytes + memory_of("self")[0]
+        )  # numpy's threads take some on each of many cores
         resource.setrlimit(resource.RLIMIT_AS, (bound, bound))
     inbox: queue.SimpleQueue[tuple[int, Frame]] = queue.SimpleQueue()
     cancelled: set[int] = set()
@@ -166,8 +180,11 @@ def serve(load: Load, *, idle_seconds: float, memory_bytes: int | None) -> None:
             send(call, refusal(error))
 
 
-def _listen_or_end(requests: IO[bytes], inbox: "queue.SimpleQueue[tuple[int, Frame]]", cancelled: set[int]) -> None:
-    """Listen; a request that memory has no room for ends the process, or its caller would wait until it gives up."""
+def _listen_or_end(
+    requests: IO[bytes], inbox: "queue.SimpleQueue[tuple[int, Frame]]", cancelled: set[int]
+) -> None:
+    """Listen; a request that memory has no room for ends the process, or its caller would wait
+    until it gives up."""
     try:
         _listen(requests, inbox, cancelled)
     except MemoryError:
@@ -177,8 +194,11 @@ def _listen_or_end(requests: IO[bytes], inbox: "queue.SimpleQueue[tuple[int, Fra
         os._exit(EXIT_BROKEN)
 
 
-def _listen(requests: IO[bytes], inbox: "queue.SimpleQueue[tuple[int, Frame]]", cancelled: set[int]) -> None:
-    """Read requests into the queue, name a cancelled call at once, and end the process with the pipe."""
+def _listen(
+    requests: IO[bytes], inbox: "queue.SimpleQueue[tuple[int, Frame]]", cancelled: set[int]
+) -> None:
+    """Read requests into the queue, name a cancelled call at once, and end the process with the
+    pipe."""
     while True:
         head = requests.read(HEADER.size)
         if len(head) < HEADER.size:

@@ -1,7 +1,8 @@
-"""Fetching a model's file from the hub, on request only: size and hash are asked first, the bytes checked afterwards.
+"""Fetching a model's file from the hub, on request only: size and hash are asked first, the bytes
+checked afterwards.
 
-huggingface_hub (extra `models`) does the transfer and keeps one copy for all its users; it compares sizes only, so
-every byte is hashed here. Not for: which files (`models/catalogue.py`).
+huggingface_hub (extra `models`) does the transfer and keeps one copy for all its users; it compares
+sizes only, so every byte is hashed here. Not for: which files (`models/catalogue.py`).
 """
 
 import hashlib
@@ -20,7 +21,8 @@ from extra import importing
 
 @dataclass(frozen=True, slots=True)
 class Hub:
-    """Where files come from and where they are kept; None: huggingface_hub's own address and folder."""
+    """Where files come from and where they are kept; None: huggingface_hub's own address and
+    folder."""
 
     address: str | None = None
     folder: Path | None = None
@@ -45,15 +47,19 @@ def describe(hub: Hub, repository: str, file: str) -> Remote:
         address = package.hf_hub_url(repository, file, endpoint=hub.address)
         found = package.get_hf_file_metadata(address, endpoint=hub.address)
     if not found.etag or not found.size or not found.commit_hash:
-        raise ModelError(f"The hub does not tell size and hash of {repository}/{file}.", hint="Download it by hand.")
+        raise ModelError(
+            f"The hub does not tell size and hash of {repository}/{file}.",
+            hint="Download it by hand.",
+        )
     return Remote(repository, file, int(found.size), str(found.etag), str(found.commit_hash))
 
 
 def pull(hub: Hub, remote: Remote, *, quiet: bool = False) -> Path:
-    """Fetch a file, go on where an earlier try stopped, and return its path once every byte is checked.
+    """Fetch a file, go on where an earlier try stopped, and return its path once every byte is
+    checked.
 
-    Raises `ModelError`: no room on the disk, the transfer failed (what came is kept and the next call goes on), or the
-    bytes are not those that the hub named (they are thrown away).
+    Raises `ModelError`: no room on the disk, the transfer failed (what came is kept and the next
+    call goes on), or the bytes are not those that the hub named (they are thrown away).
     """
     package = _package()
     folder = _folder(hub)
@@ -67,7 +73,8 @@ def pull(hub: Hub, remote: Remote, *, quiet: bool = False) -> Path:
                 if (found := file_hash(part, like=remote.hash)) != remote.hash:
                     part.unlink()
                     raise ModelError(
-                        f"{remote.repository}/{remote.file} came damaged: its hash is {found}, the hub names "
+                        f"{remote.repository}/{remote.file} came damaged: its hash is {found}, "
+                        f"the hub names "
                         f"{remote.hash}.",
                         hint="It was thrown away. Try again.",
                     )
@@ -78,7 +85,8 @@ def pull(hub: Hub, remote: Remote, *, quiet: bool = False) -> Path:
 
 
 def _transfer(hub: Hub, remote: Remote, part: Path, *, quiet: bool) -> None:
-    """Fetch what `part` does not have yet. `hf_hub_download` would begin anew after each cut (huggingface_hub 2.4)."""
+    """Fetch what `part` does not have yet. `hf_hub_download` would begin anew after each cut
+    (huggingface_hub 2.4)."""
     files = importlib.import_module("huggingface_hub.file_download")
     if quiet:
         _package().utils.disable_progress_bars()
@@ -89,12 +97,15 @@ def _transfer(hub: Hub, remote: Remote, part: Path, *, quiet: bool) -> None:
     free = shutil.disk_usage(part.parent).free
     if free < remote.bytes - came + (512 << 20):  # half a gigabyte stays free for others
         raise ModelError(
-            f"{remote.file} has {remote.bytes / 1e9:.2f} GB; {_folder(hub)} has {free / 1e9:.2f} GB free.",
+            f"{remote.file} has {remote.bytes / 1e9:.2f} GB; {_folder(hub)} has {free / 1e9:.2f} "
+            f"GB free.",
             hint="Free some room, or set another folder (WINNOW_MODELS).",
         )
     with part.open("ab") as file:
         files.http_get(
-            files.hf_hub_url(remote.repository, remote.file, revision=remote.revision, endpoint=hub.address),
+            files.hf_hub_url(
+                remote.repository, remote.file, revision=remote.revision, endpoint=hub.address
+            ),
             file,
             resume_size=came,
             headers=importlib.import_module("huggingface_hub.utils").build_hf_headers(),
@@ -106,17 +117,22 @@ def _transfer(hub: Hub, remote: Remote, part: Path, *, quiet: bool) -> None:
 
 
 def kept_files(hub: Hub) -> dict[str, Path]:
-    """Return the GGUF files in the folder of downloads by OWNER/REPO/FILE, the newest revision of each."""
+    """Return the GGUF files in the folder of downloads by OWNER/REPO/FILE, the newest revision of
+    each."""
     oldest_first = sorted(_walk(hub), key=lambda found: found[1].lstat().st_mtime_ns)
     return dict(sorted(dict(oldest_first).items()))
 
 
 def remove(hub: Hub, repository: str, file: str) -> int:
-    """Delete every copy of a file from the folder of downloads; return how many bytes that freed."""
+    """Delete every copy of a file from the folder of downloads; return how many bytes that
+    freed."""
     freed = 0
     copies = [path for name, path in _walk(hub) if name == f"{repository}/{file}"]
     if not copies:
-        raise UsageError(f"{repository}/{file} is not among the downloads.", hint="`winnow models list` shows them.")
+        raise UsageError(
+            f"{repository}/{file} is not among the downloads.",
+            hint="`winnow models list` shows them.",
+        )
     for path in copies:
         blob = path.resolve()
         if blob.is_file():
@@ -136,7 +152,8 @@ def file_hash(path: Path, *, like: str) -> str:
 
 
 def _walk(hub: Hub) -> Iterator[tuple[str, Path]]:
-    """Yield OWNER/REPO/FILE and path of each whole GGUF file; a download that was cut has no such entry."""
+    """Yield OWNER/REPO/FILE and path of each whole GGUF file; a download that was cut has no such
+    entry."""
     folder = _folder(hub)
     for path in folder.glob("models--*--*/snapshots/*/**/*.gguf"):
         if path.is_file():
@@ -159,7 +176,9 @@ def _package() -> Any:
     # Imported here because it takes longer than the rest of a start, and only downloads need it.
     with importing("models", "downloads of models"):
         package = importlib.import_module("huggingface_hub")
-    logging.getLogger("huggingface_hub").setLevel(logging.ERROR)  # its retries show in the error that ends them
+    logging.getLogger("huggingface_hub").setLevel(
+        logging.ERROR
+    )  # its retries show in the error that ends them
     return package
 
 
@@ -178,7 +197,11 @@ def _our_errors(repository: str, file: str) -> Iterator[None]:
             f"{repository} is given only to those who accepted its licence.",
             hint="Accept it there, then `hf auth login`.",
         ) from error
-    except (errors.EntryNotFoundError, errors.RepositoryNotFoundError, errors.RevisionNotFoundError) as error:
+    except (
+        errors.EntryNotFoundError,
+        errors.RepositoryNotFoundError,
+        errors.RevisionNotFoundError,
+    ) as error:
         raise ModelError(
             f"The hub has no {repository}/{file}.", hint="Check the name on the repository's page."
         ) from error

@@ -1,10 +1,11 @@
-"""What the callers of one process compute at the same time: how many cores, and each a share of them.
+"""What the callers of one process compute at the same time: how many cores, and each a share of
+them.
 
-Threads and batches are handed out in the order in which they are asked for, so a caller with many calls would get
-nearly all of them, and slow everybody. While callers with different numbers of calls run, those who have more calls
-than the least have one piece of work at a time, over all kinds of work, and rest after it as long as it took. Not for:
-which calls may begin (`server/calls.py`), or how many pieces of one kind run at once (`pipeline/work.py`,
-`onnx.py`).
+Threads and batches are handed out in the order in which they are asked for, so a caller with many
+calls would get nearly all of them, and slow everybody. While callers with different numbers of
+calls run, those who have more calls than the least have one piece of work at a time, over all kinds
+of work, and rest after it as long as it took. Not for: which calls may begin (`server/calls.py`),
+or how many pieces of one kind run at once (`pipeline/work.py`, `onnx.py`).
 """
 
 import math
@@ -19,8 +20,8 @@ import anyio
 from anyio.lowlevel import RunVar
 
 MOST_CORES: Final = 4
-"""Cores that one kind of work of ours takes: batches of models side by side, conversions (for half as many), and calls,
-most of whose work holds the interpreter's lock."""
+"""Cores that one kind of work of ours takes: batches of models side by side, conversions (for half
+as many), and calls, most of whose work holds the interpreter's lock."""
 
 
 class _Shares:
@@ -67,7 +68,8 @@ def sharing(caller: str) -> Iterator[None]:
 
 @asynccontextmanager
 async def piece() -> AsyncIterator[None]:
-    """Work on the share of the running call's caller, which may have to be waited for; none outside of a call."""
+    """Work on the share of the running call's caller, which may have to be waited for; none outside
+    of a call."""
     limit = _piece.get()
     if limit is None:
         yield

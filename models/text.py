@@ -1,10 +1,11 @@
-"""What backends do to texts before a model sees them (cut, clean, instruct, tokenise), and to a reply in JSON.
+"""What backends do to texts before a model sees them (cut, clean, instruct, tokenise), and to a
+reply in JSON.
 
-BERT's uncased WordPiece, which the embedder and the reader that Winnow carries read with, is here: the library
-`tokenizers` does the same; with the packages that it draws it takes 28 MB, a tenth of what Winnow takes installed, and
-no other part needs them. It reads all other tokenisers (extra `models`). A page's own `[SEP]` is text here. Source:
-Devlin et al. 2018, §3.2; Wu et al. 2016, §4.1. Not for: cleaning pages, generators' prompts, or counting tokens
-(`pipeline/text/tokens.py`).
+BERT's uncased WordPiece, which the embedder and the reader that Winnow carries read with, is here:
+the library `tokenizers` does the same; with the packages that it draws it takes 28 MB, a tenth of
+what Winnow takes installed, and no other part needs them. It reads all other tokenisers (extra
+`models`). A page's own `[SEP]` is text here. Source: Devlin et al. 2018, §3.2; Wu et al. 2016,
+§4.1. Not for: cleaning pages, generators' prompts, or counting tokens (`pipeline/text/tokens.py`).
 """
 
 import importlib
@@ -22,10 +23,12 @@ from extra import importing
 LATIN_SHARE: Final = 0.6
 """Least share of Latin letters in a text that an English model is asked about."""
 MANY_SCRIPTS: Final = 100_000
-"""A vocabulary of this size marks a multilingual model (English BERT has 30 522 entries, XLM-RoBERTa 250 002)."""
+"""A vocabulary of this size marks a multilingual model (English BERT has 30 522 entries,
+XLM-RoBERTa 250 002)."""
 CHARACTERS_A_TOKEN: Final = 64
-"""A text is cut to this many characters for each token that fits, before it is tokenised: a page of 30 MB costs no more
-than a paragraph. Only text whose tokens are longer than this on average (base64) loses tokens that had fitted."""
+"""A text is cut to this many characters for each token that fits, before it is tokenised: a page of
+30 MB costs no more than a paragraph. Only text whose tokens are longer than this on average
+(base64) loses tokens that had fitted."""
 TEXTS_AT_ONCE: Final = 256
 """Texts that go to a tokeniser or a process at once; between two lots a cancelled call ends."""
 TEXTS_A_REQUEST: Final = TEXTS_AT_ONCE // 8
@@ -43,7 +46,8 @@ _LATIN: Final = re.compile(
 
 
 def reads_latin(text: str) -> bool:
-    """Return whether six in ten letters of the text's beginning are Latin; True where there are no letters."""
+    """Return whether six in ten letters of the text's beginning are Latin; True where there are no
+    letters."""
     sample = text[:4_000]  # enough to tell a page's script, and cheap on a long one
     if sample.isascii():
         return True
@@ -52,8 +56,8 @@ def reads_latin(text: str) -> bool:
 
 
 def printable(text: str) -> str:
-    """Return `text` as UTF-8 can carry it: a lone surrogate, left by a page's broken escape, becomes a question
-    mark."""
+    """Return `text` as UTF-8 can carry it: a lone surrogate, left by a page's broken escape,
+    becomes a question mark."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
@@ -72,13 +76,19 @@ class Instructions:
 TABLE: Final = (
     # The first pattern that is found counts: the special cases of a family stand before the family.
     (r"nomic[-_ ]?embed", Instructions("search_query: ", "search_document: ")),
-    (r"embedding[-_ ]?gemma", Instructions("task: search result | query: ", "title: none | text: ")),
+    (
+        r"embedding[-_ ]?gemma",
+        Instructions("task: search result | query: ", "title: none | text: "),
+    ),
     (r"qwen3[-_ .].*embed", Instructions(f"Instruct: {TASK}\nQuery:")),
     (r"gte[-_ ]?qwen2", Instructions(f"Instruct: {TASK}\nQuery: ")),
     (r"\be5[-_ ].*instruct|e5[-_ ]?mistral", Instructions(f"Instruct: {TASK}\nQuery: ")),
     (r"\be5[-_ ](?:small|base|large)|multilingual[-_ ]e5", Instructions("query: ", "passage: ")),
     (r"bge[-_ ]?m3", Instructions()),
-    (r"bge[-_ ](?:small|base|large)[-_ ]zh", Instructions("为这个句子生成表示以用于检索相关文章：")),
+    (
+        r"bge[-_ ](?:small|base|large)[-_ ]zh",
+        Instructions("为这个句子生成表示以用于检索相关文章："),
+    ),
     (r"bge[-_ ](?:small|base|large)", Instructions(SEARCHING)),
     (r"arctic[-_ ]embed[-_ ].*v2", Instructions("query: ")),
     (r"arctic[-_ ]embed|mxbai[-_ ]embed", Instructions(SEARCHING)),
@@ -87,7 +97,8 @@ TABLE: Final = (
 
 
 def instructions_for(*names: str) -> Instructions:
-    """Return the words of the first of a model's names that the table knows; none where it knows none."""
+    """Return the words of the first of a model's names that the table knows; none where it knows
+    none."""
     for name in names:
         for pattern, words in TABLE:
             if re.search(pattern, name.lower()):
@@ -96,9 +107,11 @@ def instructions_for(*names: str) -> Instructions:
 
 
 def checked_json(text: str, schema: dict[str, object], *, model: str, cut: bool) -> str:
-    """Return `text` without blanks around it, once it is JSON and valid under `schema`; else raise `ModelError`.
+    """Return `text` without blanks around it, once it is JSON and valid under `schema`; else raise
+    `ModelError`.
 
-    `cut` says that the answer ended because its tokens ran out, which is then named as the likely cause.
+    `cut` says that the answer ended because its tokens ran out, which is then named as the likely
+    cause.
     """
     # A server without a generator never gets here, and starts 0.07 s sooner.
     import jsonschema  # type: ignore[import-untyped]  # noqa: PLC0415  published without types; see above
@@ -108,7 +121,8 @@ def checked_json(text: str, schema: dict[str, object], *, model: str, cut: bool)
         jsonschema.validate(json.loads(text), schema)
     except (ValueError, RecursionError) as error:
         raise ModelError(
-            f"{model} answered no JSON ({cause}): {said(text.strip())}", hint="Try again, or allow more tokens."
+            f"{model} answered no JSON ({cause}): {said(text.strip())}",
+            hint="Try again, or allow more tokens.",
         ) from error
     except jsonschema.ValidationError as error:
         path = "/".join(str(part) for part in error.absolute_path) or "the answer"
@@ -121,9 +135,11 @@ def checked_json(text: str, schema: dict[str, object], *, model: str, cut: bool)
 
 Ids = list[int]
 LONGEST: Final = 100
-"""Characters of a word that is looked up; a longer one is unknown (the vocabulary's own `max_input_chars_per_word`)."""
+"""Characters of a word that is looked up; a longer one is unknown (the vocabulary's own
+`max_input_chars_per_word`)."""
 KNOWN_WORDS: Final = 20_000
-"""Words whose tokens are kept, 4 MB: three in four words of 200 pages' markup are among them when they come."""
+"""Words whose tokens are kept, 4 MB: three in four words of 200 pages' markup are among them when
+they come."""
 _BLANKS: Final = "\t\n\r \xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
 _WORDS: Final = re.compile(f"[^{_BLANKS}]+")
 _IDEOGRAPHS: Final = re.compile(
@@ -159,7 +175,8 @@ class Tokenizer(Protocol):
     """What turns texts into token ids."""
 
     def encode(self, texts: Sequence[str]) -> list[Ids]:
-        """Return the ids of each text, as `open_tokenizer` says; safe to call from many threads at once."""
+        """Return the ids of each text, as `open_tokenizer` says; safe to call from many threads at
+        once."""
         ...
 
     def ids_of(self, *pieces: str) -> Ids:
@@ -171,10 +188,15 @@ class WordPiece:
     """A `Tokenizer` of BERT's uncased form."""
 
     def __init__(self, vocabulary: Mapping[str, int], most: int | None = None) -> None:
-        """Take the ids of words, and of their parts, which begin with `##`; `most` as in `open_tokenizer`."""
+        """Take the ids of words, and of their parts, which begin with `##`; `most` as in
+        `open_tokenizer`."""
         self._most = most
-        self._begins = {piece: number for piece, number in vocabulary.items() if not piece.startswith("##")}
-        self._goes_on = {piece[2:]: number for piece, number in vocabulary.items() if piece.startswith("##")}
+        self._begins = {
+            piece: number for piece, number in vocabulary.items() if not piece.startswith("##")
+        }
+        self._goes_on = {
+            piece[2:]: number for piece, number in vocabulary.items() if piece.startswith("##")
+        }
         self._cls, self._sep, self._unknown = self.ids_of("[CLS]", "[SEP]", "[UNK]")
         self._known: dict[str, tuple[int, ...]] = {}
 
@@ -203,13 +225,16 @@ class WordPiece:
         return found
 
     def _word_ids(self, word: str) -> Ids:
-        seen = "".join(sign for sign in word if unicodedata.category(sign) not in _UNSEEN and sign != "\ufffd")
+        seen = "".join(
+            sign for sign in word if unicodedata.category(sign) not in _UNSEEN and sign != "\ufffd"
+        )
         plain = unicodedata.normalize("NFD", _IDEOGRAPHS.sub(r" \1 ", seen))
         bare = "".join(sign for sign in plain if unicodedata.category(sign) != "Mn").lower()
         return [number for part in _parted(bare) for number in self._pieces(part)]
 
     def _pieces(self, part: str) -> Ids:
-        """Return the longest pieces that `part` begins with, one after the other; unknown where one is missing."""
+        """Return the longest pieces that `part` begins with, one after the other; unknown where one
+        is missing."""
         if len(part) > LONGEST:
             return [self._unknown]
         found: Ids = []
@@ -228,14 +253,18 @@ class WordPiece:
 
 
 def _parted(word: str) -> list[str]:
-    """Return what stands between punctuation, and each sign of punctuation, of a word with blanks."""
+    """Return what stands between punctuation, and each sign of punctuation, of a word with
+    blanks."""
     spaced = "".join(f" {sign} " if _is_punctuation(sign) else sign for sign in word)
     return spaced.split()
 
 
 def _is_punctuation(sign: str) -> bool:
-    """Whether a sign is a word of its own: Unicode's punctuation, and what else ASCII has beside letters and digits."""
-    return unicodedata.category(sign).startswith("P") or (sign.isascii() and sign.isprintable() and not sign.isalnum())
+    """Whether a sign is a word of its own: Unicode's punctuation, and what else ASCII has beside
+    letters and digits."""
+    return unicodedata.category(sign).startswith("P") or (
+        sign.isascii() and sign.isprintable() and not sign.isalnum()
+    )
 
 
 class _Library:
@@ -254,7 +283,12 @@ class _Library:
 
     def encode(self, texts: Sequence[str]) -> list[Ids]:
         """See `Tokenizer.encode`."""
-        return [one.ids for one in self._tokenizer.encode_batch_fast(list(texts), add_special_tokens=self._special)]
+        return [
+            one.ids
+            for one in self._tokenizer.encode_batch_fast(
+                list(texts), add_special_tokens=self._special
+            )
+        ]
 
     def ids_of(self, *pieces: str) -> Ids:
         """See `Tokenizer.ids_of`."""
@@ -264,7 +298,8 @@ class _Library:
 def open_tokenizer(data: bytes, path: Path, *, most: int | None = None, hint: str) -> Tokenizer:
     """Return the tokeniser of a `tokenizer.json`.
 
-    It gives bare ids without `most`, else those that a model reads: with special tokens, together at most `most`.
+    It gives bare ids without `most`, else those that a model reads: with special tokens, together
+    at most `most`.
 
     Raises:
         MissingExtra: It is not BERT's uncased one, and the library is not installed.
@@ -288,4 +323,8 @@ def _is_uncased(card: Mapping[str, Any]) -> bool:
     """Whether a `tokenizer.json` says what `WordPiece` does."""
     model = {name: value for name, value in card["model"].items() if name != "vocab"}
     around = (card["post_processor"] or {}).get("single")
-    return model == _MODEL and around == _AROUND and all(card[part] == _UNCASED[part] for part in _UNCASED)
+    return (
+        model == _MODEL
+        and around == _AROUND
+        and all(card[part] == _UNCASED[part] for part in _UNCASED)
+    )

@@ -1,9 +1,11 @@
-"""A process for native model code, spoken to over its stdin and stdout: what dies there costs one call, not the server.
+"""A process for native model code, spoken to over its stdin and stdout: what dies there costs one
+call, not the server.
 
-The process is a fresh interpreter (spawned, never forked), started at the first call and again after it died, with a
-growing pause when it dies again and again. Calls run side by side; a cancelled one is told to stop, and its process is
-killed when it does not. What native code prints goes to a log of its own, never to our stdout. Not for: what the
-process computes (`models/llama/process.py`).
+The process is a fresh interpreter (spawned, never forked), started at the first call and again
+after it died, with a growing pause when it dies again and again. Calls run side by side; a
+cancelled one is told to stop, and its process is killed when it does not. What native code prints
+goes to a log of its own, never to our stdout. Not for: what the process computes
+(`models/llama/process.py`).
 """
 
 import json
@@ -30,8 +32,13 @@ from models.pipe import EXIT_IDLE, HEADER, Fields, Frame, accepted
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 """The folder that our packages are imported from, in a checkout and in a wheel."""
-ENVIRONMENT: Final = {"OMP_WAIT_POLICY": "passive", "TOKENIZERS_PARALLELISM": "false", "HF_HUB_OFFLINE": "1"}
-"""Waiting threads sleep (spinning ones cost 3 to 10 times the CPU on a busy machine), and nothing is fetched."""
+ENVIRONMENT: Final = {
+    "OMP_WAIT_POLICY": "passive",
+    "TOKENIZERS_PARALLELISM": "false",
+    "HF_HUB_OFFLINE": "1",
+}
+"""Waiting threads sleep (spinning ones cost 3 to 10 times the CPU on a busy machine), and nothing
+is fetched."""
 BROKEN: Final = (
     anyio.BrokenResourceError,
     anyio.ClosedResourceError,
@@ -41,7 +48,13 @@ BROKEN: Final = (
 )
 """What the pipes raise once their process is gone."""
 
-MEMORY_WORDS: Final = ("bad_alloc", "MemoryError", "failed to allocate", "unable to allocate", "annot allocate memory")
+MEMORY_WORDS: Final = (
+    "bad_alloc",
+    "MemoryError",
+    "failed to allocate",
+    "unable to allocate",
+    "annot allocate memory",
+)
 """One of these is among the last words of a process that had no memory left."""
 
 _log = logging.getLogger(__name__)
@@ -54,8 +67,8 @@ class Limits:
     idle_seconds: float = 900.0
     """Without a call: then it ends, which gives its memory back."""
     memory_bytes: int | None = None
-    """Most address space (RLIMIT_AS) beyond what it has at its start; None for no limit. Not for GPU builds, whose
-    drivers map far more than they use."""
+    """Most address space (RLIMIT_AS) beyond what it has at its start; None for no limit. Not for
+    GPU builds, whose drivers map far more than they use."""
     clock: Callable[[], float] = time.monotonic
     stopping: float = 0.4
     """For a cancelled call to stop by itself; then its process is killed."""
@@ -64,10 +77,12 @@ class Limits:
     sending: float = 10.0
     """For a request to go into the pipe; its reader is a thread that does nothing else."""
     first_pause: float = 1.0
-    """Until the start after the second crash in a row, doubled by each further one. The first costs no pause."""
+    """Until the start after the second crash in a row, doubled by each further one. The first costs
+    no pause."""
     longest_pause: float = 60.0
     starts: int = 3
-    """Starts that one call may see through no fault of its own: the process went idle, or was killed for another."""
+    """Starts that one call may see through no fault of its own: the process went idle, or was
+    killed for another."""
 
 
 class Child:
@@ -95,18 +110,23 @@ class Child:
         )
         log = tempfile.TemporaryFile()  # noqa: SIM115  lives as long as the process
         try:
-            with anyio.CancelScope(shield=True):  # milliseconds; a start that is cut half-way leaves a process behind
+            with anyio.CancelScope(
+                shield=True
+            ):  # milliseconds; a start that is cut half-way leaves a process behind
                 process = await anyio.open_process(
                     [sys.executable, "-c", code],
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     stderr=log,
                     env={**os.environ, **ENVIRONMENT},
-                    start_new_session=True,  # an interrupt at the terminal is the server's to handle
+                    # an interrupt at the terminal is the server's to handle
+                    start_new_session=True,
                 )
         except OSError as error:
             log.close()
-            raise ModelError(f"The process of a model cannot be started: {error}.", hint="Free memory.") from error
+            raise ModelError(
+                f"The process of a model cannot be started: {error}.", hint="Free memory."
+            ) from error
         return cls(process, log, limits=limits)
 
     @property
@@ -120,7 +140,8 @@ class Child:
         return self._process.pid
 
     async def send(self, frame: Frame, call: int) -> None:
-        """Write one whole request; a cancellation waits until it is written, for half of one would end the process."""
+        """Write one whole request; a cancellation waits until it is written, for half of one would
+        end the process."""
         with anyio.CancelScope(shield=True), anyio.move_on_after(self._limits.sending) as scope:
             async with self._sending:
                 await self._stdin.send(frame.packed(call))
@@ -128,7 +149,8 @@ class Child:
             raise anyio.BrokenResourceError
 
     async def receive(self) -> tuple[int, Frame]:
-        """Return the next answer and its call's number; cancelled half-way, it goes on from there when called again."""
+        """Return the next answer and its call's number; cancelled half-way, it goes on from there
+        when called again."""
         if self._sizes is None:
             self._sizes = HEADER.unpack(await self._stdout.receive_exactly(HEADER.size))
         text, blob = self._sizes
@@ -139,7 +161,8 @@ class Child:
         return int(str(fields.pop("call"))), Frame(fields, rest)
 
     async def ending(self) -> tuple[int | None, str]:
-        """Wait a little for the end; return its status (None while it goes on) and the end of its log."""
+        """Wait a little for the end; return its status (None while it goes on) and the end of its
+        log."""
         code: int | None = None
         with anyio.move_on_after(self._limits.closing):
             code = await self._process.wait()
@@ -150,7 +173,8 @@ class Child:
         return code, " ".join(self._log.read().decode("utf-8", "replace").split())
 
     async def end(self, *, at_once: bool) -> None:
-        """Close the child's stdin and wait a little for it to go (not `at_once`), kill it, let go of everything."""
+        """Close the child's stdin and wait a little for it to go (not `at_once`), kill it, let go
+        of everything."""
         with anyio.CancelScope(shield=True):
             if self.alive and not at_once:
                 await self._stdin.aclose()
@@ -171,11 +195,13 @@ class _Call:
     event: anyio.Event = field(default_factory=anyio.Event)
     done: bool = False
     outcome: Frame | ModelError | None = None
-    """The answer, or why there is none; None while it is not `done`, and where it is to be asked again."""
+    """The answer, or why there is none; None while it is not `done`, and where it is to be asked
+    again."""
 
 
 class Worker:
-    """The server's handle of a model's process. Belongs to one event loop; any number of its tasks may call at once."""
+    """The server's handle of a model's process. Belongs to one event loop; any number of its tasks
+    may call at once."""
 
     def __init__(
         self,
@@ -187,10 +213,12 @@ class Worker:
         budget: "MemoryBudget | None" = None,
         needs: int = 0,
     ) -> None:
-        """Name what runs in the child: the module `entry`, whose `main(arguments)` calls `pipe.serve`.
+        """Name what runs in the child: the module `entry`, whose `main(arguments)` calls
+        `pipe.serve`.
 
-        `idle_seconds` and `memory_bytes` of the `limits` are added to the `arguments`. The process will take `needs`
-        bytes of the `budget` that it shares with others; no `budget` has no bound.
+        `idle_seconds` and `memory_bytes` of the `limits` are added to the `arguments`. The process
+        will take `needs` bytes of the `budget` that it shares with others; no `budget` has no
+        bound.
         """
         self._entry = entry
         self._limits = limits or Limits()
@@ -227,8 +255,9 @@ class Worker:
     async def call(self, fields: Fields, blob: bytes = b"") -> Frame:
         """Return the child's answer; start the child if it does not run.
 
-        Raises `ModelError`: the child refused the request, died of it (the next call starts it anew), died so often
-        that it rests, or the call comes from another event loop than the first.
+        Raises `ModelError`: the child refused the request, died of it (the next call starts it
+        anew), died so often that it rests, or the call comes from another event loop than the
+        first.
         """
         self._check_loop()
         for _ in range(self._limits.starts):
@@ -237,7 +266,8 @@ class Worker:
                 self._crashes = 0
                 return accepted(frame)
         raise ModelError(
-            f"The process of {self.label} was ended {self._limits.starts} times for others.", hint="Try again."
+            f"The process of {self.label} was ended {self._limits.starts} times for others.",
+            hint="Try again.",
         )
 
     async def aclose(self) -> None:
@@ -289,7 +319,8 @@ class Worker:
                 wait = self._not_before - self._limits.clock()
                 if wait > 0:
                     raise ModelError(
-                        f"The process of {self.label} died {self._crashes} times in a row and rests.",
+                        f"The process of {self.label} died {self._crashes} times in a row and "
+                        f"rests.",
                         hint=f"Try again in {wait:.0f} seconds, or set a smaller model.",
                     )
                 await self._budget.make_room(self, self._needs)
@@ -327,7 +358,8 @@ class Worker:
             call.event.set()
 
     async def _stop_call(self, child: Child, number: int, call: _Call, *, sent: bool) -> None:
-        """Ask the child to leave its call; kill it when it does not answer in time, or got only part of the request."""
+        """Ask the child to leave its call; kill it when it does not answer in time, or got only
+        part of the request."""
         with anyio.CancelScope(shield=True):
             try:
                 if sent:
@@ -343,7 +375,8 @@ class Worker:
                 await child.end(at_once=True)
 
     async def _lost(self, child: Child) -> None:
-        """Collect a child that ended and settle its calls: asked again if it was idle, else an error that says how."""
+        """Collect a child that ended and settle its calls: asked again if it was idle, else an
+        error that says how."""
         with anyio.CancelScope(shield=True):
             code, words = await child.ending()
             if self._child is not child:
@@ -355,20 +388,30 @@ class Worker:
                 return
             self._crashes += 1
             if self._crashes > 1:
-                pause = min(self._limits.longest_pause, self._limits.first_pause * 2 ** (self._crashes - 2))
+                pause = min(
+                    self._limits.longest_pause, self._limits.first_pause * 2 ** (self._crashes - 2)
+                )
                 self._not_before = self._limits.clock() + pause
             self._settle(self._death(code, words))
 
     def _death(self, code: int | None, words: str) -> ModelError:
-        doing = " and ".join(sorted({call.doing for call in self._calls.values() if not call.done})) or "nothing"
+        doing = (
+            " and ".join(sorted({call.doing for call in self._calls.values() if not call.done}))
+            or "nothing"
+        )
         how = _ending(code)
         if any(word in words for word in MEMORY_WORDS):
             bound = self._limits.memory_bytes
-            how = "ran out of memory" + (f" (its limit is {bound / 1e6:.0f} MB)" if bound else "") + f", {how}"
+            how = (
+                "ran out of memory"
+                + (f" (its limit is {bound / 1e6:.0f} MB)" if bound else "")
+                + f", {how}"
+            )
         quoted = f" Its last words: {words}" if words else ""
         error = ModelError(
             f"The process of {self.label} {how} during {doing!r}.{quoted}",
-            hint="Try again: it is started anew. If it dies again, set a smaller model, or free memory.",
+            hint="Try again: it is started anew. If it dies again, set a smaller model, or free "
+            "memory.",
         )
         _log.warning("%s", error.what)
         return error
@@ -385,17 +428,20 @@ class MemoryBudget:
     """Bytes that the processes of one server share. Belongs to one event loop."""
 
     def __init__(self, limit: int | None = None) -> None:
-        """Take `limit` bytes as the bound, or 70 % of what is free now: the rest is the system's and the buffers'."""
+        """Take `limit` bytes as the bound, or 70 % of what is free now: the rest is the system's
+        and the buffers'."""
         self.limit = limit if limit is not None else int(_free_memory() * 0.7)
         self.held: dict[Worker, int] = {}
         """Bytes of each process that runs, least recently used first."""
         self._entering = anyio.Lock()
 
     async def make_room(self, worker: "Worker", needs: int) -> None:
-        """Let `worker` in with `needs` bytes: end idle processes, least recently used first, wait for busy ones."""
+        """Let `worker` in with `needs` bytes: end idle processes, least recently used first, wait
+        for busy ones."""
         if needs > self.limit:
             raise ModelError(
-                f"{worker.label} needs about {needs / 1e6:.0f} MB; models may take {self.limit / 1e6:.0f} MB.",
+                f"{worker.label} needs about {needs / 1e6:.0f} MB; models may take "
+                f"{self.limit / 1e6:.0f} MB.",
                 hint="Set a smaller model or quantisation, or allow models more memory.",
             )
         async with self._entering:
@@ -417,14 +463,23 @@ class MemoryBudget:
 
 
 def _free_memory() -> int:
-    """Return the bytes that programs may still take: what Linux calls available; elsewhere half of what is built in."""
+    """Return the bytes that programs may still take: what Linux calls available; elsewhere half of
+    what is built in."""
     try:
-        found = re.search(r"^MemAvailable:\s+(\d+) kB", Path("/proc/meminfo").read_text(encoding="ascii"), re.MULTILINE)
+        found = re.search(
+            r"^MemAvailable:\s+(\d+) kB",
+            Path("/proc/meminfo").read_text(encoding="ascii"),
+            re.MULTILINE,
+        )
     except OSError:
         found = None
     if found is not None:
         return int(found[1]) * 1024
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2 if hasattr(os, "sysconf") else 4 << 30
+    return (
+        os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+        if hasattr(os, "sysconf")
+        else 4 << 30
+    )
 
 
 def _ending(code: int | None) -> str:

@@ -1,8 +1,10 @@
-"""Where on a page the fragment of an address points: `#section-9`, `#:~:text=some%20words`, `#page=3`.
+"""Where on a page the fragment of an address points: `#section-9`, `#:~:text=some%20words`,
+`#page=3`.
 
-A page is cleaned without its ids, so what stands behind one in the markup is looked for among the cleaned page's units:
-the one whose text goes on the longest as the markup does. Not for: citing places (`pipeline/evidence/cite.py`), nor
-pages of a PDF as a source (`#pages=66-120`, `pipeline/fetch/files.py`).
+A page is cleaned without its ids, so what stands behind one in the markup is looked for among the
+cleaned page's units: the one whose text goes on the longest as the markup does. Not for: citing
+places (`pipeline/evidence/cite.py`), nor pages of a PDF as a source (`#pages=66-120`,
+`pipeline/fetch/files.py`).
 """
 
 import html as entities
@@ -15,7 +17,8 @@ from pipeline.documents import Block, Document
 
 _TEXT: Final = ":~:text="
 _TOLD: Final = 200
-"""Letters behind an id that are compared: a heading in a list of contents has other words behind it than below it."""
+"""Letters behind an id that are compared: a heading in a list of contents has other words behind it
+than below it."""
 _SURE: Final = 20
 """Equal letters from which a unit is the place, or all of a shorter one."""
 _TRIES: Final = 5
@@ -25,12 +28,14 @@ _BEHIND: Final = 20_000
 _LONGEST: Final = 300
 """Letters of a fragment."""
 _NO_TEXT: Final = re.compile(
-    r"<!--.*?(?:-->|\Z)|<(script|style|template|noscript|svg)\b.*?(?:</\1[^>]*>|\Z)|<[^>]*(?:>|\Z)", re.I | re.S
+    r"<!--.*?(?:-->|\Z)|<(script|style|template|noscript|svg)\b.*?(?:</\1[^>]*>|\Z)|<[^>]*(?:>|\Z)",
+    re.I | re.S,
 )
 
 
 def place_of_address(document: Document) -> int | None:
-    """Return the unit that the fragment of a page's address points to; None without one, or where there is none."""
+    """Return the unit that the fragment of a page's address points to; None without one, or where
+    there is none."""
     fragment = document.page.url.partition("#")[2]
     if not fragment or not document.blocks or document.page.url.startswith("file:"):
         return None
@@ -43,7 +48,8 @@ def place_of_address(document: Document) -> int | None:
 
 
 def _of_words(directive: str, blocks: Sequence[Block]) -> int | None:
-    """Return the unit that holds the first words of a text directive, behind those in front of it."""
+    """Return the unit that holds the first words of a text directive, behind those in front of
+    it."""
     parts = directive.partition("&")[0].split(",")
     before = _letters(unquote(parts.pop(0))) if parts[0].endswith("-") else ""
     wanted = _letters(unquote(parts[0])) if parts else ""
@@ -55,7 +61,11 @@ def _of_words(directive: str, blocks: Sequence[Block]) -> int | None:
 
 def _of_file(name: str, blocks: Sequence[Block]) -> int | None:
     """Return the first unit at a place in a file, as citations name it."""
-    places = (number for number, block in enumerate(blocks) if block.place and block.place.partition("&")[0] == name)
+    places = (
+        number
+        for number, block in enumerate(blocks)
+        if block.place and block.place.partition("&")[0] == name
+    )
     return next(places, None)
 
 
@@ -66,9 +76,13 @@ def _of_id(name: str, document: Document) -> int | None:
         if len(said) > _LONGEST:
             return None
         written = "|".join({re.escape(said), re.escape(entities.escape(said))})
-        for found in re.finditer(rf"\s(id|name)\s{{0,3}}=\s{{0,3}}[\"']?(?:{written})(?=[\"'\s>])", html, re.I):
+        for found in re.finditer(
+            rf"\s(id|name)\s{{0,3}}=\s{{0,3}}[\"']?(?:{written})(?=[\"'\s>])", html, re.I
+        ):
             start = html.rfind("<", max(0, found.start() - _LONGEST), found.start())
-            if start >= 0 and (found[1].lower() == "id" or html[start : start + 3].lower() in {"<a ", "<a\n"}):
+            if start >= 0 and (
+                found[1].lower() == "id" or html[start : start + 3].lower() in {"<a ", "<a\n"}
+            ):
                 return _behind(html[start : start + _BEHIND], document.blocks)
     return None
 
@@ -82,7 +96,9 @@ def _behind(markup: str, blocks: Sequence[Block]) -> int | None:
             if not text or not told.startswith(text[: min(_SURE, len(text))]):
                 continue
             own = "".join(texts[number : number + _TOLD])[:_TOLD]
-            same = next((at for at, (a, b) in enumerate(zip(own, told, strict=False)) if a != b), len(own))
+            same = next(
+                (at for at, (a, b) in enumerate(zip(own, told, strict=False)) if a != b), len(own)
+            )
             best, most = (number, same) if same > most else (best, most)
         if best is not None:
             return best
@@ -91,7 +107,9 @@ def _behind(markup: str, blocks: Sequence[Block]) -> int | None:
 
 def _beginnings(markup: str) -> Iterator[str]:
     """Yield the letters of a markup's texts, then without the first of them, and so on."""
-    pieces = [_letters(entities.unescape(piece)) for piece in _NO_TEXT.sub("\0", markup).split("\0")]
+    pieces = [
+        _letters(entities.unescape(piece)) for piece in _NO_TEXT.sub("\0", markup).split("\0")
+    ]
     shown = [piece for piece in pieces if piece]
     for first in range(min(_TRIES, len(shown))):
         yield "".join(shown[first:])[:_TOLD]

@@ -1,7 +1,9 @@
-"""A cited answer by a generator from the evidence, each sentence checked against what it cites (zero-index §2).
+"""A cited answer by a generator from the evidence, each sentence checked against what it cites
+(zero-index §2).
 
-A sentence has support where the passages that it cites hold its figures, its names and most of its words. That is a
-check of words, not of truth: it finds what was made up, not a wrong reading. Not for: choosing evidence.
+A sentence has support where the passages that it cites hold its figures, its names and most of its
+words. That is a check of words, not of truth: it finds what was made up, not a wrong reading. Not
+for: choosing evidence.
 """
 
 import json
@@ -71,8 +73,11 @@ class Writing:
     today: date
 
 
-async def write_answer(question: str, evidence: Sequence[Evidence], labels: Sequence[str], writing: Writing) -> Answer:
-    """Return what the generator writes from `evidence`, each sentence checked; a failure is returned as the reason.
+async def write_answer(
+    question: str, evidence: Sequence[Evidence], labels: Sequence[str], writing: Writing
+) -> Answer:
+    """Return what the generator writes from `evidence`, each sentence checked; a failure is
+    returned as the reason.
 
     Passages come best first, each with its label in the text that the reader sees.
     """
@@ -85,9 +90,12 @@ async def write_answer(question: str, evidence: Sequence[Evidence], labels: Sequ
     for count in shrinking(len(passages)):
         shown = dict(list(passages.items())[:count])
         lines = "\n".join(f"[{label}] {text}" for label, text in shown.items())
-        # Twice a short answer: room for the form with all its letters in writings of a token a character.
+        # Twice a short answer: room for the form with all its letters in writings of a token a
+        # character.
         asking = Asking(2 * ANSWER_TOKENS, writing.seconds, prompt.version, _schema(list(shown)))
-        said = prompt.fill(question=one_line(question), date=writing.today.isoformat(), evidence=lines)
+        said = prompt.fill(
+            question=one_line(question), date=writing.today.isoformat(), evidence=lines
+        )
         try:
             reply = await ask(writing.generator, [Said("user", said)], asking, store=writing.store)
         except ContextExceeded as error:
@@ -101,19 +109,31 @@ async def write_answer(question: str, evidence: Sequence[Evidence], labels: Sequ
 
 
 def _schema(labels: list[str]) -> dict[str, object]:
-    """Return the form of an answer: a small model cites only where it must, and keeps to a passage that it named first.
+    """Return the form of an answer: a small model cites only where it must, and keeps to a passage
+    that it named first.
 
     Without it SmolLM2-135M cites nothing in 9 of 9 answers.
     """
     cited = {"type": "array", "items": {"enum": labels}, "minItems": 1, "maxItems": 2}
     form = {"passages": cited, "sentence": {"type": "string", "maxLength": 200}}
-    one = {"type": "object", "properties": form, "required": list(form), "additionalProperties": False}
+    one = {
+        "type": "object",
+        "properties": form,
+        "required": list(form),
+        "additionalProperties": False,
+    }
     all_of_them = {"sentences": {"type": "array", "items": one, "maxItems": 3}}
-    return {"type": "object", "properties": all_of_them, "required": ["sentences"], "additionalProperties": False}
+    return {
+        "type": "object",
+        "properties": all_of_them,
+        "required": ["sentences"],
+        "additionalProperties": False,
+    }
 
 
 def checked(reply: str, passages: Mapping[str, str]) -> list[Statement]:
-    """Return the sentences of a reply in that form, each with whether the passages that it cites bear it out."""
+    """Return the sentences of a reply in that form, each with whether the passages that it cites
+    bear it out."""
     # Small models say a thing again and again.
     cited = {one_line(row["sentence"]): row["passages"] for row in json.loads(reply)["sentences"]}
     return [_checked(text, labels, passages) for text, labels in cited.items() if text]
@@ -121,7 +141,11 @@ def checked(reply: str, passages: Mapping[str, str]) -> list[Statement]:
 
 def _checked(text: str, named: Sequence[str], passages: Mapping[str, str]) -> Statement:
     labels = tuple(dict.fromkeys(label for label in named if label in passages))
-    reason = _lack(text, " ".join(passages[label] for label in labels)) if labels else "it cites no passage"
+    reason = (
+        _lack(text, " ".join(passages[label] for label in labels))
+        if labels
+        else "it cites no passage"
+    )
     return Statement(text, labels, not reason, reason)
 
 
@@ -134,7 +158,9 @@ def _lack(text: str, cited: str) -> str:
     folded = cited.casefold()
     # The first word of a sentence is capitalised anyway.
     rest = text.partition(" ")[2] or text
-    names = [name for name in find_entities(rest, language=language) if name.casefold() not in folded]
+    names = [
+        name for name in find_entities(rest, language=language) if name.casefold() not in folded
+    ]
     if names:
         return f"its passages lack {', '.join(names)}"
     words = set(index_terms(text, language=language))

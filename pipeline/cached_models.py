@@ -1,7 +1,7 @@
 """Models that remember: what a model made of a text once comes from the disk cache.
 
-A key holds the model's name, which holds the fingerprint of its files and its settings: another model, or the same with
-other weights, never reads old values. Not for: choosing or loading models.
+A key holds the model's name, which holds the fingerprint of its files and its settings: another
+model, or the same with other weights, never reads old values. Not for: choosing or loading models.
 """
 
 import hashlib
@@ -33,7 +33,8 @@ from pipeline.work import alone, in_thread
 
 M = TypeVar("M", bound=Named)
 MOST_SENTENCES: Final = 100
-"""Sentences of a window whose probabilities are kept; later ones, which are labels of a word or two, count as 0."""
+"""Sentences of a window whose probabilities are kept; later ones, which are labels of a word or
+two, count as 0."""
 Compute: TypeAlias = Callable[[list[str]], Awaitable[NDArray[np.float32]]]
 """Asks the model: one row for each text."""
 
@@ -58,11 +59,18 @@ class _Memory:
         self._under_way: dict[str, _Batch] = {}
 
     async def rows(
-        self, keys: Sequence[str], texts: Sequence[str], compute: Compute, *, width: Callable[[], int]
+        self,
+        keys: Sequence[str],
+        texts: Sequence[str],
+        compute: Compute,
+        *,
+        width: Callable[[], int],
     ) -> NDArray[np.float32]:
-        """Return the row of numbers of each key [n, width]; those that are new are computed from their texts.
+        """Return the row of numbers of each key [n, width]; those that are new are computed from
+        their texts.
 
-        `width` tells the length of a row: 0 before a remote model's first answer, then the rows must agree.
+        `width` tells the length of a row: 0 before a remote model's first answer, then the rows
+        must agree.
         """
         wanted = dict(zip(keys, texts, strict=True))
         # 1. What is in the store
@@ -72,18 +80,24 @@ class _Memory:
             # 2. Compute what no other task is computing
             free = {key: text for key, text in missing.items() if key not in self._under_way}
             fresh = await self._compute(free, compute, width) if free else {}
-            # 3. Wait for the texts of other tasks; those whose task failed are computed in the next round
+            # 3. Wait for the texts of other tasks; those whose task failed are computed in the next
+            # round
             for batch in batches:
                 await batch.done.wait()
                 fresh.update((key, batch.values[key]) for key in missing if key in batch.values)
             known = {**self._whole(known, width()), **fresh}
         rows = [np.frombuffer(known[key], dtype=self._kind) for key in keys]
-        return np.stack(rows).astype(np.float32) if rows else np.zeros((0, width()), dtype=np.float32)
+        return (
+            np.stack(rows).astype(np.float32) if rows else np.zeros((0, width()), dtype=np.float32)
+        )
 
-    async def _compute(self, texts: Mapping[str, str], compute: Compute, width: Callable[[], int]) -> dict[str, bytes]:
+    async def _compute(
+        self, texts: Mapping[str, str], compute: Compute, width: Callable[[], int]
+    ) -> dict[str, bytes]:
         batch = _Batch()
         self._under_way.update(dict.fromkeys(texts, batch))
-        # Another process that builds the same tree comes by the same batches; a claim costs more than one text.
+        # Another process that builds the same tree comes by the same batches; a claim costs more
+        # than one text.
         together = len(texts) > 1
         look = partial(self._store.get_many_bytes, texts if together else ())
 
@@ -102,8 +116,12 @@ class _Memory:
                     batch.values = found
                 else:
                     rows = (await compute(list(texts.values()))).astype(self._kind)
-                    batch.values = {key: row.tobytes() for key, row in zip(texts, rows, strict=True)}
-                    await in_thread(lambda: self._store.set_many_bytes(batch.values, expire=self._expire))
+                    batch.values = {
+                        key: row.tobytes() for key, row in zip(texts, rows, strict=True)
+                    }
+                    await in_thread(
+                        lambda: self._store.set_many_bytes(batch.values, expire=self._expire)
+                    )
         finally:
             for key in texts:
                 del self._under_way[key]
@@ -111,7 +129,8 @@ class _Memory:
         return dict(batch.values)
 
     def _whole(self, found: dict[str, bytes], width: int) -> dict[str, bytes]:
-        """Leave out rows of another length, such as of a server that has since changed its model."""
+        """Leave out rows of another length, such as of a server that has since changed its
+        model."""
         size = np.dtype(self._kind).itemsize * width or next(iter(map(len, found.values())), 0)
         return {key: row for key, row in found.items() if len(row) == size}
 
@@ -119,7 +138,9 @@ class _Memory:
 class _Cached(Generic[M]):
     """A model with a store between."""
 
-    def __init__(self, model: M, store: Store, kind: type[np.floating], *, expire: float | None) -> None:
+    def __init__(
+        self, model: M, store: Store, kind: type[np.floating], *, expire: float | None
+    ) -> None:
         self._model = model
         self._memory = _Memory(store, kind, expire=expire)
 
@@ -147,25 +168,30 @@ class CachedEmbedder(_Cached[Embedder]):
         return self._model.reads(text)
 
     async def embed(self, texts: Sequence[str], *, kind: TextKind) -> Vectors:
-        """Return unit vectors [n, dimension]; only texts not seen before reach the model, each once.
+        """Return unit vectors [n, dimension]; only texts not seen before reach the model, each
+        once.
 
         Raises `ModelError`: the model failed.
         """
         await _prepare(self._model)
         keys = [f"{self.name}:{kind}:{_digest(text)}" for text in texts]
         compute = partial(self._model.embed, kind=kind)
-        return unit_rows(await self._memory.rows(keys, texts, compute, width=lambda: self.dimension))
+        return unit_rows(
+            await self._memory.rows(keys, texts, compute, width=lambda: self.dimension)
+        )
 
 
 class CachedReranker(_Cached[Reranker]):
     """A `Reranker` in front of another, with a store between."""
 
     def __init__(self, reranker: Reranker, store: Store) -> None:
-        """Wrap `reranker`; scores go to `store` under its name, for a while: few queries come again later."""
+        """Wrap `reranker`; scores go to `store` under its name, for a while: few queries come again
+        later."""
         super().__init__(reranker, store, np.float32, expire=KEPT_SECONDS)
 
     async def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return one float32 score a text [n]; only texts not scored before reach the model, each once.
+        """Return one float32 score a text [n]; only texts not scored before reach the model, each
+        once.
 
         Raises `ModelError`: the model failed.
         """
@@ -190,13 +216,20 @@ class CachedCrossEncoder(_Cached[CrossEncoder]):
         return self._model.reads(text)
 
     async def read(self, question: str, windows: Sequence[Window]) -> list[WindowReading]:
-        """Return one reading a window; only windows not read before reach the model, each once; raises `ModelError`."""
-        keys = [f"read:{self.name}:{_digest(question, one.above, *one.sentences)}" for one in windows]
+        """Return one reading a window; only windows not read before reach the model, each once;
+        raises `ModelError`."""
+        keys = [
+            f"read:{self.name}:{_digest(question, one.above, *one.sentences)}" for one in windows
+        ]
         by_key = dict(zip(keys, windows, strict=True))
 
         async def compute(missing: list[str]) -> NDArray[np.float32]:
             kept = np.zeros((len(missing), 1 + MOST_SENTENCES), dtype=np.float32)
-            for row, one in zip(kept, await self._model.read(question, [by_key[key] for key in missing]), strict=True):
+            for row, one in zip(
+                kept,
+                await self._model.read(question, [by_key[key] for key in missing]),
+                strict=True,
+            ):
                 row[0] = one.answers
                 row[1 : 1 + len(one.keep)] = one.keep[:MOST_SENTENCES]
             return kept

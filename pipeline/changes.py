@@ -1,8 +1,9 @@
 """What changed in a page's main text since it was read before, block by block.
 
-What was read before lies in the cache of pages, each version under its handle (`pipeline/fetch/handles.py`). A block is
-the same where its words are: one that only moved has not changed. Counting texts is linear where an alignment of two
-hostile pages is not. Not for: asking a site for its own history.
+What was read before lies in the cache of pages, each version under its handle
+(`pipeline/fetch/handles.py`). A block is the same where its words are: one that only moved has not
+changed. Counting texts is linear where an alignment of two hostile pages is not. Not for: asking a
+site for its own history.
 """
 
 import re
@@ -30,20 +31,26 @@ class Change:
     """`+` or `-`."""
     block: Block
     place: int
-    """Index of the block in the new document; of a lost one that of the block that it stood behind."""
+    """Index of the block in the new document; of a lost one that of the block that it stood
+    behind."""
 
     @property
     def line(self) -> str:
         """The block as a unified diff has it."""
-        lost_order = self.sign == "-" and self.block.speaks  # nobody needs what spoke to a model and is gone
+        lost_order = (
+            self.sign == "-" and self.block.speaks
+        )  # nobody needs what spoke to a model and is gone
         return f"{self.sign} {'[…]' if lost_order else one_line(inert(self.block.text))}"
 
 
-async def earlier(documents: Sequence[Document], said: str, services: Services) -> list[Document | None]:
+async def earlier(
+    documents: Sequence[Document], said: str, services: Services
+) -> list[Document | None]:
     """Return each of `documents` as it was read before; None where no earlier reading is kept.
 
-    `said` is `since` and an ISO day or time, or the handle of a page; without any it means the last other version.
-    Raises `UsageError` where it is none of these, `SourceNotFound` for a handle that is unknown or has expired.
+    `said` is `since` and an ISO day or time, or the handle of a page; without any it means the last
+    other version. Raises `UsageError` where it is none of these, `SourceNotFound` for a handle that
+    is unknown or has expired.
     """
     since = _SINCE.sub("", said, count=1).strip()
     if is_handle(since):
@@ -67,7 +74,8 @@ async def earlier(documents: Sequence[Document], said: str, services: Services) 
 
 
 def changes(before: Document, after: Document) -> list[Change]:
-    """Return what the main text of `after` has gained and lost, in its order; what was lost stands before its place."""
+    """Return what the main text of `after` has gained and lost, in its order; what was lost stands
+    before its place."""
     old, new = _main(before), _main(after)
     gained = Counter(one.text for _, one in new) - Counter(one.text for _, one in old)
     lost = Counter(one.text for _, one in old) - Counter(one.text for _, one in new)
@@ -86,8 +94,14 @@ def changes(before: Document, after: Document) -> list[Change]:
             found.append(Change("-", one, place))
         else:
             place = places.get(one.text, place)
-    return sorted(found, key=lambda change: (change.place + (change.sign == "-"), change.sign == "+"))
+    return sorted(
+        found, key=lambda change: (change.place + (change.sign == "-"), change.sign == "+")
+    )
 
 
 def _main(document: Document) -> list[tuple[int, Block]]:
-    return [(place, one) for place, one in enumerate(document.blocks) if one.main and one.kind != "about"]
+    return [
+        (place, one)
+        for place, one in enumerate(document.blocks)
+        if one.main and one.kind != "about"
+    ]

@@ -2,8 +2,8 @@
 
     ParsedRequest → SearchQuery → SearchOutcome(SearchResult…) → Page → Document(Block…) → Sentence → Evidence
 
-Plain frozen data without behaviour beyond small derived properties. Not for: anything that computes, fetches or
-renders; types that only one package uses stay in that package.
+Plain frozen data without behaviour beyond small derived properties. Not for: anything that
+computes, fetches or renders; types that only one package uses stay in that package.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -36,15 +36,18 @@ SearchStatus = Literal[
     "bad_response",
 ]
 KEPT_DOCUMENTS: Final = 64
-"""Cleaned pages kept in memory, and the words of their passages; one of 250 kB HTML is about 1 MB of Python objects."""
+"""Cleaned pages kept in memory, and the words of their passages; one of 250 kB HTML is about 1 MB
+of Python objects."""
 WITH_COOKIES: Final = "read with cookies of yours (WINNOW_COOKIES)"
 """Note of a page that its server may have shown to nobody else."""
-BlockKind = Literal["heading", "paragraph", "item", "row", "code", "definition", "caption", "block", "about"]
+BlockKind = Literal[
+    "heading", "paragraph", "item", "row", "code", "definition", "caption", "block", "about"
+]
 Verdict = Literal["answered", "unsure", "none"]
 Trust = Literal["visible", "attribute", "script", "recognised", "snippet"]
-"""Where words come from: what a page shows; what its markup says beside that (alternative texts, author, date); what
-its scripts would draw or show; text behind the image of a scanned page; what a search engine quotes. Ours to say: a
-page has no words for it."""
+"""Where words come from: what a page shows; what its markup says beside that (alternative texts,
+author, date); what its scripts would draw or show; text behind the image of a scanned page; what a
+search engine quotes. Ours to say: a page has no words for it."""
 
 
 def least_trust(trusts: Iterable[Trust]) -> Trust:
@@ -53,7 +56,18 @@ def least_trust(trusts: Iterable[Trust]) -> Trust:
 
 
 ScoreMaker = Literal[
-    "bm25", "embedding", "blend", "rerank", "read", "path", "tag", "engine", "snippet", "content", "outline", "guided"
+    "bm25",
+    "embedding",
+    "blend",
+    "rerank",
+    "read",
+    "path",
+    "tag",
+    "engine",
+    "snippet",
+    "content",
+    "outline",
+    "guided",
 ]
 
 
@@ -68,7 +82,8 @@ class SearchQuery:
     freshness: Freshness = "any"
     """How recent results must be; a filter, never words."""
     since: str = ""
-    """First ISO day of publication, empty for no bound. With `until` it takes the place of `freshness`."""
+    """First ISO day of publication, empty for no bound. With `until` it takes the place of
+    `freshness`."""
     until: str = ""
     """Last ISO day of publication, empty for no bound."""
     region: str = ""
@@ -94,7 +109,8 @@ class ParsedRequest:
     entities: tuple[str, ...] = ()
     """Names and unknown words, kept whole and verbatim."""
     parts: tuple[str, ...] = ()
-    """What must each be answered, each to be understood alone; empty where the request is one question."""
+    """What must each be answered, each to be understood alone; empty where the request is one
+    question."""
     made_by: Literal["rules", "model"] = "rules"
     """Which parser produced it."""
     fallback: str = ""
@@ -136,14 +152,16 @@ class SearchOutcome:
     retry_after: float | None = None
     """Seconds until it is worth asking again, if known."""
     unread: str = ""
-    """What the provider has not looked at yet, and will when it is asked again; empty for nothing."""
+    """What the provider has not looked at yet, and will when it is asked again; empty for
+    nothing."""
     rest: str = ""
     """The source under which that can be had, where asking again is not enough."""
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """One source as it came, decoded to HTML text (PDF, DOCX, Markdown and plain text are HTML by now)."""
+    """One source as it came, decoded to HTML text (PDF, DOCX, Markdown and plain text are HTML by
+    now)."""
 
     url: str
     """What was asked for."""
@@ -168,19 +186,24 @@ class Page:
     raw_tokens: int = 0
     """About the tokens of the HTML as it came, the figure that pruning is compared with."""
     unread: str = ""
-    """What of the source is not in `html`, in a few words; empty where all is. Every answer from the page says it."""
+    """What of the source is not in `html`, in a few words; empty where all is. Every answer from
+    the page says it."""
     tables_whole: bool = False
-    """Whether no cell of a table is among what is `unread`, so that values may be computed all the same."""
+    """Whether no cell of a table is among what is `unread`, so that values may be computed all the
+    same."""
     rest: str = ""
-    """The source's name with the pages that a further reading begins with; empty where that is not possible."""
+    """The source's name with the pages that a further reading begins with; empty where that is not
+    possible."""
     doi: str = ""
-    """Of published research, where a catalogue led here; `author` then has the names, parted by semicolons."""
+    """Of published research, where a catalogue led here; `author` then has the names, parted by
+    semicolons."""
     trust: Trust = "visible"
     """Where all of its words come from, at best."""
     hidden: int = 0
     """Words, of a PDF pieces of text, that no reader sees and that were left out."""
     age: float = field(default=-1.0, compare=False)
-    """Seconds since it was read, where the cache gave it unasked; -1 where it was asked for. It is not kept."""
+    """Seconds since it was read, where the cache gave it unasked; -1 where it was asked for. It is
+    not kept."""
 
     @property
     def own(self) -> bool:
@@ -200,7 +223,8 @@ class Ordinal(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A piece of a cleaned page: a node of the block tree, or one content unit (paragraph, item, row, …)."""
+    """A piece of a cleaned page: a node of the block tree, or one content unit (paragraph, item,
+    row, …)."""
 
     path: str
     """Path with numbered equal siblings, `html/body/div2/p3`; unique on the page."""
@@ -219,7 +243,8 @@ class Block:
     main: bool = True
     """False where the block looks like furniture (navigation, footer, link lists)."""
     closed: bool = False
-    """True where it is not `main` only because a reader opens it with a click; without a question it is content."""
+    """True where it is not `main` only because a reader opens it with a click; without a question
+    it is content."""
     cells: tuple[str, ...] = ()
     """Texts of a row's cells, for rows only."""
     carried: tuple[int, ...] = ()
@@ -228,39 +253,47 @@ class Block:
     speaks: bool = False
     """Whether it speaks to a model that reads it (`pipeline/text/frame.py`); content units only."""
     lead: str = ""
-    """What makes the block readable alone: a row's caption and header row, an item's lead-in sentence."""
+    """What makes the block readable alone: a row's caption and header row, an item's lead-in
+    sentence."""
     ordinal: Ordinal | None = None
     """Number of the item that begins with it; None outside of numbered lists."""
     place: str = ""
-    """Where in a file it stands, as the fragment of a link: `page=3`, `slide=2`, `Costs!A4:C4`, `t=00:12:31,00:12:40`;
-    empty for web pages."""
+    """Where in a file it stands, as the fragment of a link: `page=3`, `slide=2`, `Costs!A4:C4`,
+    `t=00:12:31,00:12:40`; empty for web pages."""
 
     @property
     def header(self) -> str:
-        """The header row that a row is read with, its cells parted by ` | `; empty where there is none."""
+        """The header row that a row is read with, its cells parted by ` | `; empty where there is
+        none."""
         last = self.lead.rpartition("\n")[2]
         return last[2:-2] if self.kind == "row" and last.startswith("| ") else ""
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Document:
-    """A page that was cleaned and cut into content units; what every later step reads. It equals itself only."""
+    """A page that was cleaned and cut into content units; what every later step reads. It equals
+    itself only."""
 
     page: Page
     html: str
     """Cleaned HTML."""
     text: str
-    """Visible text in reading order, one content unit a line; `Block.start` and `Sentence.start` point into it."""
+    """Visible text in reading order, one content unit a line; `Block.start` and `Sentence.start`
+    point into it."""
     blocks: tuple[Block, ...]
     """Content units in reading order; their spans do not overlap."""
     root: "Node" = field(repr=False)
     """The cleaned tree that block trees of any size are cut from."""
 
 
-def kept_with_document(work: Callable[[Document, *Given], Made]) -> Callable[[Document, *Given], Made]:
-    """Return `work` that is done once for a document and what else is given; its result goes when the document goes.
+def kept_with_document(
+    work: Callable[[Document, *Given], Made],
+) -> Callable[[Document, *Given], Made]:
+    """Return `work` that is done once for a document and what else is given; its result goes when
+    the document goes.
 
-    Not for: results that hold the document, which would keep it for ever, and arguments that are no keys.
+    Not for: results that hold the document, which would keep it for ever, and arguments that are no
+    keys.
     """
     made: WeakKeyDictionary[Document, dict[tuple[*Given], Made]] = WeakKeyDictionary()
 
@@ -276,14 +309,16 @@ def kept_with_document(work: Callable[[Document, *Given], Made]) -> Callable[[Do
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """One tagged unit: a sentence, or a heading, item, row, code line or definition pair (zero-index §4.1)."""
+    """One tagged unit: a sentence, or a heading, item, row, code line or definition pair
+    (zero-index §4.1)."""
 
     number: int
     """1-based in the document."""
     text: str
     """What is shown; rows as `header: value` pairs, line breaks folded to spaces."""
     start: int
-    """Code point offsets into `Document.text`: `Document.text[start:end]` is what stands on the page."""
+    """Code point offsets into `Document.text`: `Document.text[start:end]` is what stands on the
+    page."""
     end: int
     block: int
     """Index into `Document.blocks`."""
@@ -300,13 +335,15 @@ class Score:
 
 @dataclass(frozen=True)
 class Reading:
-    """What a question and some documents have to do with each other: one score a unit, and whether anything answers.
+    """What a question and some documents have to do with each other: one score a unit, and whether
+    anything answers.
 
     Without slots, since `places` is made once and kept.
     """
 
     verdict: Verdict
-    """`none` is the paper's None: no unit answers the question. `unsure`: the nearest ones may or may not."""
+    """`none` is the paper's None: no unit answers the question. `unsure`: the nearest ones may or
+    may not."""
     reason: str
     """One sentence: what the verdict saw."""
     confidence: float
@@ -323,7 +360,8 @@ class Reading:
     question: str = ""
     """What was asked; empty for several parts together, each of which has its own."""
     parts: "tuple[Reading, ...]" = ()
-    """The readings of the parts of a question with several, over the same units; this one is of all of them."""
+    """The readings of the parts of a question with several, over the same units; this one is of all
+    of them."""
     absent: tuple[str, ...] = ()
     """Names and numbers of the question that nothing read has; empty where it surely answers."""
     computed: "tuple[Told, ...]" = ()
@@ -356,7 +394,8 @@ class Evidence:
     heading_path: tuple[str, ...] = ()
     published: str = ""
     is_summary: bool = False
-    """True for text that was written or selected by a summariser; its `sources` name what it stands on."""
+    """True for text that was written or selected by a summariser; its `sources` name what it stands
+    on."""
     sources: tuple[str, ...] = ()
     """Citations of the leaves under a summary."""
     also: tuple[str, ...] = ()
@@ -364,7 +403,8 @@ class Evidence:
     author: str = ""
     """Who wrote the page, as it says itself."""
     start: int = -1
-    """Code point offsets into `Document.text` from the first sentence to the last; -1 for what is no such stretch."""
+    """Code point offsets into `Document.text` from the first sentence to the last; -1 for what is
+    no such stretch."""
     end: int = -1
     doi: str = ""
     trust: Trust = "visible"
@@ -375,7 +415,8 @@ class Evidence:
     place: str = ""
     """`Block.place`, from its first sentence to its last."""
     more: str = ""
-    """What of the list or table that it ends in follows it, such as `12 more items`; empty for nothing."""
+    """What of the list or table that it ends in follows it, such as `12 more items`; empty for
+    nothing."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,9 @@
-"""Documents that a question is asked of: those that a caller names, and those that a search finds (zero-index, §3).
+"""Documents that a question is asked of: those that a caller names, and those that a search finds
+(zero-index, §3).
 
-Named are URLs, files, folders, handles and sites; what could not be read is said, not dropped. A search goes from the
-request over queries and results to pages in mixed ranking: `search_web` shows what comes out, `research` goes on with
-it. Not for: fetching as such (`pipeline/fetch`).
+Named are URLs, files, folders, handles and sites; what could not be read is said, not dropped. A
+search goes from the request over queries and results to pages in mixed ranking: `search_web` shows
+what comes out, `research` goes on with it. Not for: fetching as such (`pipeline/fetch`).
 """
 
 import sys
@@ -53,7 +54,8 @@ UNREAD_SHARE: Final = 0.1
 
 
 class Noticing:
-    """Reads sources for one call: anew where that is wanted, and notes how old those are that the cache gave."""
+    """Reads sources for one call: anew where that is wanted, and notes how old those are that the
+    cache gave."""
 
     def __init__(self, web: Fetches, *, anew: bool) -> None:
         """Read by `web`."""
@@ -87,22 +89,27 @@ async def load_sources(
     question: str = "",
     needed: bool = True,
 ) -> Loaded:
-    """Read every source at once and return the documents that were ready within `seconds`; late ones are failures.
+    """Read every source at once and return the documents that were ready within `seconds`; late
+    ones are failures.
 
-    Sources are URLs, file or folder paths, handles, and sites (`site:https://…`), of which the pages nearest to
-    `question` are read. Raises `UsageError` where no source is given, `SourceError` where nothing could be read and it
-    is `needed`: the only failure's own, or one that lists them.
+    Sources are URLs, file or folder paths, handles, and sites (`site:https://…`), of which the
+    pages nearest to `question` are read. Raises `UsageError` where no source is given,
+    `SourceError` where nothing could be read and it is `needed`: the only failure's own, or one
+    that lists them.
     """
     names = [name for source in sources if (name := source.strip())]
     if not names:
         raise UsageError(
             "No source was given.",
-            hint="Pass URLs, file or folder paths, sites as site:https://…, or handles from earlier answers.",
+            hint="Pass URLs, file or folder paths, sites as site:https://…, or handles from "
+            "earlier answers.",
         )
     began = anyio.current_time()
     expanded, failed = await in_thread(_expand_folders, names, services.roots)
     if any(map(is_site, expanded)):
-        expanded, left = await _expand_sites(expanded, question, services, seconds=STEP_SHARE * seconds, report=report)
+        expanded, left = await _expand_sites(
+            expanded, question, services, seconds=STEP_SHARE * seconds, report=report
+        )
         failed += left
         services = replace(services, fetcher=Twins(services.fetcher))
     seconds -= anyio.current_time() - began
@@ -112,26 +119,34 @@ async def load_sources(
         if len(failures) == 1 and errors:
             raise errors[0]
         listed = "\n".join(f"- {failure_line(failure)}" for failure in failures[:20])
-        raise SourceNotFound(f"None of the {len(failures)} sources could be read:\n{listed}", source=failures[0].source)
+        raise SourceNotFound(
+            f"None of the {len(failures)} sources could be read:\n{listed}",
+            source=failures[0].source,
+        )
     return Loaded(tuple(documents.values()), tuple(failures))
 
 
 async def open_all(
     names: Sequence[str], services: Services, *, seconds: float, report: Report = no_report
 ) -> tuple[dict[str, Document], list[SourceError]]:
-    """Read distinct sources side by side; return documents by name, in order, and why there is none of the others."""
+    """Read distinct sources side by side; return documents by name, in order, and why there is none
+    of the others."""
     hint = "Repeat the call; it goes on from the cache."
     found: dict[str, Document | SourceError] = {
-        name: SourceTimeout(f"{name} was not ready after {seconds:.0f} s.", source=name, hint=hint) for name in names
+        name: SourceTimeout(f"{name} was not ready after {seconds:.0f} s.", source=name, hint=hint)
+        for name in names
     }
     done = 0
-    # Files one after the other, each to its end: of many begun at once none would be ready when time is up. Those that
-    # processes convert stand in a line of their own, so that no text waits for them.
+    # Files one after the other, each to its end: of many begun at once none would be ready when
+    # time is up. Those that processes convert stand in a line of their own, so that no text waits
+    # for them.
     lines = {converted: anyio.CapacityLimiter(WORKERS) for converted in (False, True)}
 
     async def load(name: str) -> None:
         nonlocal done
-        line = lines[ending_of(split_span(name)[0]) in CONVERTED] if _is_local(name) else nullcontext()
+        line = (
+            lines[ending_of(split_span(name)[0]) in CONVERTED] if _is_local(name) else nullcontext()
+        )
         try:
             async with line:
                 found[name] = await open_source(name, services)
@@ -149,7 +164,8 @@ async def open_all(
 
 
 def failure_of(error: SourceError) -> Failure:
-    """Return what an answer says of a source that could not be had, and whether it was only late."""
+    """Return what an answer says of a source that could not be had, and whether it was only
+    late."""
     late, gone = isinstance(error, SourceTimeout), isinstance(error, SourceNotFound)
     return Failure(error.source, str(error), late=late, gone=gone)
 
@@ -163,7 +179,9 @@ def read_in_part(documents: Iterable[Document]) -> list[Failure]:
 def in_part(url: str, unread: str, rest: str) -> Failure:
     """Return what an answer says of one source that was read in part."""
     told = f"{unread} (go on with #{rest.rpartition('#')[2]})" if rest else unread
-    return Failure(unquote(url.partition("#")[0].rpartition("/")[2]) or url, told, rest=rest, page=url)
+    return Failure(
+        unquote(url.partition("#")[0].rpartition("/")[2]) or url, told, rest=rest, page=url
+    )
 
 
 def failure_line(failure: Failure) -> str:
@@ -179,7 +197,8 @@ def room_for(failures: Iterable[Failure], max_tokens: int) -> int:
 
 @traced("read_source")
 async def open_source(name: str, services: Services) -> Document:
-    """Fetch one source, keep its page under its handle, and return it cleaned; raises `SourceError`."""
+    """Fetch one source, keep its page under its handle, and return it cleaned; raises
+    `SourceError`."""
     page = await services.fetcher.fetch(name)
     await in_thread(keep_page, services.stores.pages, page)
     return await services.documents.read(page)
@@ -190,7 +209,8 @@ def _is_local(name: str) -> bool:
 
 
 def store_for(urls: Iterable[str], services: Services) -> Store:
-    """Return where a tree over these pages is kept: on this machine where any of them is a person's own file."""
+    """Return where a tree over these pages is kept: on this machine where any of them is a person's
+    own file."""
     own = any(url.startswith("file:") for url in urls)
     return services.stores.own if own and services.stores.trees.shared else services.stores.trees
 
@@ -202,18 +222,25 @@ def open_tree(handle: str, services: Services) -> Tree:
     """
     stores = services.stores
     whole, _, node = handle.partition("#")
-    tree = find_tree(stores.trees, whole) or (find_tree(stores.own, whole) if stores.trees.shared else None)
-    allowed = tree is not None and all(may_open(source.url, services.roots) for source in tree.sources)
+    tree = find_tree(stores.trees, whole) or (
+        find_tree(stores.own, whole) if stores.trees.shared else None
+    )
+    allowed = tree is not None and all(
+        may_open(source.url, services.roots) for source in tree.sources
+    )
     part = below(tree, node) if tree and node else tree
     if part is None or not allowed:
         raise SourceNotFound(
-            f"The tree {handle} is unknown or has expired.", source=handle, hint="Pass its sources again."
+            f"The tree {handle} is unknown or has expired.",
+            source=handle,
+            hint="Pass its sources again.",
         )
     return part
 
 
 def _folder(name: str, roots: Sequence[Path]) -> Path | None:
-    """Return the folder that a source names, None for anything else; what is wrong with a name the fetch says.
+    """Return the folder that a source names, None for anything else; what is wrong with a name the
+    fetch says.
 
     A relative name is looked for below the roots, as a file's is, so that `.` is the first of them.
     """
@@ -221,7 +248,9 @@ def _folder(name: str, roots: Sequence[Path]) -> Path | None:
         return None
     try:
         path = path_of_url(name) if name.lower().startswith("file:") else Path(name).expanduser()
-        places = [place.resolve() for place in (*(root / path for root in roots), path) if place.is_dir()]
+        places = [
+            place.resolve() for place in (*(root / path for root in roots), path) if place.is_dir()
+        ]
         below = (place for place in places if any(place.is_relative_to(root) for root in roots))
         return next(below, places[0] if places else None)
     except (AddressRefused, OSError, RuntimeError, ValueError):
@@ -243,14 +272,17 @@ def files_in(name: str, roots: Sequence[Path]) -> tuple[Path, list[Path], Passed
     folder = _folder(name, roots)
     if folder is None or not any(folder.is_relative_to(root) for root in roots):
         allowed = ", ".join(map(str, roots)) or "none; a person opens one with WINNOW_FOLDERS"
-        raise UsageError(f"{name!r} is no folder that may be listed.", hint=f"Allowed folders: {allowed}.")
+        raise UsageError(
+            f"{name!r} is no folder that may be listed.", hint=f"Allowed folders: {allowed}."
+        )
     return folder, *_documents_in(folder)
 
 
 async def _expand_sites(
     names: Sequence[str], question: str, services: Services, *, seconds: float, report: Report
 ) -> tuple[list[str], list[Failure]]:
-    """Return sources with the pages of each site that are nearest to a question in its place, and what is left."""
+    """Return sources with the pages of each site that are nearest to a question in its place, and
+    what is left."""
     expanded: list[str] = []
     left: list[Failure] = []
     for name in names:
@@ -280,7 +312,11 @@ def _expand_folders(names: Sequence[str], roots: Sequence[Path]) -> tuple[list[s
             expanded.append(name)
             continue
         if not any(folder.is_relative_to(root) for root in roots):
-            failures.append(Failure(name, "The folder is not below an allowed root; allow it with WINNOW_FOLDERS."))
+            failures.append(
+                Failure(
+                    name, "The folder is not below an allowed root; allow it with WINNOW_FOLDERS."
+                )
+            )
             continue
         files, passed = _documents_in(folder)
         if passed:
@@ -288,7 +324,11 @@ def _expand_folders(names: Sequence[str], roots: Sequence[Path]) -> tuple[list[s
         expanded.extend(str(path) for path in files[:MAX_FILES])
         if len(files) > MAX_FILES:
             failures.append(
-                Failure(name, f"Only the first {MAX_FILES} of {len(files)} files were read; name a sub-folder.")
+                Failure(
+                    name,
+                    f"Only the first {MAX_FILES} of {len(files)} files were read; name a "
+                    f"sub-folder.",
+                )
             )
     return list(dict.fromkeys(expanded)), failures
 
@@ -355,7 +395,11 @@ async def gather_pages(wanted: Wanted, services: Services, *, report: Report) ->
         urls = [result.url for result in found.results]
         seconds = STEP_SHARE * min(services.seconds, time_left())
         documents, errors = await open_all(urls, services, seconds=seconds)
-        documents |= {one.url: catalogued(documents[one.url], one) for one in found.results if one.url in documents}
+        documents |= {
+            one.url: catalogued(documents[one.url], one)
+            for one in found.results
+            if one.url in documents
+        }
         failures += map(failure_of, errors)
         await report(6, 10, f"{len(documents)} pages read, {len(errors)} not")
     # 4. Mixed ranking: snippets, passages and the engines' order
@@ -378,14 +422,17 @@ async def gather_pages(wanted: Wanted, services: Services, *, report: Report) ->
     ranked = [replace(one, place=place) for place, one in enumerate(turns.values(), start=1)]
     await report(7, 10, f"ranked {len(ranked)} pages")
     ranked = ranked[: wanted.max_pages]
-    in_part = read_in_part(documents[one.result.url] for one in ranked if one.result.url in documents)
+    in_part = read_in_part(
+        documents[one.result.url] for one in ranked if one.result.url in documents
+    )
     missing = tuple(dict.fromkeys([*in_part, *failures]))
     notice = services.notice.take()
     return Gathered(parsed, tuple(ranked), documents, found.outcomes, missing, found.silent, notice)
 
 
 def catalogued(document: Document, result: SearchResult) -> Document:
-    """Return a document with what a catalogue of research says of it, which is surer than what a PDF says of itself."""
+    """Return a document with what a catalogue of research says of it, which is surer than what a
+    PDF says of itself."""
     if not result.doi and not result.author:
         return document
     page = document.page

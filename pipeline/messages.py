@@ -1,4 +1,5 @@
-"""Asking a generator: chat messages, answers within a time and kept in a store, several at once, and overlong inputs.
+"""Asking a generator: chat messages, answers within a time and kept in a store, several at once,
+and overlong inputs.
 
 Not for: prompts (`prompts/`), backends (`models/`), or what an answer means.
 """
@@ -17,7 +18,8 @@ from models.protocols import ANSWERS_AT_ONCE, Generator, Said
 from pipeline.work import in_thread
 
 KEPT_SECONDS: Final = 30 * 86_400.0
-"""What a model answered is kept a month: asking costs seconds, and the key holds all that the answer depends on."""
+"""What a model answered is kept a month: asking costs seconds, and the key holds all that the
+answer depends on."""
 ANSWER_TOKENS: Final = 350
 """Room for a short answer: five sentences with their labels, or three queries and six names."""
 SHRINK: Final = 0.6
@@ -40,7 +42,9 @@ class Asking:
     """JSON schema that the answer is held to."""
 
 
-async def ask(generator: Generator, messages: Sequence[Said], asking: Asking, *, store: Store | None) -> str:
+async def ask(
+    generator: Generator, messages: Sequence[Said], asking: Asking, *, store: Store | None
+) -> str:
     """Return the answer to `messages`, from `store` where the model was asked the same before.
 
     Raises:
@@ -67,19 +71,22 @@ async def within(seconds: float, call: Awaitable[T], *, model: str) -> T:
     with anyio.move_on_after(seconds):
         return await call
     raise ModelError(
-        f"{model} gave no answer in {seconds:.0f} s.", hint="Raise WINNOW_SECONDS, or set a smaller generator."
+        f"{model} gave no answer in {seconds:.0f} s.",
+        hint="Raise WINNOW_SECONDS, or set a smaller generator.",
     )
 
 
 def shrinking(size: int) -> Iterator[int]:
-    """Yield how much of an input of `size` to show a model, as long as it raises `ContextExceeded`: all, then less."""
+    """Yield how much of an input of `size` to show a model, as long as it raises `ContextExceeded`:
+    all, then less."""
     while size:
         yield size
         size = int(size * SHRINK)
 
 
 async def side_by_side(calls: Sequence[Callable[[], Awaitable[T]]]) -> list[T]:
-    """Return the results of `calls` in their order, at most `ANSWERS_AT_ONCE` of them under way at a time.
+    """Return the results of `calls` in their order, at most `ANSWERS_AT_ONCE` of them under way at
+    a time.
 
     Raises `ModelError`: one of them failed; the others are cancelled.
     """
@@ -104,6 +111,11 @@ async def side_by_side(calls: Sequence[Callable[[], Awaitable[T]]]) -> list[T]:
 
 
 def _key(generator: Generator, messages: Sequence[Said], asking: Asking) -> str:
-    parts = [asking.version, asking.max_tokens, asking.schema, [[said.role, said.content] for said in messages]]
+    parts = [
+        asking.version,
+        asking.max_tokens,
+        asking.schema,
+        [[said.role, said.content] for said in messages],
+    ]
     raw = json.dumps(parts, sort_keys=True).encode()
     return f"generate:{generator.name}:{hashlib.blake2b(raw, digest_size=20).hexdigest()}"

@@ -1,9 +1,11 @@
-"""Reading by place: the outline of a page, a section, its links, one of its tables, the list of a folder, all of it.
+"""Reading by place: the outline of a page, a section, its links, one of its tables, the list of a
+folder, all of it.
 
-`part` names the place: `outline`, `whole`, `section HEADING`, `links`, `tables`, `table 2 where …`, `files`, and
-`changes since DAY` for what is other than when the page was read before (`pipeline/changes.py`). Links,
-tables and files are tables, so that each may be filtered, sorted and counted (`pipeline/tables/query.py`). Not for:
-what bears on a question (`pipeline/prune`), or pages of a PDF, which are a source of their own (`#pages=66-120`).
+`part` names the place: `outline`, `whole`, `section HEADING`, `links`, `tables`, `table 2 where …`,
+`files`, and `changes since DAY` for what is other than when the page was read before
+(`pipeline/changes.py`). Links, tables and files are tables, so that each may be filtered, sorted
+and counted (`pipeline/tables/query.py`). Not for: what bears on a question (`pipeline/prune`), or
+pages of a PDF, which are a source of their own (`#pages=66-120`).
 """
 
 import re
@@ -38,9 +40,22 @@ from pipeline.text.words import index_terms
 from pipeline.work import in_thread
 
 KNOWN_TOKENS: Final = 8
-"""Tokens of a heading in an outline that the page's title has already: enough to tell which it is."""
-PLACES: Final = ("outline", "section", "whole", "links", "tables", "table", "files", "pages", "changes")
-_PLACE: Final = re.compile(rf"\s*({'|'.join(PLACES)}|page)s?\b[:\s]*(.*)", re.IGNORECASE | re.DOTALL)
+"""Tokens of a heading in an outline that the page's title has already: enough to tell which it
+is."""
+PLACES: Final = (
+    "outline",
+    "section",
+    "whole",
+    "links",
+    "tables",
+    "table",
+    "files",
+    "pages",
+    "changes",
+)
+_PLACE: Final = re.compile(
+    rf"\s*({'|'.join(PLACES)}|page)s?\b[:\s]*(.*)", re.IGNORECASE | re.DOTALL
+)
 _PAGES: Final = re.compile(r"(\d{1,6})(?:\s*[-–]\s*(\d{1,6})?)?\s*")
 _WHICH: Final = re.compile(r"\s*(?:(\d+)\b|\"([^\"]+)\")?\s*(.*)", re.DOTALL)
 
@@ -57,12 +72,14 @@ class _Listing:
 
 
 def split_place(part: str) -> tuple[str, str]:
-    """Return the place that `part` names and what it says of it; raises `UsageError` where it names none."""
+    """Return the place that `part` names and what it says of it; raises `UsageError` where it names
+    none."""
     found = _PLACE.fullmatch(part)
     if found is None:
         raise UsageError(
             f"part={part!r} names no place.",
-            hint='Write part="outline", "whole", "section Heading", "pages 66-120", "links", "tables", "table 2", '
+            hint='Write part="outline", "whole", "section Heading", "pages 66-120", "links", '
+            '"tables", "table 2", '
             '"files" or "changes since 2026-11-20".',
         )
     place = found[1].lower()
@@ -70,10 +87,13 @@ def split_place(part: str) -> tuple[str, str]:
 
 
 def named_pages(sources: Sequence[str], said: str) -> list[str]:
-    """Return sources as those of some of their pages (`66-120`); raises `UsageError` where `said` names none."""
+    """Return sources as those of some of their pages (`66-120`); raises `UsageError` where `said`
+    names none."""
     pages = _PAGES.fullmatch(said)
     if pages is None:
-        raise UsageError(f'part="pages {said}" names no pages.', hint='Write part="pages 66-120" of a PDF.')
+        raise UsageError(
+            f'part="pages {said}" names no pages.', hint='Write part="pages 66-120" of a PDF.'
+        )
     last = pages[2] or ("" if "-" in said or "–" in said else pages[1])
     return [f"{source.partition('#')[0]}#pages={pages[1]}-{last}" for source in sources]
 
@@ -88,14 +108,17 @@ def read_place(
     number: int,
     mark: str,
 ) -> Pruned:
-    """Return what documents have at the place that `part` names, as much as fits; `number` 2 is what follows.
+    """Return what documents have at the place that `part` names, as much as fits; `number` 2 is
+    what follows.
 
-    `before` has each document as it was earlier, for its changes. Raises `UsageError`, which says which places there
-    are, where there is no such place.
+    `before` has each document as it was earlier, for its changes. Raises `UsageError`, which says
+    which places there are, where there is no such place.
     """
     place, said = split_place(part)
     if form not in FORMS and place not in {"links", "tables", "table", "files"}:
-        raise UsageError(f'format="{form}" is for tables.', hint='Write part="table 1", or format="markdown".')
+        raise UsageError(
+            f'format="{form}" is for tables.', hint='Write part="table 1", or format="markdown".'
+        )
     makers: dict[str, Callable[[int, Document], _Listing | str]] = {
         "outline": _outline,
         "whole": lambda at, one: _blocks(at, one, range(len(one.blocks)), form),
@@ -112,12 +135,15 @@ def read_place(
         told = "; ".join(one for one in found if isinstance(one, str) and one) or ". ".join(
             one.said.rstrip(":") for one in found if isinstance(one, _Listing)
         )
-        raise UsageError(f"{told}.", hint='Write part="outline" or part="whole" to see what there is.')
+        raise UsageError(
+            f"{told}.", hint='Write part="outline" or part="whole" to see what there is.'
+        )
     return _filled(listings, UNASKED_PAGE if max_tokens is None else max_tokens, number)
 
 
 def read_from_address(documents: Sequence[Document], options: PruneOptions) -> Pruned | None:
-    """Return documents from the place on that the fragment of their address points to; None where none has one.
+    """Return documents from the place on that the fragment of their address points to; None where
+    none has one.
 
     What stands above it comes last; a document without such a place is read from its top.
     """
@@ -129,16 +155,24 @@ def read_from_address(documents: Sequence[Document], options: PruneOptions) -> P
         main = [place for place, block in enumerate(one.blocks) if block.main or block.closed]
         places = sorted({*main, *(_below(one, begin) if begin is not None else ())})
         first = bisect_left(places, begin or 0)
-        listings.append(_blocks(at, one, [*places[first:], *places[:first]], options.format, links=options.links))
-    return _filled(listings, UNASKED_PAGE if options.max_tokens is None else options.max_tokens, options.part)
+        listings.append(
+            _blocks(
+                at, one, [*places[first:], *places[:first]], options.format, links=options.links
+            )
+        )
+    return _filled(
+        listings, UNASKED_PAGE if options.max_tokens is None else options.max_tokens, options.part
+    )
 
 
 def _filled(listings: Sequence[_Listing], budget: int, number: int) -> Pruned:
-    """Return the part of the listings' items that comes `number`-th, each part filled to the budget in order."""
+    """Return the part of the listings' items that comes `number`-th, each part filled to the budget
+    in order."""
     ends = [sum(one.count for one in listings[: place + 1]) for place in range(len(listings))]
     start, pages = 0, tuple[PrunedPage, ...]()
     for _ in range(number):
-        # The largest run that fits; at least one item, for a part that shows nothing would never end.
+        # The largest run that fits; at least one item, for a part that shows nothing would never
+        # end.
         left = ends[-1] - start
         fits = bisect_left(range(1, left + 1), True, key=partial(_over, listings, budget, start))
         pages = _pages(listings, start, start + max(1, fits)) if left else ()
@@ -160,7 +194,9 @@ def _pages(listings: Sequence[_Listing], start: int, end: int) -> tuple[PrunedPa
         first, last = max(start, 0), min(end, one.count)
         if first < last:
             text = one.write(first, last)
-            pages.append(PrunedPage(one.document, text, count_tokens(text), one.blocks[first:last], one.said))
+            pages.append(
+                PrunedPage(one.document, text, count_tokens(text), one.blocks[first:last], one.said)
+            )
         start, end = start - one.count, end - one.count
     return tuple(pages)
 
@@ -182,7 +218,9 @@ def _outline(at: int, document: Document) -> _Listing | str:
         lines.append(f"{'  ' * len(block.heading_path)}- {text} ({where}{tokens} tokens)")
     if not lines:
         return "There are no headings"
-    return _Listing(at, len(lines), lambda start, end: "\n".join(lines[start:end]), blocks=tuple(headings))
+    return _Listing(
+        at, len(lines), lambda start, end: "\n".join(lines[start:end]), blocks=tuple(headings)
+    )
 
 
 def _below(document: Document, heading: int) -> range:
@@ -196,7 +234,9 @@ def _below(document: Document, heading: int) -> range:
 
 
 def _section(at: int, document: Document, said: str, form: RowForm) -> _Listing | str:
-    headings = {place: block.text for place, block in enumerate(document.blocks) if block.kind == "heading"}
+    headings = {
+        place: block.text for place, block in enumerate(document.blocks) if block.kind == "heading"
+    }
     wanted = said.strip("\"'").casefold()
     language = document.page.language or "en"
     terms = set(index_terms(wanted, language=language))
@@ -209,15 +249,26 @@ def _section(at: int, document: Document, said: str, form: RowForm) -> _Listing 
     for way in ways:
         found = [place for place, text in headings.items() if way(one_line(text))]
         if found:
-            # A heading may stand in a list of contents as well; the section is where the most stands below it.
+            # A heading may stand in a list of contents as well; the section is where the most
+            # stands below it.
             best = max(found, key=lambda place: len(_below(document, place)))
             return _blocks(at, document, _below(document, best), form, titled=True)
     some = quoted(", ".join(headings.values()), new_mark())
-    return f"There is no section {said!r}; headings are: {some}" if headings else "There are no headings"
+    return (
+        f"There is no section {said!r}; headings are: {some}"
+        if headings
+        else "There are no headings"
+    )
 
 
 def _blocks(
-    at: int, document: Document, places: Sequence[int], form: RowForm, *, titled: bool = False, links: bool = False
+    at: int,
+    document: Document,
+    places: Sequence[int],
+    form: RowForm,
+    *,
+    titled: bool = False,
+    links: bool = False,
 ) -> _Listing:
     style = Style(FORMS[form], titled=titled, links=links)
 
@@ -226,7 +277,9 @@ def _blocks(
         # Where the top of a page comes after its rest, it is written by itself.
         turn = next((at for at in range(1, len(shown)) if shown[at] < shown[at - 1]), len(shown))
         parts = (
-            render(document, [Kept(place) for place in part], style) for part in (shown[:turn], shown[turn:]) if part
+            render(document, [Kept(place) for place in part], style)
+            for part in (shown[:turn], shown[turn:])
+            if part
         )
         return f"\n\n{GAP}\n\n".join(parts)
 
@@ -239,7 +292,12 @@ def _changes(at: int, document: Document, before: Document | None) -> _Listing:
     found = changes(before, document) if before else []
     if not found:
         none = f"No earlier version is kept; the page {now} is from now on."
-        return _Listing(at, 1, lambda _start, _end: "", f"No change of its main text {since}." if before else none)
+        return _Listing(
+            at,
+            1,
+            lambda _start, _end: "",
+            f"No change of its main text {since}." if before else none,
+        )
 
     def write(start: int, end: int) -> str:
         lines: list[str] = []
@@ -260,11 +318,19 @@ def _changes(at: int, document: Document, before: Document | None) -> _Listing:
 
 
 def _links(document: Document) -> Table:
-    return Table(0, "links", ("words", "address"), tuple((words, url) for url, words in all_links(document).items()))
+    return Table(
+        0,
+        "links",
+        ("words", "address"),
+        tuple((words, url) for url, words in all_links(document).items()),
+    )
 
 
 def _tables(document: Document) -> Table:
-    rows = ((str(one.number), one.title, str(len(one.rows)), ", ".join(one.columns)) for one in tables_of(document))
+    rows = (
+        (str(one.number), one.title, str(len(one.rows)), ", ".join(one.columns))
+        for one in tables_of(document)
+    )
     return Table(0, "tables", ("table", "title", "rows", "columns"), tuple(rows))
 
 
@@ -273,7 +339,9 @@ def _files(at: int, document: Document, said: str, form: RowForm, mark: str) -> 
     if not tables:
         return "The folder holds no documents"
     sorted_by = "" if re.search(r"\b(?:sort|order)\b", said) else " sort date desc"
-    return _rows(at, document, replace(tables[0], number=0, title="files"), said + sorted_by, form, mark)
+    return _rows(
+        at, document, replace(tables[0], number=0, title="files"), said + sorted_by, form, mark
+    )
 
 
 def _table(at: int, document: Document, said: str, form: RowForm, mark: str) -> _Listing | str:
@@ -283,14 +351,19 @@ def _table(at: int, document: Document, said: str, form: RowForm, mark: str) -> 
     table, rest = _named(tables, found[1], found[2], found[3], document.page.language or "en")
     if table is None:
         listed = quoted("; ".join(f"{one.number}: {one.title}" for one in tables), new_mark())
-        return f"There is no one table {said!r}; tables are {listed}" if tables else "There are no tables"
+        return (
+            f"There is no one table {said!r}; tables are {listed}"
+            if tables
+            else "There are no tables"
+        )
     return _rows(at, document, table, rest, form, mark)
 
 
 def _named(
     tables: Sequence[Table], number: str | None, title: str | None, rest: str, language: str
 ) -> tuple[Table | None, str]:
-    """Return the table that a number, a title or words before the first clause name, and its clauses.
+    """Return the table that a number, a title or words before the first clause name, and its
+    clauses.
 
     The one table of a page needs no name, and its first condition no `where`.
     """
@@ -307,23 +380,31 @@ def _named(
     if not words:
         return only, rest
     wanted = set(index_terms(words, language=language))
-    found = [one for one in tables if wanted and wanted <= set(index_terms(f"{one.title}", language=language))]
+    found = [
+        one
+        for one in tables
+        if wanted and wanted <= set(index_terms(f"{one.title}", language=language))
+    ]
     return (found[0] if len(found) == 1 else None), rest
 
 
-def _rows(at: int, document: Document, table: Table, said: str, form: RowForm, mark: str) -> _Listing:
+def _rows(
+    at: int, document: Document, table: Table, said: str, form: RowForm, mark: str
+) -> _Listing:
     """Return the rows of a table that its query keeps, or its computed values by group."""
     query = parse_query(said, table, document.page.language or "en")
     computed = compute(table, query)
     further = [
-        compute(table, replace(query, measure=measure, measured=column, top=0)) for measure, column in query.further
+        compute(table, replace(query, measure=measure, measured=column, top=0))
+        for measure, column in query.further
     ]
     names = [_name(table, *one) for one in ((query.measure, query.measured), *query.further)]
     if query.group >= 0 and query.measure:
         beside = [{one.group: one.value for one in values} for values in further]
         columns: tuple[str, ...] = (table.columns[query.group], *names, "rows")
         cells: list[tuple[str, ...]] = [
-            (one.group, one.value, *(values[one.group] for values in beside), str(len(one.rows))) for one in computed
+            (one.group, one.value, *(values[one.group] for values in beside), str(len(one.rows)))
+            for one in computed
         ]
         kept: list[int] = []
     else:
@@ -343,7 +424,9 @@ def _rows(at: int, document: Document, table: Table, said: str, form: RowForm, m
         head += " Not all rows of the source were read as rows."
     # A count of none is an answer, of no rows.
     count = max(len(cells), 1) if computed else len(cells)
-    return _Listing(at, count, lambda start, end: rows_as(form, columns, cells[start:end]), head, blocks)
+    return _Listing(
+        at, count, lambda start, end: rows_as(form, columns, cells[start:end]), head, blocks
+    )
 
 
 def _name(table: Table, measure: str | None, column: int) -> str:
@@ -351,7 +434,8 @@ def _name(table: Table, measure: str | None, column: int) -> str:
 
 
 def _said(table: Table, query: Query, values: dict[str, str], kept: int, mark: str) -> str:
-    """Return what is said of rows in words of ours; `values` has what was computed of them by its name."""
+    """Return what is said of rows in words of ours; `values` has what was computed of them by its
+    name."""
     name = f"Table {table.number}" if table.number else table.title.capitalize()
     if query.measure and query.group < 0:
         told = quoted("; ".join(f"{one} = {value}" for one, value in values.items()), mark)
@@ -363,7 +447,11 @@ def _said(table: Table, query: Query, values: dict[str, str], kept: int, mark: s
     if query.measure:
         measures = ", ".join(dict.fromkeys((query.measure, *(one for one, _ in query.further))))
         return f"{name}: {measures} by group, computed by Winnow over {len(table.rows)} rows:"
-    return f"{name}: {kept} of {len(table.rows)} rows:" if kept < len(table.rows) else f"{name}: {kept} rows:"
+    return (
+        f"{name}: {kept} of {len(table.rows)} rows:"
+        if kept < len(table.rows)
+        else f"{name}: {kept} rows:"
+    )
 
 
 # Folders
@@ -372,15 +460,17 @@ def _said(table: Table, query: Query, values: dict[str, str], kept: int, mark: s
 async def load_folders(sources: Sequence[str], services: Services, *, seconds: float) -> Loaded:
     """Return a page for each folder that lists its documents: file, title, date, kind and size.
 
-    Title and date are the document's own where it could be read in `seconds`, else its name and its last change. Raises
-    `UsageError` where a source is no folder.
+    Title and date are the document's own where it could be read in `seconds`, else its name and its
+    last change. Raises `UsageError` where a source is no folder.
     """
     documents: list[Document] = []
     for source in sources:
         folder, files, passed = await in_thread(files_in, source, services.roots)
         pages = await _looked_at(files[:MAX_FILES], services, seconds / len(sources))
         rows = [_file_row(path, folder, pages.get(path)) for path in files]
-        html = whole_page(html_table([("file", "title", "date", "kind", "size"), *rows], header=True))
+        html = whole_page(
+            html_table([("file", "title", "date", "kind", "size"), *rows], header=True)
+        )
         page = Page(folder.as_uri(), folder.as_uri(), folder.name, html, "inode/directory")
         page = replace(page, notes=(not_searched(passed),)) if passed else page
         documents.append(await services.documents.read(page))

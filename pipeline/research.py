@@ -1,10 +1,12 @@
-"""The whole zero-index pipeline in one call: question in, enriched prompt with cited evidence out (zero-index §2).
+"""The whole zero-index pipeline in one call: question in, enriched prompt with cited evidence out
+(zero-index §2).
 
-Reads as its numbered steps, each a call. A hop goes on from what was found: the passage nearest to an open part names
-something, and that is asked about. "Who directed the film that was shot at the lake?" finds the page of the lake, which
-names the film; the film's page has the answer and shares hardly a word with the question. Links on the passage are
-candidates beside what the search brings, and pages come through the same guard. Not for: the first search
-(`pipeline/gather.py`), or the answer itself, which the calling model writes from the evidence.
+Reads as its numbered steps, each a call. A hop goes on from what was found: the passage nearest to
+an open part names something, and that is asked about. "Who directed the film that was shot at the
+lake?" finds the page of the lake, which names the film; the film's page has the answer and shares
+hardly a word with the question. Links on the passage are candidates beside what the search brings,
+and pages come through the same guard. Not for: the first search (`pipeline/gather.py`), or the
+answer itself, which the calling model writes from the evidence.
 """
 
 import hashlib
@@ -20,7 +22,16 @@ import numpy as np
 
 from errors import SearchFailed
 from pipeline.answer import Answer, Writing, write_answer
-from pipeline.documents import Document, Page, Reading, SearchOutcome, SearchQuery, SearchResult, Sentence, Trust
+from pipeline.documents import (
+    Document,
+    Page,
+    Reading,
+    SearchOutcome,
+    SearchQuery,
+    SearchResult,
+    Sentence,
+    Trust,
+)
 from pipeline.evidence.assemble import Assembled, assemble, most_unasked
 from pipeline.evidence.show import (
     FRAME_SHARE,
@@ -42,7 +53,16 @@ from pipeline.extract.extract import (
     unless_cut,
     widened,
 )
-from pipeline.gather import Gathered, Wanted, failure_line, failure_of, gather_pages, narrowed, open_all, room_for
+from pipeline.gather import (
+    Gathered,
+    Wanted,
+    failure_line,
+    failure_of,
+    gather_pages,
+    narrowed,
+    open_all,
+    room_for,
+)
 from pipeline.messages import ANSWER_TOKENS
 from pipeline.prune.render import links_in
 from pipeline.rank.mixed import RankedPage
@@ -60,7 +80,8 @@ from prompts import load
 _SNIPPET: Final = "only the search snippet; the page itself was not read"
 _IN_PART: Final = "only its best passage was read, for want of time"
 LISTED_PAGES: Final = 16
-"""Pages that are read at least where documents are listed; as many hits as a question of 8 pages has."""
+"""Pages that are read at least where documents are listed; as many hits as a question of 8 pages
+has."""
 HOP_PAGES: Final = 3
 """Pages that a hop reads."""
 HOP_WORK: Final = 0.3
@@ -85,7 +106,8 @@ class Hop:
     """Page of the passage, and the unit in it."""
     unit: int
     links: tuple[tuple[str, str], ...] = ()
-    """Words and address of the links there; none from a person's own page, which sends nobody anywhere."""
+    """Words and address of the links there; none from a person's own page, which sends nobody
+    anywhere."""
     own: bool = False
 
 
@@ -116,9 +138,16 @@ class Researched:
 
 
 async def research(
-    wanted: Wanted, services: Services, *, max_tokens: int, report: Report, write: bool = False, told: str = ""
+    wanted: Wanted,
+    services: Services,
+    *,
+    max_tokens: int,
+    report: Report,
+    write: bool = False,
+    told: str = "",
 ) -> Researched:
-    """Answer `wanted.question` with evidence, within `max_tokens`; with `write`, also with a written answer.
+    """Answer `wanted.question` with evidence, within `max_tokens`; with `write`, also with a
+    written answer.
 
     `told` is a line above the evidence.
 
@@ -128,7 +157,9 @@ async def research(
     # Of one's own documents may be asked what there is about something: they are listed
     subject = inventory_of(wanted.question) if set(services.chain.names) == UNDATED else ""
     if subject:
-        wanted = replace(wanted, question=subject, max_pages=max(wanted.max_pages, LISTED_PAGES), hops=0)
+        wanted = replace(
+            wanted, question=subject, max_pages=max(wanted.max_pages, LISTED_PAGES), hops=0
+        )
     # 1.–4. PARSER, search, fetch, mixed ranking
     gathered = await gather_pages(wanted, services, report=report)
     # 5.–6. Documents, best page first; EXTRACTOR: the core's reading of all of them, or None
@@ -154,38 +185,53 @@ async def research(
     return Researched(text, count_tokens(text), known, assembled, mark, written)
 
 
-async def _read(question: str, gathered: Gathered, services: Services) -> tuple[list[Document], Reading]:
-    """Return the pages with their reading; where there is no time for that, their best passages with theirs."""
+async def _read(
+    question: str, gathered: Gathered, services: Services
+) -> tuple[list[Document], Reading]:
+    """Return the pages with their reading; where there is no time for that, their best passages
+    with theirs."""
     parts = gathered.parsed.parts
     # By then each is read by its best passage alone.
     with anyio.move_on_after(LONG_SHARE * time_left()):
         # A page that did not come is represented by its snippet.
         whole = [await _document(ranked, gathered, services) for ranked in gathered.ranked]
-        reading = await extract(question, whole, reader=services.reader, asking=services.asking, parts=parts)
+        reading = await extract(
+            question, whole, reader=services.reader, asking=services.asking, parts=parts
+        )
         return whole, reading
     short = [
         await services.documents.read(_short_page(one.result, one.passage, _IN_PART, "visible"))
         for one in gathered.ranked
     ]
-    reading = await read_documents(question, short, reader=Blend(None), parts=parts, seconds=services.seconds)
+    reading = await read_documents(
+        question, short, reader=Blend(None), parts=parts, seconds=services.seconds
+    )
     return short, replace(reading, unread=tuple(one.page.final_url for one in short))
 
 
-async def _written(question: str, assembled: Assembled, services: Services, *, seconds: float) -> Answer:
+async def _written(
+    question: str, assembled: Assembled, services: Services, *, seconds: float
+) -> Answer:
     if services.generator is None:
         return Answer((), "", 0, "No answer was written: no generator is set (WINNOW_GENERATOR).")
-    writing = Writing(services.generator, services.stores.scores, max(seconds, 0.0), services.today())
+    writing = Writing(
+        services.generator, services.stores.scores, max(seconds, 0.0), services.today()
+    )
     return await write_answer(question, assembled.evidence, assembled.shown.labels, writing)
 
 
 def _above(written: Answer, text: str, mark: str, max_tokens: int) -> str:
-    """Return `text` with the written answer above it; what a model wrote from strangers' pages is framed as theirs."""
+    """Return `text` with the written answer above it; what a model wrote from strangers' pages is
+    framed as theirs."""
     sheet = Sheet(max_tokens)
     room = max_tokens - count_tokens(text) - 1
     if written.failure:
         sheet.add(shortened(one_line(written.failure), room))
     else:
-        head = f"Answer by {one_line(written.model)} from {written.shown} passages, checked word by word:"
+        head = (
+            f"Answer by {one_line(written.model)} from {written.shown} passages, checked word "
+            f"by word:"
+        )
         around = count_tokens(f"{head}\n{framed('-', mark)}")
         sheet.add(f"{head}\n{framed(shortened(written.text, max(0, room - around)), mark)}")
     sheet.add_cut(text)
@@ -217,12 +263,18 @@ def _short_page(result: SearchResult, text: str, note: str, trust: Trust) -> Pag
 
 
 def enriched(
-    known: Followed, services: Services, max_tokens: int, told: str = "", *, open_end: bool, listed: bool = False
+    known: Followed,
+    services: Services,
+    max_tokens: int,
+    told: str = "",
+    *,
+    open_end: bool,
+    listed: bool = False,
 ) -> tuple[str, Assembled, str]:
     """Return the enriched prompt of what is known within `max_tokens`, its passages and its mark.
 
-    `told` stands above the evidence. With `open_end` weak passages are left out, whatever the room; where pages
-    are `listed`, each is shown by one line.
+    `told` stands above the evidence. With `open_end` weak passages are left out, whatever the room;
+    where pages are `listed`, each is shown by one line.
     """
     gathered, documents, reading = known.gathered, known.documents, known.reading
     mark = new_mark()
@@ -230,15 +282,23 @@ def enriched(
     values = {"date": services.today().isoformat(), "notice": notice(mark)}
     # The instructions of the enriched prompt stand there where they leave the words their share.
     instructed = count_tokens(prompt.fill(**values, evidence="")) <= FRAME_SHARE * max_tokens / 2
-    head = prompt.fill(**values, evidence="").strip() if instructed else notice_within(mark, max_tokens)
-    sheet = Sheet(max_tokens, reserve=hint_room(max_tokens) + room_for(gathered.failures, max_tokens))
+    head = (
+        prompt.fill(**values, evidence="").strip()
+        if instructed
+        else notice_within(mark, max_tokens)
+    )
+    sheet = Sheet(
+        max_tokens, reserve=hint_room(max_tokens) + room_for(gathered.failures, max_tokens)
+    )
     sheet.add(head)
     sheet.add(told)
     sheet.add(doubt(reading))
     followed = count_tokens("\n".join(_followed(hop, "10a", mark) for hop in known.hops))
     valued = values_room(reading.computed, documents, mark, max_tokens)
     room = sheet.room - parts_room(reading) - followed - valued
-    assembled = assemble(documents, reading, max_tokens=room, mark=mark, open_end=open_end, listed=listed)
+    assembled = assemble(
+        documents, reading, max_tokens=room, mark=mark, open_end=open_end, listed=listed
+    )
     shown = rows_shown(reading.computed, documents, assembled.evidence)
     sheet.add(told_values(reading.computed, documents, mark, max_tokens, shown))
     sheet.add(told_parts(reading, assembled.parts))
@@ -250,25 +310,37 @@ def enriched(
     for line in _foot(gathered, reading, {one.url for one in assembled.evidence}):
         sheet.add_cut(line) if reading.verdict == "none" else sheet.add(line)
     # A provider's own words stand between marks, so they are written whole or not at all.
-    for said in dict.fromkeys(f"{o.provider}: {quoted(o.reason, mark)}" for o in gathered.outcomes if o.reason):
+    for said in dict.fromkeys(
+        f"{o.provider}: {quoted(o.reason, mark)}" for o in gathered.outcomes if o.reason
+    ):
         sheet.add(said)
     return sheet.text, assembled, mark
 
 
 def _followed(hop: Hop, label: str, mark: str) -> str:
     """Return the line that says what was searched further, and the passage that led to it."""
-    return f"Asked further, from {f'[{label}]' if label else place_of(hop.url)}: {quoted(hop.query, mark)}"
+    return (
+        f"Asked further, from {f'[{label}]' if label else place_of(hop.url)}: "
+        f"{quoted(hop.query, mark)}"
+    )
 
 
 def _foot(gathered: Gathered, reading: Reading, quoted_pages: AbstractSet[str]) -> list[str]:
-    """Return what was not read, and what was searched: failures always, all of it where nothing answers.
+    """Return what was not read, and what was searched: failures always, all of it where nothing
+    answers.
 
     What a page lacks that an answer does not quote is no matter of that answer.
     """
     aside = reading.verdict == "answered"
-    failures = [one for one in gathered.failures if not (aside and one.page and one.page not in quoted_pages)]
+    failures = [
+        one
+        for one in gathered.failures
+        if not (aside and one.page and one.page not in quoted_pages)
+    ]
     lines = [f"Not read: {failure_line(failure)}" for failure in failures[:5]]
-    answers = ", ".join(dict.fromkeys(f"{outcome.provider}: {outcome.status}" for outcome in gathered.outcomes))
+    answers = ", ".join(
+        dict.fromkeys(f"{outcome.provider}: {outcome.status}" for outcome in gathered.outcomes)
+    )
     lines += filter(None, (one_line(gathered.parsed.fallback), gathered.notice))
     if reading.verdict == "none" and gathered.ranked:
         seen = ", ".join(place_of(ranked.result.url) for ranked in gathered.ranked[:5])
@@ -283,9 +355,14 @@ def _foot(gathered: Gathered, reading: Reading, quoted_pages: AbstractSet[str]) 
 
 
 async def follow(
-    wanted: Wanted, gathered: Gathered, documents: Sequence[Document], reading: Reading, services: Services
+    wanted: Wanted,
+    gathered: Gathered,
+    documents: Sequence[Document],
+    reading: Reading,
+    services: Services,
 ) -> Followed:
-    """Return what is known after at most `wanted.hops` hops; they end where all is answered or one brought nothing."""
+    """Return what is known after at most `wanted.hops` hops; they end where all is answered or one
+    brought nothing."""
     known = Followed(gathered, tuple(documents), reading)
     asked: set[str] = set()
     for _ in range(wanted.hops):
@@ -304,8 +381,8 @@ async def follow(
 def _leads(question: str, known: Followed) -> list[Hop]:
     """Return what the nearest passage of each open part leads to.
 
-    A part is open as long as it is not answered, and once where its passage names what the question describes or what
-    a page at hand is about.
+    A part is open as long as it is not answered, and once where its passage names what the question
+    describes or what a page at hand is about.
     """
     found: list[Hop] = []
     at_hand = {about_of(page.page.title) for page in known.gathered.documents.values()}
@@ -314,36 +391,58 @@ def _leads(question: str, known: Followed) -> list[Hop]:
         hops = _named(place, asking, part, known.documents, at_hand) if len(part.values) else []
         if part.answered and any(hop.part == place for hop in known.hops):
             continue
-        found += [hop for hop in hops if not part.answered or describes(asking) or hop.name.casefold() in at_hand]
+        found += [
+            hop
+            for hop in hops
+            if not part.answered or describes(asking) or hop.name.casefold() in at_hand
+        ]
     return found
 
 
 def about_of(title: str) -> str:
-    """Return what a page is about by its title, without the name of its site or a word in brackets."""
+    """Return what a page is about by its title, without the name of its site or a word in
+    brackets."""
     return _BEHIND.split(title.casefold(), maxsplit=1)[0].strip()
 
 
 def _named(
-    place: int, question: str, part: Reading, documents: Sequence[Document], at_hand: AbstractSet[str]
+    place: int,
+    question: str,
+    part: Reading,
+    documents: Sequence[Document],
+    at_hand: AbstractSet[str],
 ) -> list[Hop]:
-    """Return the names in the best unit of a part that the question lacks, with what of it the unit does not say."""
+    """Return the names in the best unit of a part that the question lacks, with what of it the unit
+    does not say."""
     rows = np.argsort(-part.values, kind="stable").tolist()
     row = next((row for row in rows if _is_text(part.places[row], documents)), rows[0])
     owner, unit = part.places[row]
     page = documents[owner].page
     language = guess_language(question) or "en"
-    said = set(index_terms(" ".join((unit.text, *unit.heading_path, page.title)), language=language))
-    wanted = [word for word in raw_words(question) if set(index_terms(word, language=language)) - said]
+    said = set(
+        index_terms(" ".join((unit.text, *unit.heading_path, page.title)), language=language)
+    )
+    wanted = [
+        word for word in raw_words(question) if set(index_terms(word, language=language)) - said
+    ]
     rest = " ".join(word for word in wanted if not question_word(word, language))
     if not rest:
         return []
     found = find_entities(unit.text, language=page.language or guess_language(unit.text))
     known = f"{question} {page.title}".casefold()
-    names = [one for whole in found for one in (whole, *_AND.split(whole)) if one.casefold() not in known]
+    names = [
+        one for whole in found for one in (whole, *_AND.split(whole)) if one.casefold() not in known
+    ]
     # What the question itself names may have a page at hand that shares nothing else with it.
-    own_names = [name for name in find_entities(question, language=language) if name.casefold() in at_hand]
+    own_names = [
+        name for name in find_entities(question, language=language) if name.casefold() in at_hand
+    ]
     names += [name for name in own_names if name.casefold() != about_of(page.title)]
-    links = () if page.own else tuple((one_line(text), url) for text, url in links_in(documents[owner], unit.block))
+    links = (
+        ()
+        if page.own
+        else tuple((one_line(text), url) for text, url in links_in(documents[owner], unit.block))
+    )
     linked = {text.casefold() for text, _ in links}
     names.sort(key=lambda name: (name.casefold() not in at_hand, name.casefold() not in linked))
     return [
@@ -364,7 +463,9 @@ async def _hop(hop: Hop, wanted: Wanted, known: Followed, services: Services) ->
     outcomes: tuple[SearchOutcome, ...] = ()
     # 1. Pages about the name: at hand, else searched for and linked from the passage
     name = hop.name.casefold()
-    about = [url for url, page in gathered.documents.items() if about_of(page.page.title) == name][:HOP_PAGES]
+    about = [url for url, page in gathered.documents.items() if about_of(page.page.title) == name][
+        :HOP_PAGES
+    ]
     if not about:
         # What stands in a person's own page is not told to a search engine.
         if hop.own and set(services.chain.names) != UNDATED:
@@ -374,7 +475,9 @@ async def _hop(hop: Hop, wanted: Wanted, known: Followed, services: Services) ->
         except SearchFailed:
             return None
         outcomes = found.outcomes
-        titles = {url: text for text, url in hop.links} | {result.url: result.title for result in found.results}
+        titles = {url: text for text, url in hop.links} | {
+            result.url: result.title for result in found.results
+        }
         about = [url for url, title in titles.items() if name in title.casefold()][:HOP_PAGES]
     # 2. Read them
     new = [url for url in about if url not in gathered.documents]
@@ -387,7 +490,9 @@ async def _hop(hop: Hop, wanted: Wanted, known: Followed, services: Services) ->
     before = (known.reading.parts or (known.reading,))[hop.part]
     question = f"{question_word(before.question or wanted.question)} {hop.query}".strip()
     seconds = STEP_SHARE * time_left()
-    after = await read_documents(question, read, reader=services.reader, seconds=seconds, parts=(), share=HOP_WORK)
+    after = await read_documents(
+        question, read, reader=services.reader, seconds=seconds, parts=(), share=HOP_WORK
+    )
     if after.verdict == "none" or not (before.answered or after.confidence > before.confidence):
         return None
     # 4. Take it into what is known
@@ -420,5 +525,7 @@ def _with_pages(
 
     parts = [widened(part, known.documents, documents, units) for part in parts]
     parts[hop.part] = joined(parts[hop.part], widened(after, read, documents, units))
-    reading = together(parts, [part.question for part in parts]) if known.reading.parts else parts[0]
+    reading = (
+        together(parts, [part.question for part in parts]) if known.reading.parts else parts[0]
+    )
     return documents, reading

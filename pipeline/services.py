@@ -1,6 +1,7 @@
 """What every pipeline run needs from outside, made once by the server and passed in.
 
-Not for: making any of it (`server/wiring.py`), nor settings as such: a step takes values, not a settings object.
+Not for: making any of it (`server/wiring.py`), nor settings as such: a step takes values, not a
+settings object.
 """
 
 from collections import OrderedDict
@@ -23,7 +24,8 @@ from pipeline.work import in_thread
 
 
 class DocumentMemory:
-    """Turns pages into documents, remembering the last ones, so that one page is cleaned once a session."""
+    """Turns pages into documents, remembering the last ones, so that one page is cleaned once a
+    session."""
 
     def __init__(self) -> None:
         """Start empty."""
@@ -67,7 +69,8 @@ class Fetches(Protocol):
     """Reads one source; see `pipeline.fetch.client.Fetcher`."""
 
     async def fetch(self, url: str, *, since: str = "", anew: bool = False) -> Page:
-        """Return it as a page; what was kept from the ISO time `since` on is new enough, nothing with `anew`."""
+        """Return it as a page; what was kept from the ISO time `since` on is new enough, nothing
+        with `anew`."""
         ...
 
 
@@ -121,7 +124,11 @@ class Services:
     def reader(self) -> Reader:
         """What judges how units bear on a question."""
         blend = Blend(self.embedder, self.reranker)
-        return Reread(blend, self.cross_encoder) if self.cross_encoder and self.reranker is None else blend
+        return (
+            Reread(blend, self.cross_encoder)
+            if self.cross_encoder and self.reranker is None
+            else blend
+        )
 
     clustering: Clustering = "kmeans"
     """How nodes of trees are grouped."""

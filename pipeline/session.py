@@ -1,9 +1,11 @@
-"""A line of research that lasts: what was asked, read and kept, under a handle `winnow://session/…`.
+"""A line of research that lasts: what was asked, read and kept, under a handle
+`winnow://session/…`.
 
-A session stands before the network. What a call searches and reads is kept when it comes, so that a process that is
-killed loses only what was under way; a call that goes on takes it from there and asks nobody again. It belongs to whom
-it was made for: with a token, to that token alone. Where files may be read it stays on this machine. Not for: how
-answers are found (`pipeline/research.py`), or writing a session out (`pipeline/evidence/export.py`).
+A session stands before the network. What a call searches and reads is kept when it comes, so that a
+process that is killed loses only what was under way; a call that goes on takes it from there and
+asks nobody again. It belongs to whom it was made for: with a token, to that token alone. Where
+files may be read it stays on this machine. Not for: how answers are found (`pipeline/research.py`),
+or writing a session out (`pipeline/evidence/export.py`).
 """
 
 import hashlib
@@ -82,7 +84,8 @@ class Turn:
     open: tuple[str, ...] = ()
     """What was not read, or not to its end."""
     understood: str = ""
-    """The question with what it refers to in the one before; empty where it is complete by itself."""
+    """The question with what it refers to in the one before; empty where it is complete by
+    itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,8 +119,11 @@ _SESSION: Final = TypeAdapter(Session)
 _FOUND: Final = TypeAdapter(Found)
 
 
-def find_session(stores: Stores, handle: str, *, owner: str, roots: Sequence[Path] | None) -> Session | None:
-    """Return the session of a handle; None where there is none, or it is another's, or a file in it may not be read.
+def find_session(
+    stores: Stores, handle: str, *, owner: str, roots: Sequence[Path] | None
+) -> Session | None:
+    """Return the session of a handle; None where there is none, or it is another's, or a file in it
+    may not be read.
 
     With `roots` None any file may, which is right for the person at this machine only.
     """
@@ -125,7 +131,10 @@ def find_session(stores: Stores, handle: str, *, owner: str, roots: Sequence[Pat
         session = _read(store, handle)
         if session is None or not secrets.compare_digest(session.owner, owner):
             continue
-        urls = {*(page.final_url for page in session.pages), *(passage.url for passage in session.passages)}
+        urls = {
+            *(page.final_url for page in session.pages),
+            *(passage.url for passage in session.passages),
+        }
         if roots is None or all(may_open(url, roots) for url in urls):
             return session
     return None
@@ -147,30 +156,39 @@ def remove_session(stores: Stores, session: Session) -> None:
 
 
 def rename_session(stores: Stores, session: Session, name: str) -> None:
-    """Call a session by another name, on one line; by its first question again where that is empty."""
+    """Call a session by another name, on one line; by its first question again where that is
+    empty."""
     key = f"session:{session.handle.removeprefix(SCHEME)}"
     named = replace(session, name=" ".join(name.split())[:LONGEST])
-    store = next(store for store in (stores.own, stores.sessions) if _read(store, session.handle) is not None)
+    store = next(
+        store for store in (stores.own, stores.sessions) if _read(store, session.handle) is not None
+    )
     store.set_json(key, _dumped(named), expire=KEPT_SECONDS)
 
 
 class Ongoing:
     """The session of a running call."""
 
-    def __init__(self, stores: Stores, session: Session, question: str, roots: Sequence[Path]) -> None:
+    def __init__(
+        self, stores: Stores, session: Session, question: str, roots: Sequence[Path]
+    ) -> None:
         """Take up `session` with a question; see `begin`."""
         self.session = session
         self._question = " ".join(question.split())
         self.understood = _understood(self._question, session.turns)
-        """The question with what it refers to in the turn before; empty where it is complete by itself."""
+        """The question with what it refers to in the turn before; empty where it is complete by
+        itself."""
         self._asked = _now()
         self._stores = stores
         # What is read here may be a person's own file, which is not for a store that others read.
         self._store = stores.own if roots and stores.sessions.shared else stores.sessions
 
     @classmethod
-    async def begin(cls, stores: Stores, question: str, *, handle: str, owner: str, roots: Sequence[Path]) -> "Ongoing":
-        """Go on with the session of `handle`, or begin one where that is empty; `roots` are the folders of files.
+    async def begin(
+        cls, stores: Stores, question: str, *, handle: str, owner: str, roots: Sequence[Path]
+    ) -> "Ongoing":
+        """Go on with the session of `handle`, or begin one where that is empty; `roots` are the
+        folders of files.
 
         Raises `UsageError`: there is no such session for this caller.
         """
@@ -179,7 +197,8 @@ class Ongoing:
             session = await in_thread(find_session, stores, handle, owner=owner, roots=roots)
         if session is None:
             raise UsageError(
-                f"The session {handle} is unknown or has expired.", hint="Leave it out; a new one is begun."
+                f"The session {handle} is unknown or has expired.",
+                hint="Leave it out; a new one is begun.",
             )
         ongoing = cls(stores, session, question, roots)
         turn = Turn(ongoing._question, ongoing._asked, understood=ongoing.understood)
@@ -187,7 +206,8 @@ class Ongoing:
         return ongoing
 
     def over(self, services: Services) -> Services:
-        """Return `services` with searches and pages taken from the session where it has them, and put into it."""
+        """Return `services` with searches and pages taken from the session where it has them, and
+        put into it."""
         pages = self.session.pages
         fetcher = _Pages(services.fetcher, pages, self.session.began)
         return replace(services, fetcher=fetcher, chain=_Results(services.chain, self, pages))
@@ -200,15 +220,27 @@ class Ongoing:
         pages: Iterable[Page],
         missing: Iterable[str],
     ) -> list[bool]:
-        """Write what came of the question; return for each passage whether the session had its words before."""
-        turn = Turn(self._question, self._asked, tuple(parts), tuple(queries), tuple(passages), tuple(missing))
+        """Write what came of the question; return for each passage whether the session had its
+        words before."""
+        turn = Turn(
+            self._question,
+            self._asked,
+            tuple(parts),
+            tuple(queries),
+            tuple(passages),
+            tuple(missing),
+        )
         turn = replace(turn, understood=self.understood)
         await in_thread(self._write, turn, tuple(map(_seen, pages)))
         return [_said(passage, self.session.passages) for passage in passages]
 
     async def find(self, queries: Sequence[SearchQuery], limit: int) -> Found | None:
         """Return what an earlier call found with the same queries."""
-        value = await in_thread(self._store.get_json, self._key(queries, limit)) if self.session.turns else None
+        value = (
+            await in_thread(self._store.get_json, self._key(queries, limit))
+            if self.session.turns
+            else None
+        )
         with suppress(ValidationError):
             return _FOUND.validate_python(value)
         return None
@@ -220,11 +252,14 @@ class Ongoing:
         await in_thread(self._store.set_json, self._key(queries, limit), value, expire=DAY)
 
     def _key(self, queries: Sequence[SearchQuery], limit: int) -> str:
-        digest = hashlib.blake2b(repr((list(queries), limit)).encode("utf-8", "surrogatepass"), digest_size=12)
+        digest = hashlib.blake2b(
+            repr((list(queries), limit)).encode("utf-8", "surrogatepass"), digest_size=12
+        )
         return f"session:{self.session.handle.removeprefix(SCHEME)}:{digest.hexdigest()}"
 
     def _write(self, turn: Turn, pages: Sequence[Seen]) -> None:
-        """Put a turn behind the others, in the place of an earlier one of the same question, whose passages stay."""
+        """Put a turn behind the others, in the place of an earlier one of the same question, whose
+        passages stay."""
         # Read again: another call may have gone on with the session meanwhile.
         now = _read(self._store, self.session.handle) or self.session
         same = next((one for one in now.turns if _asking(one) == _asking(turn)), None)
@@ -235,7 +270,10 @@ class Ongoing:
         listed = {page.url: page for page in (*now.pages, *pages)}
         kept_pages = tuple(listed.values())[-MOST_PAGES:]
         value = _dumped(replace(now, turns=turns, pages=kept_pages))
-        while len(turns) > 1 and len(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")) > MOST_BYTES:
+        while (
+            len(turns) > 1
+            and len(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")) > MOST_BYTES
+        ):
             turns = turns[1:]
             value = _dumped(replace(now, turns=turns, pages=kept_pages))
         name = self.session.handle.removeprefix(SCHEME)
@@ -245,7 +283,8 @@ class Ongoing:
 
 
 class _Pages:
-    """Takes pages that were read since the session began from the cache, whatever their servers say of their age."""
+    """Takes pages that were read since the session began from the cache, whatever their servers say
+    of their age."""
 
     def __init__(self, web: Fetches, pages: Sequence[Seen], since: str) -> None:
         self._web = web
@@ -260,7 +299,8 @@ class _Pages:
 
 
 class _Results:
-    """Takes searches that the session has from there for a day, and puts the pages it read beside what is found."""
+    """Takes searches that the session has from there for a day, and puts the pages it read beside
+    what is found."""
 
     def __init__(self, web: Searches, session: Ongoing, pages: Sequence[Seen]) -> None:
         self._web = web
@@ -285,7 +325,8 @@ class _Results:
         return replace(found, results=(*results, *self._known(results, limit)))
 
     def _known(self, results: Sequence[SearchResult], limit: int) -> list[SearchResult]:
-        """Return the pages that were read before, those that were quoted first; what was asked now may stand there."""
+        """Return the pages that were read before, those that were quoted first; what was asked now
+        may stand there."""
         listed = {one.url for one in results}
         quoted = {passage.url for passage in self._session.session.passages}
         pages = sorted(self._pages, key=lambda page: page.final_url not in quoted)
@@ -295,12 +336,21 @@ class _Results:
 
 def _result(page: Seen, place: int) -> SearchResult:
     return SearchResult(
-        page.title, page.url, "", page.published, "session", place, page.language, page.author, page.doi
+        page.title,
+        page.url,
+        "",
+        page.published,
+        "session",
+        place,
+        page.language,
+        page.author,
+        page.doi,
     )
 
 
 def _understood(question: str, turns: Sequence[Turn]) -> str:
-    """Return a question with what it refers to in the last turn; one that is asked once more as it was."""
+    """Return a question with what it refers to in the last turn; one that is asked once more as it
+    was."""
     if not turns:
         return ""
     last = turns[-1]
@@ -316,7 +366,9 @@ def _asking(turn: Turn) -> tuple[str, str]:
 def _read(store: Store, handle: str) -> Session | None:
     match = _HANDLE.match(handle.strip())
     with suppress(ValidationError):
-        return _SESSION.validate_python(store.get_json(f"session:{match.group(1)}")) if match else None
+        return (
+            _SESSION.validate_python(store.get_json(f"session:{match.group(1)}")) if match else None
+        )
     return None
 
 
@@ -325,7 +377,8 @@ def _dumped(session: Session) -> JsonValue:
 
 
 def _local(stores: Stores) -> Store:
-    """Return the store that stays on this machine, where one keeps which sessions were begun here."""
+    """Return the store that stays on this machine, where one keeps which sessions were begun
+    here."""
     return stores.own if stores.sessions.shared else stores.sessions
 
 

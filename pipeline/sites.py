@@ -1,10 +1,12 @@
-"""A whole site as a source, `site:https://docs.example.org/guide/`: which of its pages a question is about.
+"""A whole site as a source, `site:https://docs.example.org/guide/`: which of its pages a question
+is about.
 
-A site says itself which pages it has: in its list for models (llms.txt), sitemaps, feeds, and the links of the page
-that is named. Those of that host and below that path are ranked by what is said of them and by their paths, and the
-best are read as any page is; `#pages=17-32` behind the name goes on with the next. What lists them is asked for in
-three rounds of bounded size, through the same guarded client, so that no site can keep a call busy. Not for: following
-links from page to page (`pipeline/research.py`).
+A site says itself which pages it has: in its list for models (llms.txt), sitemaps, feeds, and the
+links of the page that is named. Those of that host and below that path are ranked by what is said
+of them and by their paths, and the best are read as any page is; `#pages=17-32` behind the name
+goes on with the next. What lists them is asked for in three rounds of bounded size, through the
+same guarded client, so that no site can keep a call busy. Not for: following links from page to
+page (`pipeline/research.py`).
 """
 
 import mimetypes
@@ -39,13 +41,17 @@ from pipeline.work import STEP_SHARE, Report, check_cancelled, in_thread, time_l
 READ: Final = 16
 """Pages that one call reads of a site: as many as `research` reads of a search."""
 MOST_LISTS: Final = 8
-"""Sitemaps and feeds that are read in one round; where an index names more, those with the question's words."""
+"""Sitemaps and feeds that are read in one round; where an index names more, those with the
+question's words."""
 _SITEMAP: Final = re.compile(r"\bsitemap\b(?:[\s:]|</?\w+>)*(https?://[^\s<]+)", re.IGNORECASE)
 """Of a robots.txt, as its lines became HTML."""
 _TWIN: Final = re.compile(r"\.mdx?$")
 _SAME: Final = re.compile(r"(?:/index)?(?:\.html?)?$")
 _MARKDOWN_LINK: Final = 'link[rel~="alternate"][type="text/markdown"]'
-_LISTS: Final = 'link[rel~="alternate"][type$="rss+xml"], link[rel~="alternate"][type$="atom+xml"], [rel~="sitemap"]'
+_LISTS: Final = (
+    'link[rel~="alternate"][type$="rss+xml"], '
+    'link[rel~="alternate"][type$="atom+xml"], [rel~="sitemap"]'
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +79,15 @@ class Chosen:
     """What is not read, and how to go on."""
 
 
-async def look_over(site: str, questions: Sequence[str], services: Services, *, seconds: float) -> "Survey":
-    """Return which pages `site` names: `site:` and the address to begin at, `#pages=17-32` behind it for the next.
+async def look_over(
+    site: str, questions: Sequence[str], services: Services, *, seconds: float
+) -> "Survey":
+    """Return which pages `site` names: `site:` and the address to begin at, `#pages=17-32` behind
+    it for the next.
 
-    Of many sitemaps those are read whose names say what `questions` ask; what is known after `seconds` is returned.
-    Raises `SourceError` where it names no page, `UsageError` where that is no address.
+    Of many sitemaps those are read whose names say what `questions` ask; what is known after
+    `seconds` is returned. Raises `SourceError` where it names no page, `UsageError` where that is
+    no address.
     """
     survey = Survey(site, questions, services)
     with anyio.move_on_after(seconds) as time:
@@ -89,8 +99,11 @@ async def look_over(site: str, questions: Sequence[str], services: Services, *, 
     return survey
 
 
-async def nearest(survey: "Survey", questions: Sequence[str], services: Services, *, most: int) -> Chosen:
-    """Return the pages of a site, at most `most`, that are nearest to any of `questions` by title and path."""
+async def nearest(
+    survey: "Survey", questions: Sequence[str], services: Services, *, most: int
+) -> Chosen:
+    """Return the pages of a site, at most `most`, that are nearest to any of `questions` by title
+    and path."""
     first, last = survey.span
     best = await _ranked(survey.pages, questions, services)
     end = first - 1 + min(most, last - first + 1 if last else READ)
@@ -98,7 +111,9 @@ async def nearest(survey: "Survey", questions: Sequence[str], services: Services
     if survey.late:
         left.append(Failure(survey.name, "not all that lists its pages came in time", late=True))
     elif survey.cut:
-        left.append(Failure(survey.name, "it lists more pages than were looked at; name a folder of it"))
+        left.append(
+            Failure(survey.name, "it lists more pages than were looked at; name a folder of it")
+        )
     if end < len(best):
         told = f"{len(best) - end} of its {len(best)} pages, less near by title and path"
         rest = f"#pages={end + 1}-{2 * end - first + 1}"
@@ -106,10 +121,16 @@ async def nearest(survey: "Survey", questions: Sequence[str], services: Services
     return Chosen(tuple(best[first - 1 : end]), tuple(left))
 
 
-async def _ranked(listed: Sequence[Listed], questions: Sequence[str], services: Services) -> list[Listed]:
+async def _ranked(
+    listed: Sequence[Listed], questions: Sequence[str], services: Services
+) -> list[Listed]:
     """Return pages, those first that are near to any of the questions."""
     texts = [page.text for page in listed]
-    scores = [await score_texts(texts, one, embedder=services.embedder) for one in questions if one.strip()]
+    scores = [
+        await score_texts(texts, one, embedder=services.embedder)
+        for one in questions
+        if one.strip()
+    ]
     order = np.argsort(-np.max(scores, axis=0), kind="stable") if scores else np.arange(len(listed))
     return [listed[place] for place in order.tolist()]
 
@@ -148,7 +169,8 @@ class SiteSearch:
         return tuple(self._sites)
 
     async def search(self, queries: Sequence[SearchQuery], *, limit: int) -> Found:
-        """Return the pages nearest to any of the queries; raises the first site's `SourceError` if none names any."""
+        """Return the pages nearest to any of the queries; raises the first site's `SourceError` if
+        none names any."""
         questions, errors = [query.text for query in queries], list[SourceError]()
         outcomes: list[SearchOutcome] = []
         for site in self._sites:
@@ -172,7 +194,10 @@ class SiteSearch:
             SearchResult(one.said or one.text, one.url, "", engine=SITE, rank=rank)
             for rank, one in enumerate(chosen.pages, start=1)
         )
-        told, rest = "; ".join(one.reason for one in chosen.left), "".join(one.rest for one in chosen.left)
+        told, rest = (
+            "; ".join(one.reason for one in chosen.left),
+            "".join(one.rest for one in chosen.left),
+        )
         return SearchOutcome(tuple(results), site, "ok", unread=told, rest=rest)
 
 
@@ -184,7 +209,9 @@ class Survey:
         start = self.name[len(SITE) :].strip()
         start = start if "://" in start else f"https://{start}"
         if not _place(start)[0]:
-            raise UsageError(f"{site} names no site.", hint="Write site:https://docs.example.org/guide/.")
+            raise UsageError(
+                f"{site} names no site.", hint="Write site:https://docs.example.org/guide/."
+            )
         self.errors: dict[str, SourceError] = {}
         """Why what the site names, the page to begin at first of all, cannot be read."""
         self.cut = False
@@ -198,7 +225,9 @@ class Survey:
         self._scope = [_folder(start)]
         self._asked: set[str] = set()
         root = urljoin(start, "/")
-        self._guesses = tuple(dict.fromkeys((urljoin(start, "llms.txt"), f"{root}llms.txt", f"{root}robots.txt")))
+        self._guesses = tuple(
+            dict.fromkeys((urljoin(start, "llms.txt"), f"{root}llms.txt", f"{root}robots.txt"))
+        )
         self._sitemap = f"{root}sitemap.xml"
 
     @property
@@ -228,14 +257,17 @@ class Survey:
             lists += await in_thread(self._take, page)
         lists = lists or [self._sitemap]
         for _ in range(2):  # sitemaps, then those that an index names
-            best = await _ranked([Listed(url, "") for url in dict.fromkeys(lists)], self._questions, self._services)
+            best = await _ranked(
+                [Listed(url, "") for url in dict.fromkeys(lists)], self._questions, self._services
+            )
             self.cut = self.cut or len(best) > MOST_LISTS
             found = await self._fetched([one.url for one in best][:MOST_LISTS])
             lists = [one for page in found.values() for one in await in_thread(self._take, page)]
         self.cut = self.cut or bool(lists)
 
     async def _fetched(self, urls: Sequence[str]) -> dict[str, Page]:
-        """Return those of `urls` on the site's host that were not asked for before and can be read."""
+        """Return those of `urls` on the site's host that were not asked for before and can be
+        read."""
         hosts = {host for host, _ in self._scope}
         wanted = [url for url in urls if url not in self._asked and _place(url)[0] in hosts]
         self._asked.update(wanted)
@@ -254,7 +286,8 @@ class Survey:
         return {url: found[url] for url in wanted if url in found}
 
     def _take(self, page: Page) -> list[str]:
-        """Note the pages that `page` names, itself too where it is one; return what else lists pages."""
+        """Note the pages that `page` names, itself too where it is one; return what else lists
+        pages."""
         root = parse(page.html)
         if root is None:
             return []
@@ -280,12 +313,15 @@ class Survey:
 
 
 def _links(root: LexborNode, base: str) -> Iterator[Listed]:
-    """Yield the documents that a page links to, with the words of the link and those right behind it."""
+    """Yield the documents that a page links to, with the words of the link and those right behind
+    it."""
     for node in root.css("a[href]:not([rel~='sitemap'])"):
         url = urldefrag(absolute(node.attributes.get("href") or "", base)).url
         ending = mimetypes.guess_type(url)[0] and re.search(r"\.\w+$", urlsplit(url).path)
         if url and (not ending or ending[0].lower() in DOCUMENTS):
-            behind = node.next.text_content if node.next is not None and node.next.tag == "-text" else ""
+            behind = (
+                node.next.text_content if node.next is not None and node.next.tag == "-text" else ""
+            )
             words = one_line(f"{node.text()} {behind or ''}")[:LONGEST]
             yield Listed(url, "" if words.startswith(("http://", "https://")) else words)
 

@@ -1,9 +1,11 @@
-"""A question of a session, read with the one before it: `What is its default?` after one about an option.
+"""A question of a session, read with the one before it: `What is its default?` after one about an
+option.
 
-A question refers back by a pronoun that nothing in it explains, by an opening such as "what about", or by asking
-for what is always of something ("the syntax"). The words for that are in `pipeline/text/words`, sections
-`turns.*`. A question that is complete by itself is left as it is. Not for: questions that one request
-joins (`pipeline/search/parse.py`), or how sessions are kept (`pipeline/session.py`).
+A question refers back by a pronoun that nothing in it explains, by an opening such as "what about",
+or by asking for what is always of something ("the syntax"). The words for that are in
+`pipeline/text/words`, sections `turns.*`. A question that is complete by itself is left as it is.
+Not for: questions that one request joins (`pipeline/search/parse.py`), or how sessions are kept
+(`pipeline/session.py`).
 """
 
 import re
@@ -19,9 +21,11 @@ LONGEST: Final = 160
 MOST_WORDS: Final = 16
 """Words of what an earlier question was about; names are kept beyond that."""
 _HINTED: Final = 3
-"""Words of its own, besides light ones, with which a question that opens with "and" is still a part of one."""
+"""Words of its own, besides light ones, with which a question that opens with "and" is still a part
+of one."""
 _SHORT: Final = 6
-"""Words of a question that may ask for a part of something by nothing but its name ("What is the syntax?")."""
+"""Words of a question that may ask for a part of something by nothing but its name ("What is the
+syntax?")."""
 _FRAGMENT: Final = 5
 """Words of a fragment such as "on Windows?"."""
 _CLAUSE: Final = 2
@@ -61,7 +65,8 @@ class _Rules:
 
 
 def completed(question: str, before: str) -> str:
-    """Return `question` with what it refers to in the question `before` it; empty where it is complete by itself."""
+    """Return `question` with what it refers to in the question `before` it; empty where it is
+    complete by itself."""
     question = question.strip().lstrip(_OPENED)
     if not before.strip() or not question or len(question) > LONGEST or _TOLD.search(question):
         return ""
@@ -84,12 +89,15 @@ def _completed(question: str, before: str, rules: _Rules) -> str:
 
 
 def subject(question: str) -> str:
-    """Return what a question is about: its words from the first to the last that says something, few of them."""
+    """Return what a question is about: its words from the first to the last that says something,
+    few of them."""
     rules = _rules(guess_language(question) or "en")
     inner = _BRACKETED.search(question)
     about = [inner[1]] if inner else []
     own = question[: inner.start()] if inner else question
-    own = rules.asking.sub(" ", own, count=1).strip(_MARKS) if not is_cjk(own) else own.strip(_MARKS)
+    own = (
+        rules.asking.sub(" ", own, count=1).strip(_MARKS) if not is_cjk(own) else own.strip(_MARKS)
+    )
     tokens = own.split()
     telling = [place for place, token in enumerate(tokens) if _says(token.strip(_MARKS), rules)]
     if telling:
@@ -109,10 +117,16 @@ def _shortened(text: str) -> str:
 
 
 def _says(token: str, rules: _Rules) -> bool:
-    """Whether a word says what a question is about: no word of grammar, no light verb, no pronoun."""
+    """Whether a word says what a question is about: no word of grammar, no light verb, no
+    pronoun."""
     lowered = token.casefold().replace("’", "'")
     known = lowered in rules.light or lowered in words("stop", rules.language)
-    return bool(lowered) and not known and not rules.refers.fullmatch(lowered) and not rules.asking.fullmatch(lowered)
+    return (
+        bool(lowered)
+        and not known
+        and not rules.refers.fullmatch(lowered)
+        and not rules.asking.fullmatch(lowered)
+    )
 
 
 def _telling(text: str, rules: _Rules) -> Iterator[str]:
@@ -130,7 +144,9 @@ def _telling(text: str, rules: _Rules) -> Iterator[str]:
 def _refers(question: str, rules: _Rules) -> bool:
     """Whether a pronoun refers to something outside of the question."""
     text = rules.never.sub(lambda match: " " * len(match[0]), question)
-    found = next((one for one in rules.refers.finditer(text) if not _stands_alone(one, rules)), None)
+    found = next(
+        (one for one in rules.refers.finditer(text) if not _stands_alone(one, rules)), None
+    )
     if found is None:
         return False
     head = text[: found.start()]
@@ -141,13 +157,21 @@ def _refers(question: str, rules: _Rules) -> bool:
         return len(told) < _ANTECEDENT
     # A clause's object is never its subject: "Which rivers flow into it?"
     is_last = not text[found.end() :].strip(_MARKS) and not rules.article.search(head)
-    return (is_last and len(told) < _ANTECEDENT) or _is_verb(told, head, rules) or _is_asked(head, rules)
+    return (
+        (is_last and len(told) < _ANTECEDENT)
+        or _is_verb(told, head, rules)
+        or _is_asked(head, rules)
+    )
 
 
 def _stands_alone(pronoun: re.Match[str], rules: _Rules) -> bool:
-    """Whether a pronoun needs nothing before it: "Who said that dogs bark", "those spiky purple plants by the pier"."""
+    """Whether a pronoun needs nothing before it: "Who said that dogs bark", "those spiky purple
+    plants by the pier"."""
     word = pronoun[0].casefold()
-    if word in rules.pointing and len(list(_telling(pronoun.string[pronoun.end() :], rules))) > _ANTECEDENT:
+    if (
+        word in rules.pointing
+        and len(list(_telling(pronoun.string[pronoun.end() :], rules))) > _ANTECEDENT
+    ):
         return True
     if word not in rules.clauses:
         return False
@@ -163,7 +187,8 @@ def _is_verb(told: list[str], head: str, rules: _Rules) -> bool:
 
 
 def _is_asked(head: str, rules: _Rules) -> bool:
-    """Whether what stands in front of a pronoun is what is asked for: "How slow is it", "Which format does it need"."""
+    """Whether what stands in front of a pronoun is what is asked for: "How slow is it", "Which
+    format does it need"."""
     asking = rules.asking.search(head)
     middle = head[asking.end() :].casefold().split() if asking else []
     if not 1 < len(middle) <= _ANTECEDENT + 1:
@@ -180,7 +205,8 @@ def _is_part(rest: str, rules: _Rules) -> bool:
 
 
 def _asks_for_part(question: str, rules: _Rules, *, opened: bool) -> bool:
-    """Whether a question asks for nothing, or for what is always of something: "Why?", "What is the default?"."""
+    """Whether a question asks for nothing, or for what is always of something: "Why?", "What is the
+    default?"."""
     if len(question.split()) > _SHORT:
         return False
     question = rules.never.sub(" ", question)
@@ -203,11 +229,14 @@ def _is_fragment(question: str, rules: _Rules) -> bool:
     tokens = [token[0] for token in _TOKEN.finditer(question)]
     if rules.before.match(question):
         return len(tokens) <= _FRAGMENT
-    return len(tokens) <= 2 and all(_named(token, rules) or _NUMBER.search(token) for token in tokens[-1:])
+    return len(tokens) <= 2 and all(
+        _named(token, rules) or _NUMBER.search(token) for token in tokens[-1:]
+    )
 
 
 def _continued(before: str, rest: str, rules: _Rules) -> str:
-    """Return the question before with `rest` in the place of what has the same form there, else behind it."""
+    """Return the question before with `rest` in the place of what has the same form there, else
+    behind it."""
     whole = before.strip().rstrip(_ENDS).strip()
     preposition = rules.before.match(rest)
     name = rest[preposition.end() :].strip() if preposition else rest
@@ -226,7 +255,8 @@ def _numbered(whole: str, name: str) -> tuple[int, int] | None:
 
 
 def _alike(whole: str, name: str) -> tuple[int, int] | None:
-    """Return where a question has its only number of as many digits as a number, or its only option."""
+    """Return where a question has its only number of as many digits as a number, or its only
+    option."""
     form = next((form for form in (_NUMBER, _OPTION) if form.fullmatch(name)), None)
     if form is None:
         return None
@@ -237,7 +267,9 @@ def _alike(whole: str, name: str) -> tuple[int, int] | None:
 def _behind(whole: str, preposition: str, rules: _Rules) -> tuple[int, int] | None:
     """Return where a question has a name behind the same preposition."""
     for old in find_entities(whole, language=rules.language):
-        found = re.search(rf"\b{re.escape(preposition)}\s+({re.escape(old)})(?!\w)", whole, re.IGNORECASE)
+        found = re.search(
+            rf"\b{re.escape(preposition)}\s+({re.escape(old)})(?!\w)", whole, re.IGNORECASE
+        )
         if found:
             return found.span(1)
     return None
@@ -250,7 +282,8 @@ def _rules(language: str) -> _Rules:
 
     flags = re.IGNORECASE
     never = "|".join(
-        r"\s+(?:\S+\s+){1,3}".join(any_of([part]) for part in entry.split(" … ")) for entry in of("turns.never")
+        r"\s+(?:\S+\s+){1,3}".join(any_of([part]) for part in entry.split(" … "))
+        for entry in of("turns.never")
     )
     unparted = language in {"zh", "ja"}
     edge, end = ("", "") if unparted else (r"(?<!\w)", r"(?![\w-])")

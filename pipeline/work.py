@@ -1,10 +1,12 @@
-"""Running CPU work off the event loop so that a cancelled call really stops, on the account of its call, and only once.
+"""Running CPU work off the event loop so that a cancelled call really stops, on the account of its
+call, and only once.
 
-Steps are plain functions. A coroutine runs one with `in_thread`; inside, long loops call `check_cancelled()` now and
-then. A step that could go on for long asks `time_left()` and gives its best so far. What several processes come by (a
-page, a batch of vectors, a level of a tree) is done by one of them, `alone`. Not for: native model work, which has
-batches (`models/`) or a process of its own; who may begin (`server/calls.py`); tasks of one process that want the
-same (`pipeline/fetch/client.py`).
+Steps are plain functions. A coroutine runs one with `in_thread`; inside, long loops call
+`check_cancelled()` now and then. A step that could go on for long asks `time_left()` and gives its
+best so far. What several processes come by (a page, a batch of vectors, a level of a tree) is done
+by one of them, `alone`. Not for: native model work, which has batches (`models/`) or a process of
+its own; who may begin (`server/calls.py`); tasks of one process that want the same
+(`pipeline/fetch/client.py`).
 """
 
 import math
@@ -31,7 +33,8 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 Report = Callable[[float, float | None, str], Awaitable[None]]
-"""Progress as a caller wants it: how much is done, of how much (if known), and a line for a person."""
+"""Progress as a caller wants it: how much is done, of how much (if known), and a line for a
+person."""
 
 
 _stop: ContextVar[Callable[[], bool] | None] = ContextVar("winnow_stop", default=None)
@@ -39,26 +42,32 @@ _call: ContextVar["Call | None"] = ContextVar("winnow_call", default=None)
 
 TRACER: Final = trace.get_tracer("winnow")
 STEP_SHARE = 0.4
-"""Most of the time left of a call that one step may take, so that what follows can still answer with what it has."""
+"""Most of the time left of a call that one step may take, so that what follows can still answer
+with what it has."""
 LONG_SHARE = 1 - STEP_SHARE
-"""What the one long step of a call may take: sources to arrive, whole pages to be read, a tree to be built, the first
-of several providers to answer."""
+"""What the one long step of a call may take: sources to arrive, whole pages to be read, a tree to
+be built, the first of several providers to answer."""
 WORKERS = 2
-"""Threads for CPU work. Under the GIL more do not do more, and who waits for it waits for each: p95 of a page from the
-cache beside 16 callers of research 12 s with 4, 8 s with 2, on a machine with 28 other processes. Calls that have used
-little have as many to themselves, or they would wait behind the pages of a call that reads twenty."""
+"""Threads for CPU work. Under the GIL more do not do more, and who waits for it waits for each: p95
+of a page from the cache beside 16 callers of research 12 s with 4, 8 s with 2, on a machine with 28
+other processes. Calls that have used little have as many to themselves, or they would wait behind
+the pages of a call that reads twenty."""
 
 RENEWALS: Final = 3
 """Times that a claim is renewed while it would last, so that one that comes late loses nothing."""
 
 
 class Call:
-    """One call of a tool: when it has to answer, and the processor time that its threads have used."""
+    """One call of a tool: when it has to answer, and the processor time that its threads have
+    used."""
 
-    def __init__(self, ends: float, *, light: bool, go_on: Callable[["Call"], Awaitable[None]]) -> None:
+    def __init__(
+        self, ends: float, *, light: bool, go_on: Callable[["Call"], Awaitable[None]]
+    ) -> None:
         """Open the account of a call that has to answer at `ends`, by `time.monotonic`.
 
-        A `light` one is expected to use little. `go_on`, awaited before each piece of CPU work, may have it wait.
+        A `light` one is expected to use little. `go_on`, awaited before each piece of CPU work, may
+        have it wait.
         """
         self.ends = ends
         self.light = light
@@ -84,7 +93,8 @@ def time_left() -> float:
 
 
 class Stopped(BaseException):
-    """Raised inside a worker thread whose call was cancelled; never seen by a caller, hence no WinnowError."""
+    """Raised inside a worker thread whose call was cancelled; never seen by a caller, hence no
+    WinnowError."""
 
 
 def check_cancelled() -> None:
@@ -111,7 +121,9 @@ def _having(variable: ContextVar[T | None], value: T) -> Iterator[None]:
         variable.reset(before)
 
 
-_limits: Final = {light: RunVar[anyio.CapacityLimiter](f"winnow_workers_{light=}") for light in (True, False)}
+_limits: Final = {
+    light: RunVar[anyio.CapacityLimiter](f"winnow_workers_{light=}") for light in (True, False)
+}
 
 
 def _limiter(*, light: bool) -> anyio.CapacityLimiter:
@@ -126,7 +138,8 @@ def _limiter(*, light: bool) -> anyio.CapacityLimiter:
 async def in_thread(function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
     """Run `function` in a worker thread and return what it returns.
 
-    On cancellation the coroutine ends at once and the thread is told to stop at its next `check_cancelled()`.
+    On cancellation the coroutine ends at once and the thread is told to stop at its next
+    `check_cancelled()`.
     """
     call = _call.get()
     if call is not None:
@@ -145,7 +158,9 @@ async def in_thread(function: Callable[P, R], /, *args: P.args, **kwargs: P.kwar
 
     try:
         async with piece():
-            return await anyio.to_thread.run_sync(counted, abandon_on_cancel=True, limiter=_limiter(light=light))
+            return await anyio.to_thread.run_sync(
+                counted, abandon_on_cancel=True, limiter=_limiter(light=light)
+            )
     finally:
         stop.set()
         _stop.reset(before)
@@ -161,10 +176,12 @@ async def no_report(done: float, total: float | None, message: str) -> None:
 
 
 def traced(name: str) -> Callable[[T], T]:
-    """Return a decorator that runs a step, a function or coroutine function, within the span `winnow.{name}`.
+    """Return a decorator that runs a step, a function or coroutine function, within the span
+    `winnow.{name}`.
 
-    Free unless an exporter is set up (`server/process.py`). The SDK opens a span for every MCP message; these hang
-    below it, with names and durations only: a question or an address is the user's.
+    Free unless an exporter is set up (`server/process.py`). The SDK opens a span for every MCP
+    message; these hang below it, with names and durations only: a question or an address is the
+    user's.
     """
     return TRACER.start_as_current_span(f"winnow.{name}")
 
@@ -175,8 +192,9 @@ async def alone(
 ) -> AsyncIterator[tuple[T, float]]:
     """Give what `look` finds (in a thread) and the seconds that were waited for another process.
 
-    Where that is not `enough`, this is the only process that works on `key`, by a claim in `store`, for as long as it
-    takes; the claim of a process that was killed passes on `patience` seconds after.
+    Where that is not `enough`, this is the only process that works on `key`, by a claim in `store`,
+    for as long as it takes; the claim of a process that was killed passes on `patience` seconds
+    after.
     """
 
     def look_or_claim() -> "tuple[T, Claim | None]":
@@ -188,7 +206,9 @@ async def alone(
     started = anyio.current_time()
     pause = waited = 0.0
     while True:
-        with anyio.CancelScope(shield=True):  # nobody would give back the claim of a caller that has gone
+        with anyio.CancelScope(
+            shield=True
+        ):  # nobody would give back the claim of a caller that has gone
             found, claim = await in_thread(look_or_claim)
         if claim is not None or enough(found):
             break

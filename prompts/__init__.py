@@ -1,7 +1,8 @@
-"""The text of every prompt: Markdown files with a header, read by `load` and filled with `string.Template` variables.
+"""The text of every prompt: Markdown files with a header, read by `load` and filled with
+`string.Template` variables.
 
-A file begins with lines `key: value` (purpose, variables, source) up to `---`; the rest is the prompt. Not for:
-deciding what goes into a prompt.
+A file begins with lines `key: value` (purpose, variables, source) up to `---`; the rest is the
+prompt. Not for: deciding what goes into a prompt.
 """
 
 import functools

@@ -1,1 +1,2 @@
-"""The MCP application: settings, wiring, transports, tools with what stands around a call, resources, prompts."""
+"""The MCP application: settings, wiring, transports, tools with what stands around a call,
+resources, prompts."""

@@ -1,7 +1,9 @@
-"""Connections to services that the settings name: model servers, SearXNG, search APIs, an issuer of tokens.
+"""Connections to services that the settings name: model servers, SearXNG, search APIs, an issuer of
+tokens.
 
-A proxy of the environment is for the web: what stands on this machine or in its network is asked directly, since the
-questions and texts that it gets are for nobody else. Not for: pages (`pipeline/fetch/connect.py`).
+A proxy of the environment is for the web: what stands on this machine or in its network is asked
+directly, since the questions and texts that it gets are for nobody else. Not for: pages
+(`pipeline/fetch/connect.py`).
 """
 
 import urllib.request
@@ -15,8 +17,11 @@ from pipeline.fetch.connect import trusted
 from pipeline.fetch.limits import FetchLimits
 
 
-def service_client(seconds: float = 5.0, *, resolve: Resolver = system_resolver) -> httpx2.AsyncClient:
-    """Return a client that waits `seconds`, follows no redirect and reads no password from the environment."""
+def service_client(
+    seconds: float = 5.0, *, resolve: Resolver = system_resolver
+) -> httpx2.AsyncClient:
+    """Return a client that waits `seconds`, follows no redirect and reads no password from the
+    environment."""
     return httpx2.AsyncClient(transport=_ByPlace(resolve), timeout=seconds, trust_env=False)
 
 
@@ -34,11 +39,17 @@ class _ByPlace(httpx2.AsyncBaseTransport):
         host = request.url.host
         known = urllib.request.getproxies()
         proxy = known.get(request.url.scheme) or known.get("all") or ""
-        if not proxy or urllib.request.proxy_bypass(host) or await self._is_inside(host, request.url.port or 80):
+        if (
+            not proxy
+            or urllib.request.proxy_bypass(host)
+            or await self._is_inside(host, request.url.port or 80)
+        ):
             return await self._direct.handle_async_request(request)
         if proxy not in self._proxied:
             address = proxy if "://" in proxy else f"http://{proxy}"
-            self._proxied[proxy] = httpx2.AsyncHTTPTransport(verify=trusted("proxies"), proxy=address)
+            self._proxied[proxy] = httpx2.AsyncHTTPTransport(
+                verify=trusted("proxies"), proxy=address
+            )
         return await self._proxied[proxy].handle_async_request(request)
 
     async def aclose(self) -> None:
@@ -47,7 +58,8 @@ class _ByPlace(httpx2.AsyncBaseTransport):
             await transport.aclose()
 
     async def _is_inside(self, host: str, port: int) -> bool:
-        """Whether a host is this machine or in its network, by its address, its name or what the name stands for."""
+        """Whether a host is this machine or in its network, by its address, its name or what the
+        name stands for."""
         if host not in self._inside:
             self._inside[host] = await self._looked_up(host.strip("[]"), port)
         return self._inside[host]

@@ -1,8 +1,10 @@
-"""The HTTP application: the MCP server behind a gate of bearer tokens or OAuth (RFC 9068, RFC 8707), rate and bounds.
+"""The HTTP application: the MCP server behind a gate of bearer tokens or OAuth (RFC 9068, RFC
+8707), rate and bounds.
 
-Plain ASGI, because the SDK's own checks know OAuth tokens only. Winnow issues no tokens: it checks signature, issuer,
-audience and expiry of a JWT against the issuer's public keys. Host and Origin are checked for every address by the
-SDK's transport. Not for: opening the port (`server/transports.py`).
+Plain ASGI, because the SDK's own checks know OAuth tokens only. Winnow issues no tokens: it checks
+signature, issuer, audience and expiry of a JWT against the issuer's public keys. Host and Origin
+are checked for every address by the SDK's transport. Not for: opening the port
+(`server/transports.py`).
 """
 
 import asyncio
@@ -42,13 +44,27 @@ from server.toolbox import GRACE
 from server.version import VERSION
 
 ALIVE: Final = "/healthz"
-"""Whether the event loop turns: who does not answer is to be started anew, who drains or waits is not."""
+"""Whether the event loop turns: who does not answer is to be started anew, who drains or waits is
+not."""
 READY: Final = frozenset({"/readyz", "/health"})
-"""Whether calls should come here: a balancer takes out who is opening its services, or is going. A cache or a model
-server that is away changes nothing: answers are given without it, and every other replica misses it, too."""
+"""Whether calls should come here: a balancer takes out who is opening its services, or is going. A
+cache or a model server that is away changes nothing: answers are given without it, and every other
+replica misses it, too."""
 MINUTE: Final = timedelta(minutes=1).total_seconds()
-ALGORITHMS: Final = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
-"""Signatures with a public key only: a shared secret cannot be published, and `none` is no signature."""
+ALGORITHMS: Final = (
+    "RS256",
+    "RS384",
+    "RS512",
+    "PS256",
+    "PS384",
+    "PS512",
+    "ES256",
+    "ES384",
+    "ES512",
+    "EdDSA",
+)
+"""Signatures with a public key only: a shared secret cannot be published, and `none` is no
+signature."""
 LEAST_RSA: Final = 2_048
 """Bits of a key (NIST SP 800-131A)."""
 REQUEST_SECONDS: Final = 10.0
@@ -56,7 +72,8 @@ REQUEST_SECONDS: Final = 10.0
 MOST_SESSIONS: Final = 1_000
 """Of the 2025 era: 38 kB each (300 opened at once)."""
 SHARE: Final = 8
-"""One in so many sessions, and requests and streams at once, is a caller's, however many the others hold."""
+"""One in so many sessions, and requests and streams at once, is a caller's, however many the others
+hold."""
 MOST_REQUESTS: Final = 512
 """Requests and streams at once, below the 1,024 files that a process may open by default."""
 SESSION: Final = "mcp-session-id"
@@ -67,7 +84,10 @@ _log: Final = logging.getLogger("winnow.http")
 
 
 _FULL: Final = JSONResponse(
-    {"error": "Too many sessions, requests or streams of yours are open: close some, or come again."},
+    {
+        "error": "Too many sessions, requests or streams of yours are open: close some, or come "
+        "again."
+    },
     429,
     {"Retry-After": "10"},
 )
@@ -89,9 +109,10 @@ class Gate:
     ) -> None:
         """Wrap `app`: let in who has one of the bearer `tokens` (none: no token is asked for here).
 
-        A caller may send `per_minute` requests a minute, as many at once; 0 for no limit. `clock` gives seconds.
-        `close` is called when the process is to end, so that no call begins any more; `opened` tells whether calls need
-        not wait for the services, `accepted` whether a bearer token was found valid behind this gate.
+        A caller may send `per_minute` requests a minute, as many at once; 0 for no limit. `clock`
+        gives seconds. `close` is called when the process is to end, so that no call begins any
+        more; `opened` tells whether calls need not wait for the services, `accepted` whether a
+        bearer token was found valid behind this gate.
         """
         self._app = app
         self._opened = opened
@@ -131,9 +152,15 @@ class Gate:
             return
         body = await _body(receive)
         if body is None:  # it left, or is slower than anyone who means to be answered
-            await JSONResponse({"error": "The request did not come in time."}, 408)(scope, receive, send)
+            await JSONResponse({"error": "The request did not come in time."}, 408)(
+                scope, receive, send
+            )
             return
-        if SESSION not in Headers(scope=scope) and b'"initialize"' in body and not self._held.opens(caller):
+        if (
+            SESSION not in Headers(scope=scope)
+            and b'"initialize"' in body
+            and not self._held.opens(caller)
+        ):
             await _FULL(scope, receive, send)
             return
         counted = not self._draining
@@ -158,7 +185,9 @@ class Gate:
             return JSONResponse({"status": "ok", "version": VERSION})
         if scope["path"] in READY:
             status = "draining" if self._draining else "ok" if self._opened() else "opening"
-            return JSONResponse({"status": status, "version": VERSION}, 200 if status == "ok" else 503)
+            return JSONResponse(
+                {"status": status, "version": VERSION}, 200 if status == "ok" else 503
+            )
         token = _bearer(Headers(scope=scope).get("authorization", ""))
         known = self._is_known(token)
         wait = self._wait(self._caller(scope))
@@ -176,10 +205,13 @@ class Gate:
         return self._app
 
     def _is_known(self, token: bytes | None) -> bool:
-        return token is not None and any(hmac.compare_digest(_digest(token), each) for each in self._tokens)
+        return token is not None and any(
+            hmac.compare_digest(_digest(token), each) for each in self._tokens
+        )
 
     def _caller(self, scope: Scope) -> bytes:
-        """Return whose request this is: a valid token's, else its address's, as each guess would be a caller else."""
+        """Return whose request this is: a valid token's, else its address's, as each guess would be
+        a caller else."""
         token = _bearer(Headers(scope=scope).get("authorization", ""))
         valid = token is not None and (self._is_known(token) or self._accepted(_digest(token)))
         return _digest(token) if token is not None and valid else _address(scope)
@@ -200,7 +232,8 @@ class Gate:
 
 
 class Shares:
-    """What callers hold at once of this process: whoever has much gets no more once half of all is taken."""
+    """What callers hold at once of this process: whoever has much gets no more once half of all is
+    taken."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         """Count nothing yet; `clock` gives seconds."""
@@ -211,7 +244,8 @@ class Shares:
 
     @contextmanager
     def request(self, caller: bytes) -> Iterator[bool]:
-        """Count a request, or an open stream, while it is answered; yield whether there is room for it."""
+        """Count a request, or an open stream, while it is answered; yield whether there is room for
+        it."""
         has_room = _has_room(self._requests[caller], self._requests.total(), MOST_REQUESTS)
         self._requests[caller] += has_room
         try:
@@ -222,9 +256,13 @@ class Shares:
                 del self._requests[caller]
 
     def opens(self, caller: bytes) -> bool:
-        """Return whether there is room for one more session of a caller; those that were idle too long are over."""
+        """Return whether there is room for one more session of a caller; those that were idle too
+        long are over."""
         dead = self._clock() - SESSION_IDLE
-        kept = {one: {name: seen for name, seen in own.items() if seen > dead} for one, own in self._sessions.items()}
+        kept = {
+            one: {name: seen for name, seen in own.items() if seen > dead}
+            for one, own in self._sessions.items()
+        }
         self._sessions = {one: own for one, own in kept.items() if own}
         total = sum(map(len, self._sessions.values()))
         return _has_room(len(self._sessions.get(caller, ())), total, MOST_SESSIONS)
@@ -263,7 +301,8 @@ def _named(scope: Scope, send: Send) -> tuple[Scope, Send]:
 
 
 async def _body(receive: Receive) -> bytes | None:
-    """Return the body of a request, or as much as is more than the SDK takes; None where it does not come in time."""
+    """Return the body of a request, or as much as is more than the SDK takes; None where it does
+    not come in time."""
     parts = bytearray()
     with anyio.move_on_after(REQUEST_SECONDS):
         while len(parts) <= MEGABYTE:
@@ -334,8 +373,9 @@ class PatientProtocol(H11Protocol):
 class JwtVerifier:
     """Checks access tokens of one issuer for one resource.
 
-    The issuer's keys are PyJWT's affair: asked for anew every five minutes, so that one that was withdrawn is trusted
-    no longer, and for an unknown key at most twice a minute, so that forged tokens cause no traffic.
+    The issuer's keys are PyJWT's affair: asked for anew every five minutes, so that one that was
+    withdrawn is trusted no longer, and for an unknown key at most twice a minute, so that forged
+    tokens cause no traffic.
     """
 
     def __init__(self, issuer: str, resource: str) -> None:
@@ -346,7 +386,8 @@ class JwtVerifier:
         self._valid: OrderedDict[bytes, None] = OrderedDict()
 
     def has_accepted(self, token: bytes) -> bool:
-        """Return whether a token, by its digest, was valid lately: it counts as a caller of its own."""
+        """Return whether a token, by its digest, was valid lately: it counts as a caller of its
+        own."""
         return token in self._valid
 
     async def verify_token(self, token: str) -> AccessToken | None:
@@ -375,7 +416,9 @@ class JwtVerifier:
         scope = claims.get("scope", "")
         return AccessToken(
             token=token,
-            client_id=str(claims.get("client_id") or claims.get("azp") or claims.get("sub") or "unknown"),
+            client_id=str(
+                claims.get("client_id") or claims.get("azp") or claims.get("sub") or "unknown"
+            ),
             scopes=scope.split() if isinstance(scope, str) else [],
             expires_at=int(claims["exp"]),
             resource=self._resource,
@@ -397,37 +440,66 @@ async def _address_of_keys(issuer: str) -> str:
             if answer.status_code != httpx2.codes.OK:
                 continue
             said = answer.json()
-            named, keys = (said.get("issuer"), said.get("jwks_uri")) if isinstance(said, dict) else (None, None)
-            if not isinstance(named, str) or not isinstance(keys, str) or named.rstrip("/") != issuer.rstrip("/"):
+            named, keys = (
+                (said.get("issuer"), said.get("jwks_uri"))
+                if isinstance(said, dict)
+                else (None, None)
+            )
+            if (
+                not isinstance(named, str)
+                or not isinstance(keys, str)
+                or named.rstrip("/") != issuer.rstrip("/")
+            ):
                 raise UsageError(f"The metadata of {issuer} names another issuer or no keys.")
             return keys
     raise UsageError(f"{issuer} publishes no metadata.", hint="Check WINNOW_HTTP_ISSUER.")
 
 
 def build_app(
-    settings: Settings, *, host: str, port: int, allowed_hosts: list[str], allowed_origins: Sequence[str] = ()
+    settings: Settings,
+    *,
+    host: str,
+    port: int,
+    allowed_hosts: list[str],
+    allowed_origins: Sequence[str] = (),
 ) -> ASGIApp:
-    """Return the ASGI application: `/mcp`, `/healthz`, `/readyz`, and the metadata of RFC 9728 where OAuth is set.
+    """Return the ASGI application: `/mcp`, `/healthz`, `/readyz`, and the metadata of RFC 9728
+    where OAuth is set.
 
-    `allowed_origins`: sites such as `https://chat.example` whose pages may call from a browser (CORS).
+    `allowed_origins`: sites such as `https://chat.example` whose pages may call from a browser
+    (CORS).
     """
     auth, verifier = _oauth(settings)
 
     async def drain() -> None:
         with anyio.move_on_after(settings.seconds + 2 * GRACE):
             await gate.drain()
-        await anyio.sleep(PAUSE)  # the last answer leaves: uvloop writes when a turn of its loop ends
+        await anyio.sleep(
+            PAUSE
+        )  # the last answer leaves: uvloop writes when a turn of its loop ends
 
-    server = build_server(settings, own_signals=True, drain=drain, auth=auth, token_verifier=verifier)
+    server = build_server(
+        settings, own_signals=True, drain=drain, auth=auth, token_verifier=verifier
+    )
     if settings.metrics:
         server.observers.append(_metrics(server, settings.metrics))
     # The SDK checks Host and Origin by itself on loopback addresses only.
-    names = [f"{host}:{port}", f"127.0.0.1:{port}", f"localhost:{port}", f"[::1]:{port}", *allowed_hosts]
+    names = [
+        f"{host}:{port}",
+        f"127.0.0.1:{port}",
+        f"localhost:{port}",
+        f"[::1]:{port}",
+        *allowed_hosts,
+    ]
     security = TransportSecuritySettings(
         allowed_hosts=names,
-        allowed_origins=[*allowed_origins, *(f"{scheme}://{name}" for name in names for scheme in ("http", "https"))],
+        allowed_origins=[
+            *allowed_origins,
+            *(f"{scheme}://{name}" for name in names for scheme in ("http", "https")),
+        ],
     )
-    # Arguments are at most 50 sources and a question; the SDK would take requests of four times as much.
+    # Arguments are at most 50 sources and a question; the SDK would take requests of four times as
+    # much.
     app = server.streamable_http_app(
         host=host,
         transport_security=security,
@@ -474,7 +546,9 @@ def _oauth(settings: Settings) -> tuple[AuthSettings | None, JwtVerifier | None]
             hint="Set WINNOW_HTTP_RESOURCE to our own URL, such as https://winnow.example/mcp.",
         )
     if settings.http_tokens:
-        raise UsageError("Both fixed tokens and an OAuth issuer are set.", hint="Choose one of them.")
+        raise UsageError(
+            "Both fixed tokens and an OAuth issuer are set.", hint="Choose one of them."
+        )
     # Validated from text, which keeps the URLs letter by letter: clients compare issuers so.
     auth = AuthSettings.model_validate(
         {

@@ -1,7 +1,8 @@
-"""Figures of a running server for Prometheus, at `/metrics` of an address of its own (extra `metrics`).
+"""Figures of a running server for Prometheus, at `/metrics` of an address of its own (extra
+`metrics`).
 
-An address of its own, because who gathers figures has no token, and a network policy can tell the two apart. Not for:
-single calls (`server/calls.py`).
+An address of its own, because who gathers figures has no token, and a network policy can tell the
+two apart. Not for: single calls (`server/calls.py`).
 """
 
 from collections.abc import Callable, Iterator
@@ -16,7 +17,8 @@ from server.calls import Admission, Ended
 from server.version import VERSION
 
 SECONDS: Final = (0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0)
-"""Upper bounds of the histogram of calls: from a page at hand to the deadline that is set by default, and over it."""
+"""Upper bounds of the histogram of calls: from a page at hand to the deadline that is set by
+default, and over it."""
 
 
 class Metrics:
@@ -26,15 +28,25 @@ class Metrics:
         """Watch the queue of `admission`, and the `stores` once they are open."""
         self.registry = CollectorRegistry()
         own = self.registry
-        self._calls = Counter("winnow_calls", "Calls of tools by how they ended.", ("tool", "outcome"), registry=own)
+        self._calls = Counter(
+            "winnow_calls", "Calls of tools by how they ended.", ("tool", "outcome"), registry=own
+        )
         self._seconds = Histogram(
             "winnow_call_seconds", "From arrival to end.", ("tool",), buckets=SECONDS, registry=own
         )
-        self._tokens = Counter("winnow_answer_tokens", "Tokens of answers.", ("tool",), registry=own)
+        self._tokens = Counter(
+            "winnow_answer_tokens", "Tokens of answers.", ("tool",), registry=own
+        )
         asked = "Answers of search providers by status."
-        self._providers = Counter("winnow_provider_answers", asked, ("provider", "status"), registry=own)
-        self._unread = Counter("winnow_sources_unread", "Sources that could not be read.", ("tool",), registry=own)
-        Gauge("winnow_version_info", "The version that runs.", ("version",), registry=own).labels(VERSION).set(1)
+        self._providers = Counter(
+            "winnow_provider_answers", asked, ("provider", "status"), registry=own
+        )
+        self._unread = Counter(
+            "winnow_sources_unread", "Sources that could not be read.", ("tool",), registry=own
+        )
+        Gauge("winnow_version_info", "The version that runs.", ("version",), registry=own).labels(
+            VERSION
+        ).set(1)
         own.register(_Standing(admission, stores))
 
     def __call__(self, call: Ended) -> None:
@@ -47,12 +59,15 @@ class Metrics:
             self._providers.labels(provider, status).inc()
 
     def serve(self, at: str) -> None:
-        """Answer at the address `at`, HOST:PORT, in a thread that ends with the process; raises `UsageError`."""
+        """Answer at the address `at`, HOST:PORT, in a thread that ends with the process; raises
+        `UsageError`."""
         host, _, port = at.rpartition(":")
         try:
             start_http_server(int(port), addr=host.strip("[]"), registry=self.registry)
         except OSError as error:
-            raise UsageError(f"metrics cannot be served at {at}: {error}.", hint="Set another address.") from error
+            raise UsageError(
+                f"metrics cannot be served at {at}: {error}.", hint="Set another address."
+            ) from error
 
 
 class _Standing:
@@ -64,7 +79,9 @@ class _Standing:
 
     def collect(self) -> Iterator[Metric]:
         """Yield the queue of each lane and what each store has seen."""
-        places = GaugeMetricFamily("winnow_calls_now", "Calls that run or wait.", labels=("lane", "state"))
+        places = GaugeMetricFamily(
+            "winnow_calls_now", "Calls that run or wait.", labels=("lane", "state")
+        )
         for lane, (running, waiting) in self._admission.standing().items():
             places.add_metric((lane, "running"), running)
             places.add_metric((lane, "waiting"), waiting)
@@ -72,11 +89,15 @@ class _Standing:
         stores = self._stores()
         if stores is None:
             return
-        looked = CounterMetricFamily("winnow_cache_lookups", "Lookups in the cache.", labels=("store", "found"))
+        looked = CounterMetricFamily(
+            "winnow_cache_lookups", "Lookups in the cache.", labels=("store", "found")
+        )
         problems = CounterMetricFamily(
             "winnow_cache_problems", "Operations of the cache that failed.", labels=("store",)
         )
-        away = GaugeMetricFamily("winnow_cache_away", "1 while a store cannot be used.", labels=("store",))
+        away = GaugeMetricFamily(
+            "winnow_cache_away", "1 while a store cannot be used.", labels=("store",)
+        )
         for kind, store in stores.by_kind.items():
             seen = store.seen()
             looked.add_metric((kind, "yes"), seen["hits"])

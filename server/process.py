@@ -1,8 +1,10 @@
-"""The process that serves: its log, what it opens behind its first answers, its end on a signal, memory and traces.
+"""The process that serves: its log, what it opens behind its first answers, its end on a signal,
+memory and traces.
 
-A client waits for the answer to its first message. Importing the pipeline and opening its services take as long as
-everything before that answer (0.4 of 0.9 CPU-seconds), and only a call needs them. Not for: what is served, or opened
-(`server/wiring.py`); values that outlive a call (`pipeline/services.py`).
+A client waits for the answer to its first message. Importing the pipeline and opening its services
+take as long as everything before that answer (0.4 of 0.9 CPU-seconds), and only a call needs them.
+Not for: what is served, or opened (`server/wiring.py`); values that outlive a call
+(`pipeline/services.py`).
 """
 
 from __future__ import annotations
@@ -41,19 +43,23 @@ if TYPE_CHECKING:
 Drain = Callable[[], Awaitable[None]]
 """Lets running calls end, and no other begin."""
 LOG_BYTES: Final = 8_000
-"""Bytes of warnings on stderr an hour: the pipe to a client that never reads it takes 64 kB, then blocks us."""
+"""Bytes of warnings on stderr an hour: the pipe to a client that never reads it takes 64 kB, then
+blocks us."""
 _log: Final = logging.getLogger("winnow.settings")
 HOUR: Final = timedelta(hours=1).total_seconds()
 FORMAT: Final = "%(asctime)s %(name)s %(message)s"
 DROPPED: Final = "winnow: more is not shown this hour; WINNOW_LOG_FILE=FILE keeps all of it\n"
 ENOUGH: Final = 10
-"""Collections of the middle generation (7,000 new objects each) after which a full one is due, as in Python itself."""
+"""Collections of the middle generation (7,000 new objects each) after which a full one is due, as
+in Python itself."""
 TOO_MANY: Final = ENOUGH * 100
-"""After so many Python runs it in the middle of work too: garbage must not grow on a server that never rests."""
+"""After so many Python runs it in the middle of work too: garbage must not grow on a server that
+never rests."""
 LARGE_BYTES: Final = MEGABYTE
-"""A block of at least so many bytes is the system's again once it is freed. glibc raises its own bound to the largest
-block freed so far, up to 32 MB, and keeps the room in one heap a thread: the hostile set
-(`tests/test_fetch_hostile_set.py`) then left 60 to 121 MB, and with this bound 25 to 33 (six and three runs)."""
+"""A block of at least so many bytes is the system's again once it is freed. glibc raises its own
+bound to the largest block freed so far, up to 32 MB, and keeps the room in one heap a thread: the
+hostile set (`tests/test_fetch_hostile_set.py`) then left 60 to 121 MB, and with this bound 25 to 33
+(six and three runs)."""
 
 
 def start_log(settings: Settings) -> None:
@@ -65,7 +71,9 @@ def start_log(settings: Settings) -> None:
         handler = logging.StreamHandler()
     else:
         handler = Sparing(sys.stderr)
-    handler.setFormatter(JsonLines() if settings.log_format == "json" else logging.Formatter(FORMAT))
+    handler.setFormatter(
+        JsonLines() if settings.log_format == "json" else logging.Formatter(FORMAT)
+    )
     handler.addFilter(name_request)
     logging.basicConfig(handlers=[handler], level=settings.log_level)
     # They write whole addresses, questions in them, and what servers put in the place of a status.
@@ -76,7 +84,8 @@ def start_log(settings: Settings) -> None:
 
 
 def drop_what_nobody_reads() -> None:
-    """Let writes to a stderr that is a full pipe fail instead of wait; a terminal or a file stays as it is."""
+    """Let writes to a stderr that is a full pipe fail instead of wait; a terminal or a file stays
+    as it is."""
     if sys.platform != "win32" and stat.S_ISFIFO(os.fstat(2).st_mode):
         os.set_blocking(2, False)
 
@@ -91,7 +100,8 @@ class Sparing(logging.StreamHandler[TextIO]):
         self._left = LOG_BYTES
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write a record where there is room for it, and for the line that says that more was dropped."""
+        """Write a record where there is room for it, and for the line that says that more was
+        dropped."""
         now = self._clock()
         if now - self._since >= HOUR:
             self._since, self._left = now, LOG_BYTES
@@ -108,10 +118,11 @@ class Sparing(logging.StreamHandler[TextIO]):
 
 
 async def watch_signals(clean_up: Callable[[], None], drain: Drain | None = None) -> None:
-    """Wait for SIGTERM or SIGINT, call `clean_up`, and end the process with 128 + the signal's number.
+    """Wait for SIGTERM or SIGINT, call `clean_up`, and end the process with 128 + the signal's
+    number.
 
-    By default SIGTERM would skip all cleanup, and SIGINT would hang until stdin closes. The first SIGTERM awaits
-    `drain`; a second one, or SIGINT, does not wait for that.
+    By default SIGTERM would skip all cleanup, and SIGINT would hang until stdin closes. The first
+    SIGTERM awaits `drain`; a second one, or SIGINT, does not wait for that.
     """
     wanted = [signal.SIGTERM, signal.SIGINT] if sys.platform != "win32" else [signal.SIGINT]
 
@@ -129,27 +140,31 @@ async def watch_signals(clean_up: Callable[[], None], drain: Drain | None = None
 
 
 def leave(error: WinnowError) -> None:
-    """Say why this process cannot serve and end it: 2 for a setting that is wrong, 1 for anything else."""
+    """Say why this process cannot serve and end it: 2 for a setting that is wrong, 1 for anything
+    else."""
     print(f"winnow: {error}", file=sys.stderr, flush=True)
     os._exit(2 if isinstance(error, UsageError) else 1)
 
 
 def give_back_large_blocks() -> bool:
-    """Have freed blocks of `LARGE_BYTES` and more go back to the system; return whether the C library can."""
+    """Have freed blocks of `LARGE_BYTES` and more go back to the system; return whether the C
+    library can."""
     if not sys.platform.startswith("linux"):
         return False
     try:
         return bool(ctypes.CDLL(None).mallopt(-3, LARGE_BYTES))  # M_MMAP_THRESHOLD in malloc.h
-    except AttributeError:  # a C library without the call, such as musl, which has no such bound to hold
+    except (
+        AttributeError
+    ):  # a C library without the call, such as musl, which has no such bound to hold
         return False
 
 
 async def collect_when_quiet() -> None:
     """Look for garbage at quiet moments; on cancellation Python's own ways come back.
 
-    A full collection holds every thread while it walks all objects, 100 to 250 ms once a few cleaned pages are kept.
-    Python starts one while a large page is being cleaned, which was the longest wait of any ping. Young objects are
-    still collected as always.
+    A full collection holds every thread while it walks all objects, 100 to 250 ms once a few
+    cleaned pages are kept. Python starts one while a large page is being cleaned, which was the
+    longest wait of any ping. Young objects are still collected as always.
     """
     before = gc.get_threshold()
     gc.freeze()  # what the imports made stays for good and need not be walked again
@@ -171,7 +186,8 @@ def _middle_collections() -> int:
 
 
 def start_telemetry(collector: str) -> Callable[[], None]:
-    """Export spans to `collector` (OTLP over HTTP) and return what to call at the end; nothing happens without one."""
+    """Export spans to `collector` (OTLP over HTTP) and return what to call at the end; nothing
+    happens without one."""
     if not collector:
         return lambda: None
     with importing("otel", "WINNOW_OTLP"):
@@ -180,7 +196,9 @@ def start_telemetry(collector: str) -> Callable[[], None]:
         from opentelemetry.sdk.resources import Resource  # noqa: PLC0415  as above
         from opentelemetry.sdk.trace import TracerProvider  # noqa: PLC0415  as above
         from opentelemetry.sdk.trace.export import BatchSpanProcessor  # noqa: PLC0415  as above
-    provider = TracerProvider(resource=Resource.create({"service.name": "winnow", "service.version": VERSION}))
+    provider = TracerProvider(
+        resource=Resource.create({"service.name": "winnow", "service.version": VERSION})
+    )
     address = collector if collector.endswith("/v1/traces") else f"{collector}/v1/traces"
     provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(endpoint=address, timeout=5)))
     trace.set_tracer_provider(provider)
@@ -189,8 +207,9 @@ def start_telemetry(collector: str) -> Callable[[], None]:
 
 
 PAUSE: Final = 0.3
-"""Seconds that a server leaves to messages before work of its own: to the first ones before it opens by itself, since
-imports in a thread slow an answer, between two looks for a quiet moment, and to the last ones before it ends."""
+"""Seconds that a server leaves to messages before work of its own: to the first ones before it
+opens by itself, since imports in a thread slow an answer, between two looks for a quiet moment, and
+to the last ones before it ends."""
 
 
 class Opening:
@@ -211,7 +230,8 @@ class Opening:
         return self._settings.seconds
 
     async def services(self) -> Services:
-        """Return the services, opened now where they are not; raises what kept them from it, each time the same."""
+        """Return the services, opened now where they are not; raises what kept them from it, each
+        time the same."""
         self._wanted.set()
         await self.settled.wait()
         if self._services is None:
@@ -238,9 +258,11 @@ class Opening:
 
     @asynccontextmanager
     async def behind(self, failed: Callable[[WinnowError], None]) -> AsyncIterator[Opening]:
-        """Open the services after a pause, or when they are first wanted, and close them at the end.
+        """Open the services after a pause, or when they are first wanted, and close them at the
+        end.
 
-        `failed` is called with the error where they cannot be opened; `services` raises that error, too.
+        `failed` is called with the error where they cannot be opened; `services` raises that error,
+        too.
         """
         async with anyio.create_task_group() as group:
             group.start_soon(self._open_late, failed)
@@ -279,7 +301,10 @@ class OpenFirst:
         with anyio.move_on_after(opening.seconds):
             services = await opening.services()
         if services is None:
-            told = f"Not ready after {opening.seconds:.0f} s: cache and models are still being opened. Repeat the call."
+            told = (
+                f"Not ready after {opening.seconds:.0f} s: cache and models are still being "
+                f"opened. Repeat the call."
+            )
             return CallToolResult(is_error=True, content=[TextContent(type="text", text=told)])
         return await call_next(replace(ctx, lifespan_context=services))
 

@@ -1,7 +1,8 @@
-"""What the resources hold: a whole cleaned page, the outline of a tree, a session, the status of this server.
+"""What the resources hold: a whole cleaned page, the outline of a tree, a session, the status of
+this server.
 
-Importing it imports the pipeline. Not for: addresses and registration (`server/resources.py`), which a server needs
-before its services are open.
+Importing it imports the pipeline. Not for: addresses and registration (`server/resources.py`),
+which a server needs before its services are open.
 """
 
 import json
@@ -43,11 +44,14 @@ async def read_page(handle: str, services: Services) -> str:
 
 async def read_tree(handle: str, services: Services) -> str:
     """Return the outline of the tree behind `handle`."""
-    return _quoted(await in_thread(outline, await _tree(handle, services), max_tokens=OUTLINE_TOKENS))
+    return _quoted(
+        await in_thread(outline, await _tree(handle, services), max_tokens=OUTLINE_TOKENS)
+    )
 
 
 async def read_layout(handle: str, services: Services) -> str:
-    """Return the tree behind `handle` as JSON to be drawn: sources, and every node with its place."""
+    """Return the tree behind `handle` as JSON to be drawn: sources, and every node with its
+    place."""
     return json.dumps(await in_thread(layout, await _tree(handle, services)), ensure_ascii=False)
 
 
@@ -59,8 +63,11 @@ async def _tree(handle: str, services: Services) -> Tree:
 
 
 async def read_session(handle: str, form: str, services: Services, *, owner: str) -> str:
-    """Return a session of `owner`, written out in one of the forms of exports; the one for readers is framed."""
-    found = await in_thread(find_session, services.stores, handle, owner=owner, roots=services.roots)
+    """Return a session of `owner`, written out in one of the forms of exports; the one for readers
+    is framed."""
+    found = await in_thread(
+        find_session, services.stores, handle, owner=owner, roots=services.roots
+    )
     if found is None or form not in FORMS:
         raise ResourceNotFoundError(f"{handle} is unknown or has expired, or has no form {form!r}.")
     text = await in_thread(export, found, form)
@@ -73,14 +80,19 @@ def _quoted(text: str) -> str:
 
 
 def status_text(services: Services) -> str:
-    """Return models with the reason for each, search providers, folders and cache, as lines a person reads."""
+    """Return models with the reason for each, search providers, folders and cache, as lines a
+    person reads."""
     stores = services.stores.stats()
     return "\n".join(
         [
             *(f"{role}: {reason}" for role, reason in services.model_reasons.items()),
             f"search providers: {', '.join(services.chain.names) or 'none'}",
             f"folders: {', '.join(map(str, services.roots)) or 'none (set WINNOW_FOLDERS)'}",
-            *(f"cache {kind}: {store_text(stats)}" for kind, stats in stores.items() if not stats.away),
+            *(
+                f"cache {kind}: {store_text(stats)}"
+                for kind, stats in stores.items()
+                if not stats.away
+            ),
             f"cache: {cache_trouble(stores) or 'works'}",
         ]
     )

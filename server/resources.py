@@ -1,6 +1,8 @@
-"""What the server offers beside tools: resources (pages, trees, sessions, status), prompts, completions of arguments.
+"""What the server offers beside tools: resources (pages, trees, sessions, status), prompts,
+completions of arguments.
 
-Needed before the services are open, so what is in a resource is imported when one is read (`server/reading.py`).
+Needed before the services are open, so what is in a resource is imported when one is read
+(`server/reading.py`).
 """
 
 from collections.abc import Callable, Sequence
@@ -9,7 +11,13 @@ from typing import Annotated, Any, Final
 
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
-from mcp_types import Completion, CompletionArgument, CompletionContext, PromptReference, ResourceTemplateReference
+from mcp_types import (
+    Completion,
+    CompletionArgument,
+    CompletionContext,
+    PromptReference,
+    ResourceTemplateReference,
+)
 from pydantic import Field
 
 from pipeline.work import in_thread
@@ -20,9 +28,11 @@ LENGTHS: Final = ("300", "600", "1200", "2000")
 
 
 def offer_resources(server: MCPServer[Opening], opening: Callable[[], Opening]) -> None:
-    """Register `winnow://page/{id}`, `winnow://tree/{id}`, `winnow://session/{id}`, their forms and `winnow://status`.
+    """Register `winnow://page/{id}`, `winnow://tree/{id}`, `winnow://session/{id}`, their forms and
+    `winnow://status`.
 
-    `opening` returns what the lifespan made: the SDK gives no context to a resource without parameters.
+    `opening` returns what the lifespan made: the SDK gives no context to a resource without
+    parameters.
     """
 
     @server.resource("winnow://page/{page_id}", name="page", mime_type="text/html")
@@ -41,7 +51,9 @@ def offer_resources(server: MCPServer[Opening], opening: Callable[[], Opening]) 
 
         return await read_tree(f"winnow://tree/{tree_id}", services)
 
-    @server.resource("winnow://tree/{tree_id}/layout", name="tree_layout", mime_type="application/json")
+    @server.resource(
+        "winnow://tree/{tree_id}/layout", name="tree_layout", mime_type="application/json"
+    )
     async def tree_layout(tree_id: str) -> str:
         """Every node of a tree with its place in a drawing, for the desk."""
         services = await opening().services()
@@ -51,10 +63,13 @@ def offer_resources(server: MCPServer[Opening], opening: Callable[[], Opening]) 
 
     @server.resource("winnow://session/{session_id}", name="session", mime_type="text/markdown")
     async def session(session_id: str, ctx: Context[Any, Any]) -> str:
-        """A session of research: its questions, what was found, every quote with its link, the sources."""
+        """A session of research: its questions, what was found, every quote with its link, the
+        sources."""
         return await written(session_id, "markdown", ctx)
 
-    @server.resource("winnow://session/{session_id}/{form}", name="session_export", mime_type="text/plain")
+    @server.resource(
+        "winnow://session/{session_id}/{form}", name="session_export", mime_type="text/plain"
+    )
     async def session_export(session_id: str, form: str, ctx: Context[Any, Any]) -> str:
         """The same as html or json, or its sources as bibtex, ris or csl."""
         return await written(session_id, form, ctx)
@@ -64,7 +79,9 @@ def offer_resources(server: MCPServer[Opening], opening: Callable[[], Opening]) 
         from server.reading import read_session  # noqa: PLC0415  as above
         from tools.context import owner_of  # noqa: PLC0415  as above
 
-        return await read_session(f"winnow://session/{session_id}", form, services, owner=owner_of(ctx))
+        return await read_session(
+            f"winnow://session/{session_id}", form, services, owner=owner_of(ctx)
+        )
 
     @server.resource("winnow://status", name="status", mime_type="text/plain")
     async def status() -> str:
@@ -115,7 +132,9 @@ def offer_completions(server: MCPServer[Opening], folders: Sequence[Path]) -> No
         if not isinstance(ref, PromptReference):
             return None
         if (ref.name, argument.name) == ("research_report", "length"):
-            return Completion(values=[length for length in LENGTHS if length.startswith(argument.value)])
+            return Completion(
+                values=[length for length in LENGTHS if length.startswith(argument.value)]
+            )
         if (ref.name, argument.name) == ("compare_sources", "sources"):
             return await in_thread(_documents, argument.value, folders)
         return None

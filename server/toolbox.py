@@ -1,9 +1,10 @@
-"""The five tools, with what stands around every call of one: its place, errors that a model can act on, a time limit.
+"""The five tools, with what stands around every call of one: its place, errors that a model can act
+on, a time limit.
 
-Importing it imports the whole pipeline; what a client lists is in `server/tools_list.json`, made from here. Schemas are
-listed at the fewest tokens, because every client pays them in every conversation: titles that pydantic adds, bounds of
-texts (still checked when a tool is called) and defaults that are empty, false or 0 go. Not for: the tools themselves
-(`tools/`).
+Importing it imports the whole pipeline; what a client lists is in `server/tools_list.json`, made
+from here. Schemas are listed at the fewest tokens, because every client pays them in every
+conversation: titles that pydantic adds, bounds of texts (still checked when a tool is called) and
+defaults that are empty, false or 0 go. Not for: the tools themselves (`tools/`).
 """
 
 import functools
@@ -45,11 +46,22 @@ _UNSAID: Final = frozenset({"minLength", "maxLength", "minItems", "maxItems", "p
 _TEXT: Final = {"type": "string"}
 _ASIDE: Final = frozenset(
     (
-        *("parsed_by", "scored_by", "freshness", "left_out", "mode", "layers", "leaves", "summaries", "parts"),
+        *(
+            "parsed_by",
+            "scored_by",
+            "freshness",
+            "left_out",
+            "mode",
+            "layers",
+            "leaves",
+            "summaries",
+            "parts",
+        ),
         *("reason", "computed", "checked", "hidden", "origins", "tokens", "next"),
     )
 )
-"""Fields that tell how an answer came about, and `next`, which every answer has: no program needs their types."""
+"""Fields that tell how an answer came about, and `next`, which every answer has: no program needs
+their types."""
 
 
 async def run_tool(
@@ -62,12 +74,15 @@ async def run_tool(
 ) -> CallToolResult:
     """Call a tool, and tell `observers` when it has ended.
 
-    The result has a structured part where that is wanted: some clients give their model nothing else.
+    The result has a structured part where that is wanted: some clients give their model nothing
+    else.
 
     Raises `ToolError` where the caller can act on it, `UnexpectedToolError` for anything else.
     """
     asked = context.request_context.request
-    with observed(name, request_id(asked.headers.get(HEADER, "") if asked else ""), observers) as call:
+    with observed(
+        name, request_id(asked.headers.get(HEADER, "") if asked else ""), observers
+    ) as call:
         try:
             result = await _run(name, arguments, context)
         except UnexpectedToolError:
@@ -92,7 +107,11 @@ async def _run(name: str, arguments: dict[str, Any], context: Context[Any, Any])
     except ToolError as error:
         cause = error.__cause__
         tool = TOOLBOX[name]
-        wrong = explained(cause, name, tool.parameters) if isinstance(cause, ValidationError) else str(error)
+        wrong = (
+            explained(cause, name, tool.parameters)
+            if isinstance(cause, ValidationError)
+            else str(error)
+        )
         raise ToolError(wrong.removeprefix(f"Error executing tool {name}: ")) from cause
     return result
 
@@ -116,7 +135,9 @@ def _tool(function: ToolFunction, title: str) -> Tool:
     tool = Tool.from_function(
         _for_models(function),
         title=title,
-        annotations=ToolAnnotations(read_only_hint=True),  # the world is open by default, and each word is paid for
+        annotations=ToolAnnotations(
+            read_only_hint=True
+        ),  # the world is open by default, and each word is paid for
     )
     tool.description = " ".join(tool.description.split())
     tool.parameters = _input_schema(tool.parameters)
@@ -126,7 +147,8 @@ def _tool(function: ToolFunction, title: str) -> Tool:
 
 
 def _for_models(function: ToolFunction) -> ToolFunction:
-    """Run a call in its place and time, and let the sentences of a WinnowError reach the model; the rest is a crash."""
+    """Run a call in its place and time, and let the sentences of a WinnowError reach the model; the
+    rest is a crash."""
 
     @functools.wraps(function)
     async def call(*args: Any, **kwargs: Any) -> CallToolResult:
@@ -140,7 +162,9 @@ def _for_models(function: ToolFunction) -> ToolFunction:
 
         try:
             with anyio.fail_after(seconds + GRACE):
-                async with admission.call(tool, _caller(ctx), light=tool not in HEAVY, seconds=seconds, tell=tell):
+                async with admission.call(
+                    tool, _caller(ctx), light=tool not in HEAVY, seconds=seconds, tell=tell
+                ):
                     return await function(*args, **kwargs)
         except Busy as error:
             # Programs read the seconds from the result, models from the sentence.
@@ -154,7 +178,8 @@ def _for_models(function: ToolFunction) -> ToolFunction:
             raise ToolError(str(error)) from error
         except TimeoutError as error:
             raise ToolError(
-                f"Not ready after {seconds + GRACE:.0f} s. Repeat the call: what was fetched and embedded is cached "
+                f"Not ready after {seconds + GRACE:.0f} s. Repeat the call: what was fetched and "
+                f"embedded is cached "
                 "and it goes on from there; or name fewer sources."
             ) from error
 
@@ -162,16 +187,22 @@ def _for_models(function: ToolFunction) -> ToolFunction:
 
 
 def _caller(ctx: Context[Any, Any]) -> str:
-    """Return whose call this is: who a token stands for, else the address; on stdio there is one caller."""
+    """Return whose call this is: who a token stands for, else the address; on stdio there is one
+    caller."""
     request = ctx.request_context.request
     return owner_of(ctx) or (request.client.host if request and request.client else "")
 
 
 def _input_schema(schema: Schema) -> Schema:
-    """Return a tool's input schema without titles and text bounds; descriptions, defaults and number bounds stay."""
+    """Return a tool's input schema without titles and text bounds; descriptions, defaults and
+    number bounds stay."""
     kept: Schema = {}
     for key, value in schema.items():
-        if key in _UNSAID or (key == "title" and isinstance(value, str)) or (key == "default" and not value):
+        if (
+            key in _UNSAID
+            or (key == "title" and isinstance(value, str))
+            or (key == "default" and not value)
+        ):
             continue
         if key == "properties" and isinstance(value, dict):
             kept[key] = {name: _input_schema(field) for name, field in value.items()}
@@ -183,16 +214,18 @@ def _input_schema(schema: Schema) -> Schema:
 def _output_schema(schema: Schema) -> Schema:
     """Return the names and types of a result's fields.
 
-    Every field of our results is always there, so no list of required names is needed to read them. Lists of plain
-    texts (queries, failures and the like) and what only tells how an answer came about are left out: they are in the
-    answer all the same.
+    Every field of our results is always there, so no list of required names is needed to read them.
+    Lists of plain texts (queries, failures and the like) and what only tells how an answer came
+    about are left out: they are in the answer all the same.
     """
     fields = schema.get("properties")
     assert isinstance(fields, dict)  # noqa: S101  a result model always has fields; pydantic wrote this schema
     return {
         "type": "object",
         "properties": {
-            name: {"type": "array", "items": {}} if "items" in field else {"type": field.get("type", "object")}
+            name: {"type": "array", "items": {}}
+            if "items" in field
+            else {"type": field.get("type", "object")}
             for name, field in fields.items()
             if field.get("items") != _TEXT and name not in _ASIDE
         },

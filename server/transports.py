@@ -1,7 +1,8 @@
 """Serving over stdio and Streamable HTTP without a stray byte on stdout.
 
-File descriptor 1 is the wire of a stdio server. Imports run while it points at stderr, and both Python's and C's
-buffers are flushed before the wire is given back; at the end they are dropped. Not for: what is served.
+File descriptor 1 is the wire of a stdio server. Imports run while it points at stderr, and both
+Python's and C's buffers are flushed before the wire is given back; at the end they are dropped. Not
+for: what is served.
 """
 
 from __future__ import annotations
@@ -29,9 +30,10 @@ LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "::1"})
 _NOT_STARTED: Final = 3
 """Exit code of a server that could not open its services, uvicorn's own."""
 _TURN_SECONDS: Final = 0.002
-"""How long one thread keeps Python to itself while another waits; an answer takes several turns. Worst ping during a
-page of 4 MB, and six pages of 2 s at once (`bench.fetch`, three quiet runs each): Python's own 5 ms 34 to 44 ms and
-2.16 s, 2 ms 29 to 31 ms and 2.15 to 2.17 s, 1 ms 27 to 29 ms and 2.17 to 2.21 s."""
+"""How long one thread keeps Python to itself while another waits; an answer takes several turns.
+Worst ping during a page of 4 MB, and six pages of 2 s at once (`bench.fetch`, three quiet runs
+each): Python's own 5 ms 34 to 44 ms and 2.16 s, 2 ms 29 to 31 ms and 2.15 to 2.17 s, 1 ms 27 to 29
+ms and 2.17 to 2.21 s."""
 
 
 def serve_stdio(settings: Settings) -> None:
@@ -50,9 +52,9 @@ def serve_stdio(settings: Settings) -> None:
 async def _serve(server: MCPServer[Any]) -> None:
     """Serve until the end of stdin and leave at once.
 
-    Not flushed: fd 1 is the wire again, and what is left in a buffer is some library's print; while an event loop is
-    taken down such a buffer may fill up and go out by itself. Threads that were abandoned by cancelled calls would hold
-    any other exit for as long as they run.
+    Not flushed: fd 1 is the wire again, and what is left in a buffer is some library's print; while
+    an event loop is taken down such a buffer may fill up and go out by itself. Threads that were
+    abandoned by cancelled calls would hold any other exit for as long as they run.
     """
     await server.run_stdio_async()
     os._exit(0)
@@ -69,11 +71,14 @@ def serve_http(
 ) -> None:
     """Serve many clients at `http://host:port/mcp` until a signal.
 
-    Raises `UsageError` where the address is not loopback, and nothing says who may call; and where cookies are set,
-    which are one person's; `CannotListen` for a port that cannot be had.
+    Raises `UsageError` where the address is not loopback, and nothing says who may call; and where
+    cookies are set, which are one person's; `CannotListen` for a port that cannot be had.
     """
     if settings.cookies:
-        raise UsageError("Cookies are not for a server that others call.", hint="Unset WINNOW_COOKIES, or serve stdio.")
+        raise UsageError(
+            "Cookies are not for a server that others call.",
+            hint="Unset WINNOW_COOKIES, or serve stdio.",
+        )
     import uvicorn  # noqa: PLC0415  only this transport needs it
 
     from server.http import MOST_REQUESTS, PatientProtocol, build_app  # noqa: PLC0415  heavy imports, which `winnow --help` does without
@@ -83,11 +88,14 @@ def serve_http(
     if host not in LOOPBACK and not guarded and not open_to_all:
         raise UsageError(
             f"{host} can be reached by others, and nothing says who may call.",
-            hint="Set WINNOW_HTTP_TOKENS or WINNOW_HTTP_ISSUER, or pass --without-auth on a network that you trust.",
+            hint="Set WINNOW_HTTP_TOKENS or WINNOW_HTTP_ISSUER, or pass --without-auth on a "
+            "network that you trust.",
         )
     give_back_large_blocks()
     listening = listen(host, port)
-    app = build_app(settings, host=host, port=port, allowed_hosts=allowed_hosts, allowed_origins=allowed_origins)
+    app = build_app(
+        settings, host=host, port=port, allowed_hosts=allowed_hosts, allowed_origins=allowed_origins
+    )
     sys.setswitchinterval(_TURN_SECONDS)
     config = uvicorn.Config(
         app,
@@ -137,12 +145,19 @@ def listen(host: str, port: int) -> list[socket.socket]:
 
 def _cannot_listen(host: str, port: int, error: OSError) -> CannotListen:
     if error.errno == errno.EADDRINUSE:
-        other = f"End the other program, or take another port: --port {port + 1 if port % 2 else port - 1}."
+        other = (
+            f"End the other program, or take another port: --port "
+            f"{port + 1 if port % 2 else port - 1}."
+        )
         return CannotListen(f"Port {port} of {host} is in use.", hint=other)
     if error.errno == errno.EACCES:
-        return CannotListen(f"Port {port} is kept from this user.", hint="Take one from 1024 up: --port 8765.")
+        return CannotListen(
+            f"Port {port} is kept from this user.", hint="Take one from 1024 up: --port 8765."
+        )
     reason = error.strerror or str(error)
-    return CannotListen(f"{host} is no address to listen at here ({reason}).", hint="Use --host 127.0.0.1.")
+    return CannotListen(
+        f"{host} is no address to listen at here ({reason}).", hint="Use --host 127.0.0.1."
+    )
 
 
 @contextmanager
@@ -155,7 +170,9 @@ def _stdout_kept_clean() -> Iterator[None]:
     finally:
         gc.enable()
         sys.stdout.flush()
-        with suppress(OSError, AttributeError):  # no C library to ask, such as on Windows, where it buffers nothing
+        with suppress(
+            OSError, AttributeError
+        ):  # no C library to ask, such as on Windows, where it buffers nothing
             ctypes.CDLL(None).fflush(None)
         os.dup2(wire, 1)
         os.close(wire)

@@ -51,7 +51,8 @@ from server.settings import CATALOGUES, KEYLESS, MEGABYTE, PROVIDERS, Settings
 _Try = Callable[[Settings, httpx2.AsyncClient], Any]
 _log: Final = logging.getLogger("winnow.wiring")
 KEYLESS_NOTICE: Final = (
-    "Searched without a key, since no provider is set. More is found with WINNOW_SEARXNG or a key such as "
+    "Searched without a key, since no provider is set. More is found with WINNOW_SEARXNG or a key "
+    "such as "
     "WINNOW_BRAVE_KEY; WINNOW_SEARCH=none turns web search off."
 )
 
@@ -72,21 +73,24 @@ def open_cache(settings: Settings) -> Stores:
 async def open_services(settings: Settings) -> AsyncIterator[Services]:
     """Open cache, network and models; close them in the opposite order.
 
-    Raises `CacheError` or `UsageError` for settings that cannot be understood, `MissingExtra` or `BrokenExtra` for
-    those that need a package.
+    Raises `CacheError` or `UsageError` for settings that cannot be understood, `MissingExtra` or
+    `BrokenExtra` for those that need a package.
     """
     async with AsyncExitStack() as stack:
         # In a thread: another process may hold a database, a server may be slow to refuse.
         stores = await in_thread(open_cache, settings)
         stack.callback(stores.close)
         if settings.folders and stores.trees.shared:
-            # What models make of texts is kept by content, whosever it is: where files are read, on this machine.
+            # What models make of texts is kept by content, whosever it is: where files are read, on
+            # this machine.
             stores = replace(stores, embeddings=stores.own, scores=stores.own)
         http = await stack.enter_async_context(service_client(settings.seconds))
         limits = _fetch_limits(settings)
         chromium = find_browser(settings.browser)
         converter = await stack.enter_async_context(aclosing(Converter(stores.own)))
-        files = Files(settings.folders, store=stores.own, converter=converter, max_bytes=limits.max_unpacked)
+        files = Files(
+            settings.folders, store=stores.own, converter=converter, max_bytes=limits.max_unpacked
+        )
         fetcher = await stack.enter_async_context(
             open_fetcher(
                 limits,
@@ -96,10 +100,14 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
                 browser=Browser(chromium) if chromium else None,
             )
         )
-        embedder, reader, reranker, generator = models = await stack.enter_async_context(open_models(settings, http))
+        embedder, reader, reranker, generator = models = await stack.enter_async_context(
+            open_models(settings, http)
+        )
         embedding = CachedEmbedder(embedder.model, stores.embeddings) if embedder.model else None
         documents = DocumentMemory()
-        folder = await stack.enter_async_context(_open_folder(settings, stores, files, embedder.model, documents))
+        folder = await stack.enter_async_context(
+            _open_folder(settings, stores, files, embedder.model, documents)
+        )
         chain = _chain(settings, stores, http, folder)
         yield Services(
             fetcher=fetcher,
@@ -141,7 +149,8 @@ async def without_faults(settings: Settings) -> tuple[Settings, dict[str, Winnow
 
 
 def _needs(package: str, extra: str, needed_for: str, name: str, value: object = None) -> _Try:
-    """Return what raises `MissingExtra` without `package`, where the setting `name` is `value`, or any for None."""
+    """Return what raises `MissingExtra` without `package`, where the setting `name` is `value`, or
+    any for None."""
 
     def try_it(settings: Settings, _: httpx2.AsyncClient) -> None:
         set_to = getattr(settings, name)
@@ -174,7 +183,10 @@ _TRIED: Final[Mapping[str, tuple[_Try, Any]]] = {
     "cache_url": (_needs("redis", "redis", "A cache server (cache_url)", "cache_url"), ""),
     "otlp": (_needs("opentelemetry", "otel", "WINNOW_OTLP", "otlp"), ""),
     "metrics": (_needs("prometheus_client", "metrics", "WINNOW_METRICS", "metrics"), ""),
-    "clustering": (_needs("umap", "umap", "WINNOW_CLUSTERING=umap", "clustering", "umap"), "kmeans"),
+    "clustering": (
+        _needs("umap", "umap", "WINNOW_CLUSTERING=umap", "clustering", "umap"),
+        "kmeans",
+    ),
 }
 """By setting: what raises where its value cannot work, and what is as if it were not set."""
 
@@ -189,7 +201,9 @@ def _fetch_limits(settings: Settings) -> FetchLimits:
         nat64=settings.nat64,
         forges=(*settings.forges, *FORGES),
         cookies=Cookies(settings.cookies) if settings.cookies else None,
-        proxy=parse_proxy(settings.proxy, resolves=settings.proxy_resolves) if settings.proxy else None,
+        proxy=parse_proxy(settings.proxy, resolves=settings.proxy_resolves)
+        if settings.proxy
+        else None,
     )
 
 
@@ -221,7 +235,9 @@ async def open_models(settings: Settings, http: httpx2.AsyncClient) -> AsyncIter
 
 
 def _resources(settings: Settings, http: httpx2.AsyncClient) -> Resources:
-    return Resources(http, settings.model_key, Hub(settings.hub or None, settings.models), MemoryBudget())
+    return Resources(
+        http, settings.model_key, Hub(settings.hub or None, settings.models), MemoryBudget()
+    )
 
 
 def _idms(settings: Settings) -> IdmsOptions:
@@ -254,8 +270,9 @@ class Searched(NamedTuple):
 def searched(settings: Settings) -> Searched:
     """Return who is searched.
 
-    `auto` asks those with an address or a key and the folders; the keyless ones only where nothing of that is set: who
-    names a folder and nothing else has not said that questions about it may go to anybody.
+    `auto` asks those with an address or a key and the folders; the keyless ones only where nothing
+    of that is set: who names a folder and nothing else has not said that questions about it may go
+    to anybody.
     """
     with_key = [name for name in SERVICES if getattr(settings, f"{name}_key")]
     chosen = settings.search or (*(["searxng"] if settings.searxng else []), *with_key, "folder")
@@ -263,16 +280,30 @@ def searched(settings: Settings) -> Searched:
     chosen = ("keyless",) if keyless else chosen
     web: list[str] = []
     for name in chosen:
-        web += KEYLESS if name == "keyless" else [name] if name in PROVIDERS and name != "folder" else []
+        web += (
+            KEYLESS
+            if name == "keyless"
+            else [name]
+            if name in PROVIDERS and name != "folder"
+            else []
+        )
     names = tuple(dict.fromkeys(web))
     scholarly = CATALOGUES if {"keyless", "academic"} & {*chosen} else ()
     folders = bool(settings.folders) and "folder" in chosen
-    return Searched(names, scholarly, folders, keyless) if names else Searched(scholarly, (), folders, keyless)
+    return (
+        Searched(names, scholarly, folders, keyless)
+        if names
+        else Searched(scholarly, (), folders, keyless)
+    )
 
 
 @asynccontextmanager
 async def _open_folder(
-    settings: Settings, stores: Stores, files: Files, embedder: Embedder | None, documents: DocumentMemory
+    settings: Settings,
+    stores: Stores,
+    files: Files,
+    embedder: Embedder | None,
+    documents: DocumentMemory,
 ) -> AsyncIterator[FolderProvider | None]:
     """Return what searches the user's folders, None where they are not searched."""
     if not searched(settings).folders:
@@ -280,22 +311,31 @@ async def _open_folder(
         return
     place = stores.folders if settings.index else None
     limits = FolderLimits(file_bytes=settings.page_mb * MEGABYTE)
-    folder = FolderProvider(settings.folders, place, files=files, embedder=embedder, read=documents.read, limits=limits)
+    folder = FolderProvider(
+        settings.folders, place, files=files, embedder=embedder, read=documents.read, limits=limits
+    )
     async with folder.behind():
         yield folder
 
 
-def _chain(settings: Settings, stores: Stores, http: httpx2.AsyncClient, folder: FolderProvider | None) -> Chain:
-    """Return the web's providers in the order of the settings, and the user's folders beside them, or alone."""
+def _chain(
+    settings: Settings, stores: Stores, http: httpx2.AsyncClient, folder: FolderProvider | None
+) -> Chain:
+    """Return the web's providers in the order of the settings, and the user's folders beside them,
+    or alone."""
     keys = {name: getattr(settings, f"{name}_key") for name in SERVICES}
     host = urlsplit(settings.searxng).netloc.rpartition("@")[2]
-    # The instance is part of SearXNG's name: answers are cached by it, and another instance is another provider.
+    # The instance is part of SearXNG's name: answers are cached by it, and another instance is
+    # another provider.
     makers: dict[str, Callable[[], Provider]] = {
         "searxng": lambda: Searxng(http, settings.searxng, name=f"searxng {host}"),
         "wikipedia": lambda: Wikipedia(http, settings.contact),
         "ddgs": Metasearch,
         **{name: partial(WebApi, service, http, keys[name]) for name, service in SERVICES.items()},
-        **{name: partial(WebApi, service, http, settings.contact) for name, service in SCHOLARLY.items()},
+        **{
+            name: partial(WebApi, service, http, settings.contact)
+            for name, service in SCHOLARLY.items()
+        },
     }
     who = searched(settings)
     named = {*who.web, *who.scholarly}
@@ -311,7 +351,11 @@ def _chain(settings: Settings, stores: Stores, http: httpx2.AsyncClient, folder:
             if isinstance(error, BrokenExtra):
                 _log.warning("%s", error)
     local: list[Provider] = [folder] if folder is not None else []
-    accounts = {name: hashlib.blake2b(key.encode(), digest_size=4).hexdigest() for name, key in keys.items() if key}
+    accounts = {
+        name: hashlib.blake2b(key.encode(), digest_size=4).hexdigest()
+        for name, key in keys.items()
+        if key
+    }
     return Chain(
         web or local,
         stores.searches,

@@ -1,8 +1,10 @@
-"""The official MCP conformance suite against our HTTP server, in both revisions: `make conformance`.
+"""The official MCP conformance suite against our HTTP server, in both revisions: `make
+conformance`.
 
-Runs the suite twice a revision: on the server as it is, and on the server with the fixtures that the suite calls by
-name. Exits 1 when anything outside the baselines fails, or a baselined scenario passes. Needs Node 22 and the suite,
-which `make conformance` installs. Not for: stdio, which the suite does not speak (`tests/inspector.py`).
+Runs the suite twice a revision: on the server as it is, and on the server with the fixtures that
+the suite calls by name. Exits 1 when anything outside the baselines fails, or a baselined scenario
+passes. Needs Node 22 and the suite, which `make conformance` installs. Not for: stdio, which the
+suite does not speak (`tests/inspector.py`).
 """
 
 import os
@@ -28,13 +30,19 @@ RUNS_WITHIN: Final = 180
 
 def main() -> None:
     """Run all four combinations, print what failed and what is baselined, leave with 0 or 1."""
-    failed = [f"{name} {revision}" for name in SERVERS for revision in REVISIONS if not conforms(name, revision)]
+    failed = [
+        f"{name} {revision}"
+        for name in SERVERS
+        for revision in REVISIONS
+        if not conforms(name, revision)
+    ]
     print("conformance holds" if not failed else f"conformance fails: {', '.join(failed)}")
     sys.exit(1 if failed else 0)
 
 
 def conforms(name: str, revision: str) -> bool:
-    """Run the required scenarios of one revision against one server; return whether only the baseline failed."""
+    """Run the required scenarios of one revision against one server; return whether only the
+    baseline failed."""
     baseline = ROOT / "tests" / f"conformance_{name}.yml"
     with tempfile.TemporaryDirectory() as out, served(SERVERS[name]) as url:
         command = ["conformance", "server", "--url", url, "--requirements", revision, "-o", out]
@@ -60,8 +68,15 @@ def served(arguments: list[str]) -> Iterator[str]:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
     with tempfile.TemporaryDirectory() as cache:
-        environment = {**os.environ, "WINNOW_FOLDERS": str(LIBRARY), "WINNOW_CACHE": cache, "WINNOW_HTTP_RATE": "0"}
-        with subprocess.Popen([sys.executable, *arguments, str(port)], cwd=ROOT, env=environment) as process:
+        environment = {
+            **os.environ,
+            "WINNOW_FOLDERS": str(LIBRARY),
+            "WINNOW_CACHE": cache,
+            "WINNOW_HTTP_RATE": "0",
+        }
+        with subprocess.Popen(
+            [sys.executable, *arguments, str(port)], cwd=ROOT, env=environment
+        ) as process:
             try:
                 listens(port)
                 yield f"http://127.0.0.1:{port}/mcp"

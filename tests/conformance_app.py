@@ -1,7 +1,9 @@
-"""Our server with the fixtures that the official conformance suite calls by name, for `make conformance` only.
+"""Our server with the fixtures that the official conformance suite calls by name, for `make
+conformance` only.
 
-Middleware, lifespan and transport are those of `build_server`; the fixtures only give the suite something to call. Not
-for: features that Winnow does not offer (sampling, elicitation, subscriptions), whose scenarios the baselines name.
+Middleware, lifespan and transport are those of `build_server`; the fixtures only give the suite
+something to call. Not for: features that Winnow does not offer (sampling, elicitation,
+subscriptions), whose scenarios the baselines name.
 """
 
 import argparse
@@ -32,7 +34,9 @@ def png() -> bytes:
     """Return a picture of one red pixel."""
 
     def chunk(kind: bytes, data: bytes) -> bytes:
-        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+        return (
+            struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+        )
 
     header = struct.pack(">IIBBBBB", 1, 1, 8, 2, 0, 0, 0)
     return (
@@ -75,7 +79,9 @@ def add_tools(server: MCPServer[Opening]) -> None:
     @server.tool()
     async def test_embedded_resource() -> EmbeddedResource:
         """Answer a resource."""
-        return embedded("test://embedded-resource", "text/plain", "This is an embedded resource content.")
+        return embedded(
+            "test://embedded-resource", "text/plain", "This is an embedded resource content."
+        )
 
     @server.tool()
     async def test_multiple_content_types() -> list[TextContent | ImageContent | EmbeddedResource]:
@@ -83,7 +89,9 @@ def add_tools(server: MCPServer[Opening]) -> None:
         return [
             TextContent(type="text", text="Multiple content types test:"),
             PICTURE,
-            embedded("test://mixed-content-resource", "application/json", '{"test":"data","value":123}'),
+            embedded(
+                "test://mixed-content-resource", "application/json", '{"test":"data","value":123}'
+            ),
         ]
 
     @server.tool()
@@ -146,7 +154,9 @@ def add_prompts(server: MCPServer[Opening]) -> None:
 
 def embedded(uri: str, kind: str, text: str) -> EmbeddedResource:
     """Return a text resource inside a message."""
-    return EmbeddedResource(type="resource", resource=TextResourceContents(uri=uri, mime_type=kind, text=text))
+    return EmbeddedResource(
+        type="resource", resource=TextResourceContents(uri=uri, mime_type=kind, text=text)
+    )
 
 
 def main() -> None:

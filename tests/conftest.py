@@ -21,15 +21,22 @@ from tests.support import LIBRARY, SHARED, Clock, Connect, Site
 from tests.support.llama_reference import smol_weights
 from tests.support.model_server import Remote, model_server
 
-pytest_plugins = ("tests.support.collect", "tests.support.extras", "tests.support.quick", "tests.support.record")
+pytest_plugins = (
+    "tests.support.collect",
+    "tests.support.extras",
+    "tests.support.quick",
+    "tests.support.record",
+)
 
-# Each run has the same examples: a change must not fail by a case that it has no part in. `make fresh` draws new ones.
+# Each run has the same examples: a change must not fail by a case that it has no part in. `make
+# fresh` draws new ones.
 settings.register_profile("repeatable", derandomize=True)
 settings.load_profile("repeatable")
 
 
 def pytest_sessionstart() -> None:
-    """Have large blocks go back to the system, as a server does: training in a test left 4 GB in this process."""
+    """Have large blocks go back to the system, as a server does: training in a test left 4 GB in
+    this process."""
     give_back_large_blocks()
 
 
@@ -49,7 +56,8 @@ def shared() -> Path:
 
 @pytest.fixture
 async def stories(shared: Path, anyio_backend: str) -> AsyncIterator[LlamaGenerator]:
-    """A base model of 260 000 parameters and 512 tokens of context, in 32-bit floats and a process of its own."""
+    """A base model of 260 000 parameters and 512 tokens of context, in 32-bit floats and a process
+    of its own."""
     model = LlamaGenerator(shared / "models" / "stories260K" / "stories260K-f32.gguf")
     yield model
     await model.aclose()
@@ -65,7 +73,8 @@ async def smol(anyio_backend: str) -> AsyncIterator[LlamaGenerator]:
 
 @pytest.fixture(scope="session")
 def embedder() -> OnnxEmbedder:
-    """The embedder that Winnow carries, once for the whole run: its weights take half a second to load."""
+    """The embedder that Winnow carries, once for the whole run: its weights take half a second to
+    load."""
     return OnnxEmbedder()
 
 
@@ -98,7 +107,8 @@ def cache_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def connect(cache_folder: Path) -> Connect:
-    """Return a function that connects a client to a server of ours in this process; settings by keyword."""
+    """Return a function that connects a client to a server of ours in this process; settings by
+    keyword."""
 
     @asynccontextmanager
     async def connected(*, mode: str = "auto", **given: str) -> AsyncIterator[Client]:

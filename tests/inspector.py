@@ -1,7 +1,8 @@
-"""The official Inspector's command line against our stdio server: every tool in both eras, part of `make conformance`.
+"""The official Inspector's command line against our stdio server: every tool in both eras, part of
+`make conformance`.
 
-Exits 1 when a call fails or its answer is empty. Needs Node 22 and the Inspector, which `make conformance` installs.
-Not for: HTTP (`tests/conformance.py`).
+Exits 1 when a call fails or its answer is empty. Needs Node 22 and the Inspector, which `make
+conformance` installs. Not for: HTTP (`tests/conformance.py`).
 """
 
 import json
@@ -31,10 +32,22 @@ def main() -> None:
     """List and call every tool in both eras, print one line a call, leave with 0 or 1."""
     failed = 0
     with tempfile.TemporaryDirectory() as folder:
-        # The Inspector passes no environment of ours on, as desktop clients do: a client's file says what there is.
-        settings = {"PYTHONUNBUFFERED": "1", "WINNOW_FOLDERS": str(LIBRARY), "WINNOW_CACHE": f"{folder}/cache"}
-        entry = {"type": "stdio", "command": sys.executable, "args": ["-m", "server"], "env": settings}
-        Path(folder, "mcp.json").write_text(json.dumps({"mcpServers": {"winnow": entry}}), encoding="utf-8")
+        # The Inspector passes no environment of ours on, as desktop clients do: a client's file
+        # says what there is.
+        settings = {
+            "PYTHONUNBUFFERED": "1",
+            "WINNOW_FOLDERS": str(LIBRARY),
+            "WINNOW_CACHE": f"{folder}/cache",
+        }
+        entry = {
+            "type": "stdio",
+            "command": sys.executable,
+            "args": ["-m", "server"],
+            "env": settings,
+        }
+        Path(folder, "mcp.json").write_text(
+            json.dumps({"mcpServers": {"winnow": entry}}), encoding="utf-8"
+        )
         for era in ERAS:
             failed += not ask(era, folder, "--method", "tools/list", "--strict")
             for tool, arguments in CALLS.items():

@@ -19,7 +19,8 @@ MARKS = [
 def basins(mark: str) -> str:
     contents = "".join(f'<li><a href="#b{n}">Basin {n}</a></li>' for n in range(1, 9))
     parts = "".join(
-        f"{mark.replace('{n}', str(n))}<p>Basin number {n} is dredged in week {n + 10}. {FILL}</p>" for n in range(1, 9)
+        f"{mark.replace('{n}', str(n))}<p>Basin number {n} is dredged in week {n + 10}. {FILL}</p>"
+        for n in range(1, 9)
     )
     head = '<meta name="b6" content="x"><title>Basins</title>'
     body = f"<main><h1>All basins</h1><ul>{contents}</ul>{parts}</main>"
@@ -27,13 +28,21 @@ def basins(mark: str) -> str:
 
 
 @pytest.mark.parametrize("mark", MARKS, ids=range(len(MARKS)))
-@pytest.mark.parametrize("fragment", ["b6", ":~:text=Basin%20number%206%20is", ":~:text=week%2015-,Basin%206,tide&x=1"])
-async def test_the_section_at_a_fragment_comes_first(connect: Connect, site: Site, mark: str, fragment: str) -> None:
+@pytest.mark.parametrize(
+    "fragment", ["b6", ":~:text=Basin%20number%206%20is", ":~:text=week%2015-,Basin%206,tide&x=1"]
+)
+async def test_the_section_at_a_fragment_comes_first(
+    connect: Connect, site: Site, mark: str, fragment: str
+) -> None:
     url = site.put(f"/basins{MARKS.index(mark)}", basins(mark))
     async with connect(folders=" ", search="none", allow_loopback="true") as client:
-        there = await client.call_tool("fetch_and_prune_html", {"sources": [f"{url}#{fragment}"], "max_tokens": 300})
+        there = await client.call_tool(
+            "fetch_and_prune_html", {"sources": [f"{url}#{fragment}"], "max_tokens": 300}
+        )
         top = await client.call_tool("fetch_and_prune_html", {"sources": [url], "max_tokens": 300})
-        none = await client.call_tool("fetch_and_prune_html", {"sources": [f"{url}#b77"], "max_tokens": 300})
+        none = await client.call_tool(
+            "fetch_and_prune_html", {"sources": [f"{url}#b77"], "max_tokens": 300}
+        )
     assert "week 16" in text_of(there)
     assert "Basin number 5" not in text_of(there)
     assert "cursor=" in text_of(there)
@@ -44,6 +53,10 @@ async def test_the_section_at_a_fragment_comes_first(connect: Connect, site: Sit
 async def test_what_stands_above_a_fragment_comes_last(connect: Connect, site: Site) -> None:
     url = site.put("/all", basins(MARKS[0]))
     async with connect(folders=" ", search="none", allow_loopback="true") as client:
-        whole = text_of(await client.call_tool("fetch_and_prune_html", {"sources": [f"{url}#b6"], "max_tokens": 8000}))
+        whole = text_of(
+            await client.call_tool(
+                "fetch_and_prune_html", {"sources": [f"{url}#b6"], "max_tokens": 8000}
+            )
+        )
     order = sorted(range(1, 9), key=lambda n: whole.index(f"Basin number {n} "))
     assert order == [6, 7, 8, 1, 2, 3, 4, 5]

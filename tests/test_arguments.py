@@ -13,7 +13,17 @@ pytestmark = pytest.mark.anyio
 
 TIMETABLE = str(LIBRARY / "ferry-timetable.html")
 LISTED = ROOT / "server" / "tools_list.json"
-PLAIN = {"type", "properties", "required", "description", "default", "enum", "minimum", "maximum", "items"}
+PLAIN = {
+    "type",
+    "properties",
+    "required",
+    "description",
+    "default",
+    "enum",
+    "minimum",
+    "maximum",
+    "items",
+}
 
 
 @pytest.mark.parametrize(
@@ -21,7 +31,11 @@ PLAIN = {"type", "properties", "required", "description", "default", "enum", "mi
     [
         ("research", {"question": "ferry", "max_token": 500}, "max_tokens"),
         ("search_web", {"question": "ferry", "max_result": 3}, "max_results"),
-        ("extract_relevant", {"question": "ferry", "query": "boat", "sources": [TIMETABLE]}, "question"),
+        (
+            "extract_relevant",
+            {"question": "ferry", "query": "boat", "sources": [TIMETABLE]},
+            "question",
+        ),
     ],
 )
 async def test_an_unknown_name_is_refused_with_the_nearest_one(
@@ -39,8 +53,14 @@ async def test_an_unknown_name_is_refused_with_the_nearest_one(
         ("search_web", {"query": "When does the ferry to Skellmouth leave?", "limit": 3}),
         ("search_web", {"q": "When does the ferry to Skellmouth leave?"}),
         ("research", {"prompt": "When does the ferry to Skellmouth leave?"}),
-        ("fetch_and_prune_html", {"url": TIMETABLE, "query": "When does the ferry to Skellmouth leave?"}),
-        ("extract_relevant", {"request": "When does the ferry to Skellmouth leave?", "sources": [TIMETABLE]}),
+        (
+            "fetch_and_prune_html",
+            {"url": TIMETABLE, "query": "When does the ferry to Skellmouth leave?"},
+        ),
+        (
+            "extract_relevant",
+            {"request": "When does the ferry to Skellmouth leave?", "sources": [TIMETABLE]},
+        ),
     ],
 )
 async def test_usual_other_names_of_an_argument_are_understood(
@@ -82,9 +102,15 @@ async def test_bounds_that_the_list_leaves_out_still_hold(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ({"question": "x", "max_tokens": 90_000}, "max_tokens is 90000; it has to be 20000 at most."),
+        (
+            {"question": "x", "max_tokens": 90_000},
+            "max_tokens is 90000; it has to be 20000 at most.",
+        ),
         ({"max_tokens": 500}, "question is missing."),
-        ({"question": "x", "freshness": "never"}, "freshness is 'never'; it has to be 'any', 'day'"),
+        (
+            {"question": "x", "freshness": "never"},
+            "freshness is 'never'; it has to be 'any', 'day'",
+        ),
         ({"question": "x" * 9000}, "; it has to be a text of 2000 letters at most."),
     ],
 )
@@ -99,8 +125,11 @@ async def test_a_wrong_value_is_refused_in_one_sentence_with_its_bound(
     assert "pydantic" not in text_of(result)
 
 
-async def test_the_list_of_tools_is_what_the_code_says_and_what_was_reviewed(connect: Connect) -> None:
-    """After a change that is meant: `python -m bench.mcp --tools` into `server/tools_list.json`, and read the diff."""
+async def test_the_list_of_tools_is_what_the_code_says_and_what_was_reviewed(
+    connect: Connect,
+) -> None:
+    """After a change that is meant: `python -m bench.mcp --tools` into `server/tools_list.json`,
+    and read the diff."""
     async with connect(structured="true") as programs, connect() as client:
         full = (await programs.list_tools()).tools
         tools = (await client.list_tools()).tools
@@ -123,11 +152,16 @@ async def test_schemas_use_plain_keywords_only(connect: Connect) -> None:
 
 
 def parts(schema: dict[str, Any]) -> list[dict[str, Any]]:
-    below = [*schema.get("properties", {}).values(), *([schema["items"]] if "items" in schema else [])]
+    below = [
+        *schema.get("properties", {}).values(),
+        *([schema["items"]] if "items" in schema else []),
+    ]
     return [schema, *(part for child in below for part in parts(child))]
 
 
 def shown(tool: Tool) -> dict[str, object]:
     # `_meta` says to hosts what draws an answer; no model reads it.
-    listed: dict[str, object] = tool.model_dump(by_alias=True, exclude_none=True, mode="json", exclude={"meta"})
+    listed: dict[str, object] = tool.model_dump(
+        by_alias=True, exclude_none=True, mode="json", exclude={"meta"}
+    )
     return listed

@@ -1,4 +1,5 @@
-"""The attack set (`tests/support/attacks.py`) through the server as a client meets it: none of it comes through."""
+"""The attack set (`tests/support/attacks.py`) through the server as a client meets it: none of it
+comes through."""
 
 import json
 import os
@@ -40,7 +41,10 @@ pytestmark = pytest.mark.anyio
 
 ASKED = "When was the harbour light built?"
 TOOLS = ("fetch_and_prune_html", "extract_relevant", "raptor_query")
-KEY = "-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXktdjEAAAAA the harbour light was built in 1999\n"
+KEY = (
+    "-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXktdjEAAAAA the harbour light was built "
+    "in 1999\n"
+)
 _TURNED = re.compile("[\u202a-\u202e\u2066-\u2069\U000e0000-\U000e0fff]")
 
 
@@ -49,11 +53,15 @@ def test_the_set_has_more_than_a_hundred_and_twenty_cases() -> None:
     assert sum(map(len, [*tables, SECRET_FILES, PASSWORDS])) >= 180
 
 
-async def answers(client: Client, url: str, *tools: str, **more: object) -> dict[str, tuple[str, str]]:
+async def answers(
+    client: Client, url: str, *tools: str, **more: object
+) -> dict[str, tuple[str, str]]:
     """What each tool says of a page: the text, and the result beside it as JSON."""
     told = {}
     for tool in tools or TOOLS:
-        result = await client.call_tool(tool, {"question": ASKED, "sources": [url], "max_tokens": 2000, **more})
+        result = await client.call_tool(
+            tool, {"question": ASKED, "sources": [url], "max_tokens": 2000, **more}
+        )
         told[tool] = text_of(result), json.dumps(data_of(result), ensure_ascii=False)
     return told
 
@@ -74,15 +82,21 @@ def page_of(body: str) -> str:
 
 
 async def through(connect: Connect, sources: dict[str, str]) -> dict[str, str]:
-    """Return the sources whose hidden words reach a tool or the resource of the page, with the door."""
+    """Return the sources whose hidden words reach a tool or the resource of the page, with the
+    door."""
     found = {}
     async with connect(allow_loopback="true", embedder="none", seconds="300") as client:
         for name, url in sources.items():
             told = await answers(client, url)
-            handle = next((one for one in handles_in(told["fetch_and_prune_html"]) if "/page/" in one), "")
+            handle = next(
+                (one for one in handles_in(told["fetch_and_prune_html"]) if "/page/" in one), ""
+            )
             assert handle, (name, told)
             whole = await read(client, handle)
-            for door, text in {**{tool: "".join(said) for tool, said in told.items()}, "resource": whole}.items():
+            for door, text in {
+                **{tool: "".join(said) for tool, said in told.items()},
+                "resource": whole,
+            }.items():
                 assert "1871" in text, (name, door, text)
                 if "PWNED" in text or _TURNED.search(text):
                     found[name] = door
@@ -119,22 +133,34 @@ def test_hidden_text_of_files_is_left_out_and_counted_and_like_text_is_read(
     ending: str, hidden: dict[str, bytes], seen: dict[str, bytes]
 ) -> None:
     read = {name: _read(body, f"a.{ending}") for name, body in hidden.items()}
-    assert {name for name, (words, _) in read.items() if FACT not in words or "PWNED" in words} == set()
+    assert {
+        name for name, (words, _) in read.items() if FACT not in words or "PWNED" in words
+    } == set()
     # What is deleted, or shown as nothing by its format, is no text.
-    assert {name for name, (_, count) in read.items() if not count} <= {"deleted", "a format that shows nothing"}
-    assert {name for name, body in seen.items() if BAD not in _read(body, f"a.{ending}")[0]} == set()
+    assert {name for name, (_, count) in read.items() if not count} <= {
+        "deleted",
+        "a format that shows nothing",
+    }
+    assert {
+        name for name, body in seen.items() if BAD not in _read(body, f"a.{ending}")[0]
+    } == set()
 
 
 @pytest.mark.parametrize("name", HIDDEN_MARKDOWN)
 def test_text_that_no_renderer_of_markdown_draws_is_not_read(name: str) -> None:
-    words = _read(f"# Light\n\n{FACT}\n\n{HIDDEN_MARKDOWN[name].format(bad=BAD)}".encode(), "a.md")[0]
+    words = _read(f"# Light\n\n{FACT}\n\n{HIDDEN_MARKDOWN[name].format(bad=BAD)}".encode(), "a.md")[
+        0
+    ]
     assert FACT in words
     assert "PWNED" not in words
 
 
 @pytest.mark.parametrize("name", SEEN_MARKDOWN)
 def test_text_that_renderers_of_markdown_draw_is_read(name: str) -> None:
-    assert BAD in _read(f"# Light\n\n{FACT}\n\n{SEEN_MARKDOWN[name].format(bad=BAD)}".encode(), "a.md")[0]
+    assert (
+        BAD
+        in _read(f"# Light\n\n{FACT}\n\n{SEEN_MARKDOWN[name].format(bad=BAD)}".encode(), "a.md")[0]
+    )
 
 
 async def test_hidden_text_of_pdf_files_reaches_no_tool(connect: Connect, site: Site) -> None:
@@ -145,13 +171,17 @@ async def test_hidden_text_of_pdf_files_reaches_no_tool(connect: Connect, site: 
 
 async def test_hidden_text_of_word_files_reaches_no_tool(connect: Connect, site: Site) -> None:
     kind = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
-    urls = {name: site.put(f"/{n}.docx", body, kind=kind) for n, (name, body) in enumerate(HIDDEN_DOCX.items())}
+    urls = {
+        name: site.put(f"/{n}.docx", body, kind=kind)
+        for n, (name, body) in enumerate(HIDDEN_DOCX.items())
+    }
     assert await through(connect, urls) == {}
 
 
 async def test_text_of_files_that_a_reader_sees_stays(connect: Connect, site: Site) -> None:
     urls = {
-        name: site.put(f"/{n}.pdf", body, kind="application/pdf") for n, (name, body) in enumerate(SEEN_PDF.items())
+        name: site.put(f"/{n}.pdf", body, kind="application/pdf")
+        for n, (name, body) in enumerate(SEEN_PDF.items())
     }
     for number, (name, body) in enumerate(SEEN_DOCX.items()):
         urls[f"Word: {name}"] = site.put(f"/{number}.docx", body, kind="application/octet-stream")
@@ -163,12 +193,16 @@ async def test_text_of_files_that_a_reader_sees_stays(connect: Connect, site: Si
     assert lost == []
 
 
-async def test_the_text_behind_a_scanned_page_is_read_and_labelled(connect: Connect, site: Site) -> None:
+async def test_the_text_behind_a_scanned_page_is_read_and_labelled(
+    connect: Connect, site: Site
+) -> None:
     url = site.put("/scan.pdf", SCAN, kind="application/pdf")
     async with connect(allow_loopback="true", embedder="none") as client:
         for tool, (text, _) in (await answers(client, url)).items():
             assert FACT in text, tool
-            assert "1 pages are images; their text is what the file says that they show" in outside(text), tool
+            assert "1 pages are images; their text is what the file says that they show" in outside(
+                text
+            ), tool
 
 
 async def test_what_was_hidden_is_counted_in_every_answer(connect: Connect, site: Site) -> None:
@@ -180,39 +214,61 @@ async def test_what_was_hidden_is_counted_in_every_answer(connect: Connect, site
     async with connect(allow_loopback="true", embedder="none") as client:
         for url in urls:
             for tool, (text, _) in (await answers(client, url)).items():
-                assert re.search(r"Note on \S+: .*\b[1-9]\d* .*no reader .*left out", text), (tool, url, text)
+                assert re.search(r"Note on \S+: .*\b[1-9]\d* .*no reader .*left out", text), (
+                    tool,
+                    url,
+                    text,
+                )
 
 
 async def test_data_that_is_not_seen_takes_no_ones_place(connect: Connect, site: Site) -> None:
     pages = enumerate(UNSEEN_SCRIPTS.items())
-    urls = {name: site.put(f"/{n}", f"<title>Harbour</title><p>{FACT}</p>{body}") for n, (name, body) in pages}
+    urls = {
+        name: site.put(f"/{n}", f"<title>Harbour</title><p>{FACT}</p>{body}")
+        for n, (name, body) in pages
+    }
     assert await through(connect, urls) == {}
 
 
 async def test_data_of_a_page_that_shows_nothing_is_labelled(connect: Connect, site: Site) -> None:
-    url = site.put("/shell", f"<title>Harbour</title><div id=root></div>{UNSEEN_SCRIPTS['article of JSON-LD']}")
+    url = site.put(
+        "/shell", f"<title>Harbour</title><div id=root></div>{UNSEEN_SCRIPTS['article of JSON-LD']}"
+    )
     async with connect(allow_loopback="true", embedder="none") as client:
         for tool, (text, _) in (await answers(client, url)).items():
             assert "1871" in text, tool
             assert "text was taken from its JSON-LD or script data" in outside(text), tool
 
 
-async def test_everything_that_a_page_says_stands_inside_its_frame(connect: Connect, site: Site) -> None:
-    """Also what a search engine repeats of it, and what the handles open; in the result beside it nothing."""
+async def test_everything_that_a_page_says_stands_inside_its_frame(
+    connect: Connect, site: Site
+) -> None:
+    """Also what a search engine repeats of it, and what the handles open; in the result beside it
+    nothing."""
     found = {}
-    async with connect(folders=" ", searxng=site.url(""), allow_loopback="true", embedder="none") as client:
+    async with connect(
+        folders=" ", searxng=site.url(""), allow_loopback="true", embedder="none"
+    ) as client:
         for number, (name, form) in enumerate(SPEAKING.items()):
             body = form.format(bad=BAD)
             url = site.put(f"/{number}", page_of(body))
             title = re.sub("</?title>", "", body)
-            row = {"url": url, "title": title, "content": f"{FACT} {BAD}", "publishedDate": BAD, "engines": ["mojeek"]}
+            row = {
+                "url": url,
+                "title": title,
+                "content": f"{FACT} {BAD}",
+                "publishedDate": BAD,
+                "engines": ["mojeek"],
+            }
             given = {"query": ASKED, "results": [row], "unresponsive_engines": [["mojeek", BAD]]}
             site.put("/search", json.dumps(given), kind="application/json")
             told = await answers(client, url)
             for tool in ("search_web", "research"):
                 result = await client.call_tool(tool, {"question": f"{ASKED} {number}"})
                 told[tool] = text_of(result), json.dumps(data_of(result), ensure_ascii=False)
-            told |= {handle: (await read(client, handle), "") for handle in handles_in(*told.values())}
+            told |= {
+                handle: (await read(client, handle), "") for handle in handles_in(*told.values())
+            }
             for tool, (text, data) in told.items():
                 assert "1871" in text or "/tree/" in tool, (name, tool, text)
                 quoted = re.sub("«([0-9]{12})» .*? «/\\1»", "", data)
@@ -221,7 +277,9 @@ async def test_everything_that_a_page_says_stands_inside_its_frame(connect: Conn
     assert found == {}
 
 
-async def test_a_title_of_a_thousand_words_leaves_the_budget_to_the_answer(connect: Connect, site: Site) -> None:
+async def test_a_title_of_a_thousand_words_leaves_the_budget_to_the_answer(
+    connect: Connect, site: Site
+) -> None:
     url = site.put("/long", page_of(f"<title>{BAD} {'and so on ' * 300}</title>"))
     async with connect(allow_loopback="true", embedder="none") as client:
         for tool, (text, _) in (await answers(client, url, max_tokens=300)).items():
@@ -229,7 +287,9 @@ async def test_a_title_of_a_thousand_words_leaves_the_budget_to_the_answer(conne
             assert max(map(len, text.splitlines())) < 400, tool
 
 
-async def test_failures_repeat_nothing_that_the_other_side_says(connect: Connect, site: Site) -> None:
+async def test_failures_repeat_nothing_that_the_other_side_says(
+    connect: Connect, site: Site
+) -> None:
     shell = f"<title>{BAD}</title><div id=root></div><script src=x.js></script>"
     urls = [
         site.put("/shell", shell),
@@ -237,7 +297,11 @@ async def test_failures_repeat_nothing_that_the_other_side_says(connect: Connect
         site.put("/kind", b"\x00\x01\x02", kind="application/x-PWNED; charset=PWNED"),
         site.put("/away", ""),
     ]
-    site.pages["/away"] = (302, {"Location": f"ftp://PWNED@evil.example/{BAD}", "Content-Length": "0"}, b"")
+    site.pages["/away"] = (
+        302,
+        {"Location": f"ftp://PWNED@evil.example/{BAD}", "Content-Length": "0"},
+        b"",
+    )
     good = site.put("/good", page_of(""))
     async with connect(allow_loopback="true", embedder="none") as client:
         for tool in TOOLS:
@@ -253,11 +317,18 @@ async def test_no_answer_carries_data_out(connect: Connect, site: Site) -> None:
         for number, (name, shown) in enumerate(CARRYING.items()):
             escaped = shown.replace("&", "&amp;").replace("<", "&lt;")
             definition = "<p>[r]: https://evil.example/p</p>"
-            url = site.put(f"/{number}", page_of(f"<p>{FACT} {escaped} of the harbour light</p>{definition}"))
+            url = site.put(
+                f"/{number}", page_of(f"<p>{FACT} {escaped} of the harbour light</p>{definition}")
+            )
             told: dict[tuple[str, str], tuple[str, str]] = {}
             for form in ("markdown", "text"):
-                told |= {(form, t): said for t, said in (await answers(client, url, TOOLS[0], format=form)).items()}
-            told |= {("", tool): said for tool, said in (await answers(client, url, *TOOLS[1:])).items()}
+                told |= {
+                    (form, t): said
+                    for t, said in (await answers(client, url, TOOLS[0], format=form)).items()
+                }
+            told |= {
+                ("", tool): said for tool, said in (await answers(client, url, *TOOLS[1:])).items()
+            }
             for door, (text, _) in told.items():
                 assert FACT in text, (name, door)
                 live = re.search(
@@ -270,8 +341,12 @@ async def test_no_answer_carries_data_out(connect: Connect, site: Site) -> None:
     assert found == {}
 
 
-async def test_links_have_their_addresses_in_the_list_of_references_alone(connect: Connect, site: Site) -> None:
-    url = site.put("/l", page_of(f"<p>See <a href='https://evil.example/?q=PWNED'>the light</a>. {FILL}</p>"))
+async def test_links_have_their_addresses_in_the_list_of_references_alone(
+    connect: Connect, site: Site
+) -> None:
+    url = site.put(
+        "/l", page_of(f"<p>See <a href='https://evil.example/?q=PWNED'>the light</a>. {FILL}</p>")
+    )
     async with connect(allow_loopback="true", embedder="none") as client:
         plain = (await answers(client, url, TOOLS[0]))[TOOLS[0]][0]
         listed = (await answers(client, url, TOOLS[0], references=True))[TOOLS[0]][0]
@@ -295,8 +370,12 @@ async def test_hidden_files_and_keys_are_read_by_no_tool(connect: Connect, tmp_p
                     result = await client.call_tool(tool, {"question": ASKED, "sources": [source]})
                     if not result.is_error or "1999" in text_of(result):
                         read[name] = tool
-        whole = await client.call_tool("extract_relevant", {"question": ASKED, "sources": [str(folder)]})
-        found = [await client.call_tool(tool, {"question": ASKED}) for tool in ("research", "search_web")]
+        whole = await client.call_tool(
+            "extract_relevant", {"question": ASKED, "sources": [str(folder)]}
+        )
+        found = [
+            await client.call_tool(tool, {"question": ASKED}) for tool in ("research", "search_web")
+        ]
     assert read == {}
     for result in (whole, *found):
         assert "1871" in text_of(result)
@@ -317,7 +396,9 @@ async def test_what_a_person_names_as_a_folder_is_open_though_it_is_hidden_below
             (".drafts/light.md", ASKED, "1871"),
             (".env", "What does the lamp burn?", "rapeseed"),
         ):
-            read = await client.call_tool("extract_relevant", {"question": asked, "sources": [source]})
+            read = await client.call_tool(
+                "extract_relevant", {"question": asked, "sources": [source]}
+            )
             found = await client.call_tool("research", {"question": asked})
             assert says in text_of(read)
             assert says in text_of(found)
@@ -326,7 +407,11 @@ async def test_what_a_person_names_as_a_folder_is_open_though_it_is_hidden_below
 
 async def test_a_password_in_an_address_is_never_repeated(connect: Connect, site: Site) -> None:
     site.put("/", "")
-    site.pages["/"] = (302, {"Location": "http://anna:s3cret@127.0.0.1:1/", "Content-Length": "0"}, b"")
+    site.pages["/"] = (
+        302,
+        {"Location": "http://anna:s3cret@127.0.0.1:1/", "Content-Length": "0"},
+        b"",
+    )
     good = site.put("/good", page_of(""))
     said = []
     async with connect(allow_loopback="true", embedder="none") as client:
@@ -339,7 +424,9 @@ async def test_a_password_in_an_address_is_never_repeated(connect: Connect, site
     assert [text for text in said if "s3cret" in text] == []
 
 
-async def test_a_handle_of_a_file_opens_only_where_the_file_may_be_read(connect: Connect, tmp_path: Path) -> None:
+async def test_a_handle_of_a_file_opens_only_where_the_file_may_be_read(
+    connect: Connect, tmp_path: Path
+) -> None:
     """Two servers of one machine share a cache on disk; only one of them may read the folder."""
     folder = tmp_path / "private"
     folder.mkdir()
@@ -354,13 +441,17 @@ async def test_a_handle_of_a_file_opens_only_where_the_file_may_be_read(connect:
 
 
 @pytest.mark.skipif(PROGRAM is None, reason="neither valkey-server nor redis-server is installed")
-async def test_nothing_of_a_persons_file_goes_to_a_shared_cache(connect: Connect, tmp_path: Path) -> None:
+async def test_nothing_of_a_persons_file_goes_to_a_shared_cache(
+    connect: Connect, tmp_path: Path
+) -> None:
     redis = need("redis")
     folder = tmp_path / "private"
     folder.mkdir()
     path = folder / "light.md"
     path.write_text(
-        "\n\n".join(f"# Light {n}\n\nThe zquorvex of the harbour light number {n} burns." for n in range(9))
+        "\n\n".join(
+            f"# Light {n}\n\nThe zquorvex of the harbour light number {n} burns." for n in range(9)
+        )
     )
     with cache_server(tmp_path / "server") as server:
         own = str(tmp_path / "own")
@@ -370,16 +461,24 @@ async def test_nothing_of_a_persons_file_goes_to_a_shared_cache(connect: Connect
             assert all([await _opens(client, handle) for handle in handles])
         shared = redis.Redis.from_url(server.url)
         kept = {key: shared.get(key) for key in shared.scan_iter("*")}
-        leaked = [key for key, value in kept.items() if b"zquorvex" in (value or b"") or b"light.md" in (value or b"")]
+        leaked = [
+            key
+            for key, value in kept.items()
+            if b"zquorvex" in (value or b"") or b"light.md" in (value or b"")
+        ]
         derived = [key for key in kept if re.match(rb"(?:embeddings|scores|trees):", key)]
-        async with connect(folders=str(LIBRARY), cache=str(tmp_path / "other"), cache_url=server.url) as client:
+        async with connect(
+            folders=str(LIBRARY), cache=str(tmp_path / "other"), cache_url=server.url
+        ) as client:
             assert not any([await _opens(client, handle) for handle in handles])
     assert leaked == []
     assert derived == []
 
 
 async def _handles(client: Client, source: str) -> list[str]:
-    fetched = await client.call_tool("fetch_and_prune_html", {"question": ASKED, "sources": [source]})
+    fetched = await client.call_tool(
+        "fetch_and_prune_html", {"question": ASKED, "sources": [source]}
+    )
     asked = await client.call_tool("raptor_query", {"question": ASKED, "sources": [source]})
     found = handles_in((json.dumps(data_of(fetched)), json.dumps(data_of(asked))))
     assert len(found) == 2

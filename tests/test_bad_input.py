@@ -9,7 +9,10 @@ from tests.support import Connect, Site, text_of
 
 pytestmark = pytest.mark.anyio
 
-GOOD = "<title>Good</title><h1>Harbour</h1><p>The harbour light was built in 1871 by the Orvane company.</p>"
+GOOD = (
+    "<title>Good</title><h1>Harbour</h1><p>The harbour light was built in 1871 by the Orvane "
+    "company.</p>"
+)
 
 
 @pytest.mark.parametrize(
@@ -29,7 +32,9 @@ GOOD = "<title>Good</title><h1>Harbour</h1><p>The harbour light was built in 187
         ("x" * 5000, "xxx"),
     ],
 )
-async def test_an_address_that_may_not_be_asked_is_named_and_refused(connect: Connect, url: str, says: str) -> None:
+async def test_an_address_that_may_not_be_asked_is_named_and_refused(
+    connect: Connect, url: str, says: str
+) -> None:
     async with connect() as client:
         result = await client.call_tool("fetch_and_prune_html", {"sources": [url]})
         after = await client.call_tool("search_web", {"question": "ferry", "rank": "engine"})
@@ -39,7 +44,9 @@ async def test_an_address_that_may_not_be_asked_is_named_and_refused(connect: Co
     assert not after.is_error
 
 
-async def test_loopback_is_refused_unless_the_setting_allows_it(connect: Connect, site: Site) -> None:
+async def test_loopback_is_refused_unless_the_setting_allows_it(
+    connect: Connect, site: Site
+) -> None:
     url = site.put("/good", GOOD)
     async with connect() as client:
         refused = await client.call_tool("fetch_and_prune_html", {"sources": [url]})
@@ -50,10 +57,14 @@ async def test_loopback_is_refused_unless_the_setting_allows_it(connect: Connect
     assert "1871" in text_of(allowed)
 
 
-async def test_one_missing_page_among_good_ones_is_said_and_the_rest_is_answered(connect: Connect, site: Site) -> None:
+async def test_one_missing_page_among_good_ones_is_said_and_the_rest_is_answered(
+    connect: Connect, site: Site
+) -> None:
     urls = [site.put("/good", GOOD), site.url("/missing")]
     async with connect(allow_loopback="true") as client:
-        result = await client.call_tool("fetch_and_prune_html", {"sources": urls, "question": "harbour light"})
+        result = await client.call_tool(
+            "fetch_and_prune_html", {"sources": urls, "question": "harbour light"}
+        )
         alone = await client.call_tool("fetch_and_prune_html", {"sources": urls[1:]})
     assert not result.is_error
     assert "1871" in text_of(result)
@@ -62,11 +73,15 @@ async def test_one_missing_page_among_good_ones_is_said_and_the_rest_is_answered
     assert "404" in text_of(alone)
 
 
-async def test_a_page_that_never_comes_ends_within_the_time_set_and_is_named(connect: Connect, site: Site) -> None:
+async def test_a_page_that_never_comes_ends_within_the_time_set_and_is_named(
+    connect: Connect, site: Site
+) -> None:
     urls = [site.put("/good", GOOD), site.url("/slow")]
     async with connect(allow_loopback="true", seconds="3") as client:
         with anyio.fail_after(8):
-            result = await client.call_tool("fetch_and_prune_html", {"sources": urls, "question": "harbour light"})
+            result = await client.call_tool(
+                "fetch_and_prune_html", {"sources": urls, "question": "harbour light"}
+            )
     assert "1871" in text_of(result)
     assert "/slow" in text_of(result)
 
@@ -82,25 +97,37 @@ async def test_a_page_that_never_comes_ends_within_the_time_set_and_is_named(con
     ],
     ids=["empty", "script only", "binary", "picture", "broken PDF"],
 )
-async def test_a_source_without_text_says_so(connect: Connect, site: Site, body: bytes, kind: str) -> None:
+async def test_a_source_without_text_says_so(
+    connect: Connect, site: Site, body: bytes, kind: str
+) -> None:
     url = site.put("/thing", body, kind=kind)
     async with connect(allow_loopback="true") as client:
-        result = await client.call_tool("extract_relevant", {"question": "harbour", "sources": [url]})
+        result = await client.call_tool(
+            "extract_relevant", {"question": "harbour", "sources": [url]}
+        )
     assert result.is_error
     assert "/thing" in text_of(result)
 
 
-async def test_a_page_of_thirty_megabytes_is_refused_or_read_in_time(connect: Connect, site: Site) -> None:
+async def test_a_page_of_thirty_megabytes_is_refused_or_read_in_time(
+    connect: Connect, site: Site
+) -> None:
     url = site.put("/huge", "<p>" + "the harbour is deep. " * 1_500_000 + "</p>")
     async with connect(allow_loopback="true") as client:
         with anyio.fail_after(28):
-            result = await client.call_tool("fetch_and_prune_html", {"sources": [url], "question": "harbour"})
+            result = await client.call_tool(
+                "fetch_and_prune_html", {"sources": [url], "question": "harbour"}
+            )
     assert result.is_error
     assert "over the cap" in text_of(result)
 
 
-async def test_two_hundred_thousand_nested_tags_are_read_in_seconds(connect: Connect, site: Site) -> None:
-    url = site.put("/deep", "<div>" * 200_000 + "The anchor weighs 312 kilograms." + "</div>" * 200_000)
+async def test_two_hundred_thousand_nested_tags_are_read_in_seconds(
+    connect: Connect, site: Site
+) -> None:
+    url = site.put(
+        "/deep", "<div>" * 200_000 + "The anchor weighs 312 kilograms." + "</div>" * 200_000
+    )
     async with connect(allow_loopback="true") as client:
         with anyio.fail_after(15):
             result = await client.call_tool(
@@ -109,7 +136,9 @@ async def test_two_hundred_thousand_nested_tags_are_read_in_seconds(connect: Con
     assert "312 kilograms" in text_of(result)
 
 
-async def test_a_cancelled_call_lets_the_connection_go_and_the_next_call_answer(connect: Connect, site: Site) -> None:
+async def test_a_cancelled_call_lets_the_connection_go_and_the_next_call_answer(
+    connect: Connect, site: Site
+) -> None:
     good = site.put("/good", GOOD)
     async with connect(allow_loopback="true") as client:
         with anyio.move_on_after(0.5):
@@ -125,8 +154,12 @@ async def test_a_folder_with_files_that_cannot_be_read_answers_from_the_others(
     (tmp_path / "good.html").write_text(GOOD, encoding="utf-8")
     (tmp_path / "broken.pdf").write_bytes(b"%PDF-1.4 nothing here")
     async with connect(folders=str(tmp_path)) as client:
-        result = await client.call_tool("research", {"question": "When was the harbour light built?"})
-        named = await client.call_tool("extract_relevant", {"question": "harbour light", "sources": [str(tmp_path)]})
+        result = await client.call_tool(
+            "research", {"question": "When was the harbour light built?"}
+        )
+        named = await client.call_tool(
+            "extract_relevant", {"question": "harbour light", "sources": [str(tmp_path)]}
+        )
     assert "1871" in text_of(result)
     assert "broken.pdf" in text_of(named)
 

@@ -1,4 +1,5 @@
-"""What a store does, whichever place keeps its rows: a folder on disk, or a Valkey or Redis server."""
+"""What a store does, whichever place keeps its rows: a folder on disk, or a Valkey or Redis
+server."""
 
 import logging
 import math
@@ -21,7 +22,10 @@ from tests.support.cache_server import CacheServer, cache_server
 pytestmark = pytest.mark.slow
 
 Open = Callable[[], Stores]
-RIGHTS = "+ping +info +client +mget +get +set +del +unlink +strlen +scan +multi +exec +eval +evalsha +script"
+RIGHTS = (
+    "+ping +info +client +mget +get +set +del +unlink +strlen +scan +multi +exec +eval "
+    "+evalsha +script"
+)
 """Commands that a user of ours on a server needs; docs/http.md lists them."""
 
 
@@ -53,7 +57,15 @@ def store(open_again: Open) -> Store:
     return open_again().pages
 
 
-VALUES: list[JsonValue] = [{"a": [1, 2.5, None, True, "é"]}, [], "text", 0, False, "\ud800 lone", "x" * 200_000]
+VALUES: list[JsonValue] = [
+    {"a": [1, 2.5, None, True, "é"]},
+    [],
+    "text",
+    0,
+    False,
+    "\ud800 lone",
+    "x" * 200_000,
+]
 
 
 @pytest.mark.parametrize("value", VALUES)
@@ -156,7 +168,9 @@ def test_a_value_lasts_as_long_as_it_was_promised_and_no_longer(store: Store, cl
     assert store.get_many_bytes(values) == {}
 
 
-def test_one_of_many_gets_a_claim_and_the_next_one_after_it_is_given_back(store: Store, open_again: Open) -> None:
+def test_one_of_many_gets_a_claim_and_the_next_one_after_it_is_given_back(
+    store: Store, open_again: Open
+) -> None:
     others = [store, *(open_again().pages for _ in range(3))]
     with ThreadPoolExecutor(8) as pool:
         for _ in range(5):
@@ -171,7 +185,9 @@ def test_one_of_many_gets_a_claim_and_the_next_one_after_it_is_given_back(store:
             others[number % 4].release(another)
 
 
-def test_a_claim_that_nobody_gives_back_passes_to_the_next(store: Store, open_again: Open, clock: Clock) -> None:
+def test_a_claim_that_nobody_gives_back_passes_to_the_next(
+    store: Store, open_again: Open, clock: Clock
+) -> None:
     first = store.claim("job", seconds=30)
     assert isinstance(first, Claim)
     assert open_again().pages.claim("job", seconds=30) is None
@@ -188,7 +204,13 @@ def test_verifying_removes_what_is_damaged_or_expired_and_nothing_else(
     store.set_many_bytes({f"k{n}": bytes([n]) * (40_000 if n % 2 else 100) for n in range(10)})
     store.set_json("soon", 1, expire=5)
     put = store._backend.put
-    put({"pages:2:forged": b"no envelope", "pages:2:k0": seal("pages:2:k1", b"of another", kind=b"B")}, expire=None)
+    put(
+        {
+            "pages:2:forged": b"no envelope",
+            "pages:2:k0": seal("pages:2:k1", b"of another", kind=b"B"),
+        },
+        expire=None,
+    )
     put({"pages:1:old": seal("pages:1:old", b"of an older schema", kind=b"B")}, expire=None)
     clock.now += 10
     found = store.verify()
@@ -199,7 +221,9 @@ def test_verifying_removes_what_is_damaged_or_expired_and_nothing_else(
     assert store.get_bytes("k0") is None
 
 
-def test_an_entry_of_another_key_is_never_served(store: Store, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_entry_of_another_key_is_never_served(
+    store: Store, caplog: pytest.LogCaptureFixture
+) -> None:
     store._backend.put({"pages:2:a": seal("pages:2:b", b"of b", kind=b"B")}, expire=None)
     with caplog.at_level(logging.WARNING):
         assert store.get_bytes("a") is None
@@ -209,7 +233,9 @@ def test_an_entry_of_another_key_is_never_served(store: Store, caplog: pytest.Lo
     assert store.get_many_bytes(["a"]) == {}
 
 
-def test_what_is_read_while_others_replace_it_is_never_missing(store: Store, open_again: Open) -> None:
+def test_what_is_read_while_others_replace_it_is_never_missing(
+    store: Store, open_again: Open
+) -> None:
     other = open_again().pages
     store.set_bytes("k", b"a" * 50_000)
 
@@ -230,7 +256,9 @@ def test_what_is_read_while_others_replace_it_is_never_missing(store: Store, ope
 
 
 def test_a_server_that_is_full_keeps_nothing_more_and_says_so(tmp_path: Path) -> None:
-    with cache_server(tmp_path / "server", "--maxmemory", "4mb", "--maxmemory-policy", "noeviction") as small:
+    with cache_server(
+        tmp_path / "server", "--maxmemory", "4mb", "--maxmemory-policy", "noeviction"
+    ) as small:
         stores = open_stores(tmp_path, size_limit=1, url=small.url)
         kept = [n for n in range(40) if stores.pages.set_bytes(f"k{n}", bytes([n]) * 200_000)]
         assert 0 < len(kept) < 40
@@ -260,7 +288,9 @@ def test_a_server_that_hangs_is_left_alone_after_a_moment(tmp_path: Path) -> Non
         stores.close()
 
 
-def test_a_list_planted_under_a_key_of_ours_is_a_miss_and_leaves_with_the_rest(tmp_path: Path) -> None:
+def test_a_list_planted_under_a_key_of_ours_is_a_miss_and_leaves_with_the_rest(
+    tmp_path: Path,
+) -> None:
     with cache_server(tmp_path / "server") as running:
         stores = open_stores(tmp_path, size_limit=1, url=running.url)
         with socket.create_connection(("127.0.0.1", running.port)) as line:
@@ -301,6 +331,8 @@ def test_a_server_with_tls_and_a_user_of_few_rights_keeps_everything(tmp_path: P
         assert (store.stats().problems, store.stats().away) == (0, "")
         assert "sesame" not in stores.place
         stores.close()
-        open_wide = open_stores(tmp_path / "other", size_limit=10_000_000, url=f"rediss://localhost:{port}/0")
+        open_wide = open_stores(
+            tmp_path / "other", size_limit=10_000_000, url=f"rediss://localhost:{port}/0"
+        )
         assert "certificate" in open_wide.pages.stats().away.lower()
         open_wide.close()

@@ -22,15 +22,21 @@ LAKE = str(LIBRARY / "lake-orvane.html")
 def kept(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, str]:
     """Return a backup of a cache with a session and a tree, and the handles of both."""
     folder = tmp_path_factory.mktemp("kept")
-    session = json.loads(winnow(folder / "cache", "research", "How deep is Lake Orvane?", "--json").stdout)
-    tree = json.loads(winnow(folder / "cache", "raptor", "What is it about?", LAKE, "--json").stdout)
+    session = json.loads(
+        winnow(folder / "cache", "research", "How deep is Lake Orvane?", "--json").stdout
+    )
+    tree = json.loads(
+        winnow(folder / "cache", "raptor", "What is it about?", LAKE, "--json").stdout
+    )
     told = winnow(folder / "cache", "cache", "backup", str(folder / "all.zip"))
     assert "sessions" in told.stdout, told.stderr
     return folder / "all.zip", session["session"], tree["tree"]
 
 
 @pytest.mark.slow
-def test_a_session_and_a_tree_are_gone_on_with_in_another_cache(kept: tuple[Path, str, str], tmp_path: Path) -> None:
+def test_a_session_and_a_tree_are_gone_on_with_in_another_cache(
+    kept: tuple[Path, str, str], tmp_path: Path
+) -> None:
     file, session, tree = kept
     assert winnow(tmp_path, "cache", "restore", str(file)).returncode == 0
     (listed,) = json.loads(winnow(tmp_path, "sessions", "--json").stdout)
@@ -41,7 +47,9 @@ def test_a_session_and_a_tree_are_gone_on_with_in_another_cache(kept: tuple[Path
 
 
 @pytest.mark.slow
-def test_what_was_private_is_put_into_no_store_that_others_read(kept: tuple[Path, str, str], tmp_path: Path) -> None:
+def test_what_was_private_is_put_into_no_store_that_others_read(
+    kept: tuple[Path, str, str], tmp_path: Path
+) -> None:
     file, session, _ = kept
     with cache_server(tmp_path / "redis") as redis:
         stores = open_stores(tmp_path / "own", size_limit=10**9, url=redis.url)
@@ -52,7 +60,12 @@ def test_what_was_private_is_put_into_no_store_that_others_read(kept: tuple[Path
         finally:
             stores.close()
         told = winnow(
-            tmp_path / "own", "cache", "backup", str(tmp_path / "again.zip"), "--set", f"cache_url={redis.url}"
+            tmp_path / "own",
+            "cache",
+            "backup",
+            str(tmp_path / "again.zip"),
+            "--set",
+            f"cache_url={redis.url}",
         )
         assert told.returncode == 0, told.stderr
     stores = open_stores(tmp_path / "other", size_limit=10**9)

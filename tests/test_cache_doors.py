@@ -1,4 +1,5 @@
-"""The cache as a client of a real server sees it: killed, full, read-only, damaged, shared, or on a server."""
+"""The cache as a client of a real server sees it: killed, full, read-only, damaged, shared, or on a
+server."""
 
 import json
 import os
@@ -22,7 +23,10 @@ from tests.support.processes import HELLO, READY, answer_to, call, say
 pytestmark = pytest.mark.slow
 
 PAGE = "<html><head><title>Salt</title></head><body><h1>Salt of Piran</h1>{}</body></html>"
-BODY = "<p>The salt pans of Piran give forty tonnes in a dry summer, and mooring costs nine euros a night.</p>"
+BODY = (
+    "<p>The salt pans of Piran give forty tonnes in a dry summer, and mooring costs nine euros "
+    "a night.</p>"
+)
 QUERY = "What does mooring cost?"
 
 
@@ -59,10 +63,22 @@ class Server:
 
 
 def environment(cache: Path, **settings: str) -> dict[str, str]:
-    given = {"cache": str(cache), "allow_loopback": "1", "embedder": "none", "reranker": "none", **settings}
+    given = {
+        "cache": str(cache),
+        "allow_loopback": "1",
+        "embedder": "none",
+        "reranker": "none",
+        **settings,
+    }
     own = {f"WINNOW_{name.upper()}": value for name, value in given.items()}
     kept = {name: value for name, value in os.environ.items() if not name.startswith("WINNOW_")}
-    return {**kept, "WINNOW_GENERATOR": "none", "WINNOW_ROBOTS": "0", "PYTHONPATH": str(ROOT), **own}
+    return {
+        **kept,
+        "WINNOW_GENERATOR": "none",
+        "WINNOW_ROBOTS": "0",
+        "PYTHONPATH": str(ROOT),
+        **own,
+    }
 
 
 @contextmanager
@@ -108,7 +124,9 @@ def mounted(folder: Path, size: str) -> Iterator[None]:
     mount = shutil.which("mount")
     if mount is None or os.geteuid() != 0:
         pytest.skip("only root may mount a small disk")
-    made = subprocess.run([mount, "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)], check=False)
+    made = subprocess.run(
+        [mount, "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)], check=False
+    )
     if made.returncode:
         pytest.skip("this machine lets nobody mount a small disk")
     try:
@@ -126,7 +144,9 @@ def wait_until(holds: Callable[[], bool]) -> None:
 
 
 def fill(site: Site, count: int, size: int = 1) -> list[str]:
-    return [site.put(f"/p{n}", PAGE.format(f"<p>Page {n}.</p>" + BODY * size)) for n in range(count)]
+    return [
+        site.put(f"/p{n}", PAGE.format(f"<p>Page {n}.</p>" + BODY * size)) for n in range(count)
+    ]
 
 
 def test_a_killed_server_has_lost_no_page_that_it_answered_with(site: Site, tmp_path: Path) -> None:
@@ -153,7 +173,9 @@ def test_a_killed_server_has_lost_no_page_that_it_answered_with(site: Site, tmp_
         assert "cache: works" in server.status()
 
 
-def test_on_a_full_disk_pages_are_still_read_and_the_status_says_why_none_is_kept(site: Site, tmp_path: Path) -> None:
+def test_on_a_full_disk_pages_are_still_read_and_the_status_says_why_none_is_kept(
+    site: Site, tmp_path: Path
+) -> None:
     disk = tmp_path / "disk"
     with mounted(disk, "2m"):
         cache = disk / "cache"
@@ -169,7 +191,9 @@ def test_on_a_full_disk_pages_are_still_read_and_the_status_says_why_none_is_kep
         assert "0 damaged" in checked.stdout
 
 
-def test_a_folder_that_cannot_be_written_costs_nothing_but_the_cache(site: Site, tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_costs_nothing_but_the_cache(
+    site: Site, tmp_path: Path
+) -> None:
     disk = tmp_path / "disk"
     url = fill(site, 1)[0]
     with mounted(disk, "2m"):
@@ -188,7 +212,9 @@ def test_a_folder_that_cannot_be_written_costs_nothing_but_the_cache(site: Site,
         assert winnow(cache, "cache").returncode == 1
 
 
-def test_a_folder_that_goes_away_under_a_server_is_done_without_until_it_is_back(site: Site, tmp_path: Path) -> None:
+def test_a_folder_that_goes_away_under_a_server_is_done_without_until_it_is_back(
+    site: Site, tmp_path: Path
+) -> None:
     disk = tmp_path / "disk"
     disk.mkdir()
     first, second = fill(site, 2)
@@ -201,7 +227,9 @@ def test_a_folder_that_goes_away_under_a_server_is_done_without_until_it_is_back
         assert "cache: NOT USED" in server.status()
         (disk / "cache").unlink()
         away.rename(disk / "cache")
-        wait_until(lambda: "nine euros" in server.ask(first) and "cache: NOT USED" not in server.status())
+        wait_until(
+            lambda: "nine euros" in server.ask(first) and "cache: NOT USED" not in server.status()
+        )
         before = len(site.asked)
         assert "nine euros" in server.ask(first)
         assert len(site.asked) == before
@@ -209,7 +237,9 @@ def test_a_folder_that_goes_away_under_a_server_is_done_without_until_it_is_back
 
 
 @pytest.mark.parametrize("harm", ["garbage", "cut short"])
-def test_a_damaged_database_costs_its_entries_and_is_begun_anew(site: Site, tmp_path: Path, harm: str) -> None:
+def test_a_damaged_database_costs_its_entries_and_is_begun_anew(
+    site: Site, tmp_path: Path, harm: str
+) -> None:
     cache = tmp_path / "cache"
     urls = fill(site, 30)
     with serving(cache) as server:
@@ -231,7 +261,9 @@ def test_a_damaged_database_costs_its_entries_and_is_begun_anew(site: Site, tmp_
     assert winnow(cache, "cache", "verify").returncode == 0
 
 
-def test_a_database_cut_short_under_a_running_server_does_not_end_it(site: Site, tmp_path: Path) -> None:
+def test_a_database_cut_short_under_a_running_server_does_not_end_it(
+    site: Site, tmp_path: Path
+) -> None:
     cache = tmp_path / "cache"
     urls = fill(site, 40)
     with serving(cache) as server:
@@ -258,7 +290,9 @@ def test_two_servers_on_one_folder_ask_a_site_once(site: Site, tmp_path: Path) -
     assert site.asked == ["/slow"]
 
 
-def test_a_server_killed_while_it_fetches_holds_the_other_up_for_seconds_only(site: Site, tmp_path: Path) -> None:
+def test_a_server_killed_while_it_fetches_holds_the_other_up_for_seconds_only(
+    site: Site, tmp_path: Path
+) -> None:
     cache = tmp_path / "cache"
     url = site.put("/slow", PAGE.format(BODY))
     with serving(cache) as one, serving(cache) as other:
@@ -273,7 +307,9 @@ def test_a_server_killed_while_it_fetches_holds_the_other_up_for_seconds_only(si
     assert site.asked == ["/slow", "/slow"]
 
 
-def test_a_cache_server_that_goes_and_comes_back_costs_no_answer(site: Site, tmp_path: Path) -> None:
+def test_a_cache_server_that_goes_and_comes_back_costs_no_answer(
+    site: Site, tmp_path: Path
+) -> None:
     with cache_server(tmp_path / "redis", "--requirepass", "open-sesame") as redis:
         cache, url = tmp_path / "cache", f"redis://:open-sesame@127.0.0.1:{redis.port}/1"
         pages = fill(site, 3)
@@ -282,7 +318,10 @@ def test_a_cache_server_that_goes_and_comes_back_costs_no_answer(site: Site, tmp
             assert "nine euros" in server.ask(pages[0])
             assert "nine euros" in server.ask(pages[0])
             assert len(site.asked) == 1
-            assert f"redis://127.0.0.1:{redis.port}/1" in winnow(cache, "cache", "path", cache_url=url).stdout
+            assert (
+                f"redis://127.0.0.1:{redis.port}/1"
+                in winnow(cache, "cache", "path", cache_url=url).stdout
+            )
             redis.stop()
             started = time.monotonic()
             assert "nine euros" in server.ask(pages[1])
@@ -290,27 +329,41 @@ def test_a_cache_server_that_goes_and_comes_back_costs_no_answer(site: Site, tmp
             gone = server.status()
             assert "cache: NOT USED" in gone
             redis.start()
-            wait_until(lambda: "nine euros" in server.ask(pages[2]) and "cache: NOT USED" not in server.status())
+            wait_until(
+                lambda: (
+                    "nine euros" in server.ask(pages[2])
+                    and "cache: NOT USED" not in server.status()
+                )
+            )
             server.ask(pages[2])
             asked = len(site.asked)
             assert "nine euros" in server.ask(pages[2])
             assert len(site.asked) == asked
             assert "is used again" in log.read_text()
             told = gone + server.status() + log.read_text()
-        told += winnow(cache, "doctor", cache_url=url).stdout + winnow(cache, "cache", cache_url=url).stdout
+        told += (
+            winnow(cache, "doctor", cache_url=url).stdout
+            + winnow(cache, "cache", cache_url=url).stdout
+        )
         redis.stop()
         refused = winnow(cache, "cache", cache_url=url)
         assert refused.returncode == 1
         assert "open-sesame" not in told + refused.stdout + refused.stderr
-        assert [path.name for path in cache.iterdir()] == ["own"]  # what is made of a person's own files
+        assert [path.name for path in cache.iterdir()] == [
+            "own"
+        ]  # what is made of a person's own files
 
 
-def test_the_command_tells_where_the_cache_lies_what_is_in_it_and_what_was_damaged(site: Site, tmp_path: Path) -> None:
+def test_the_command_tells_where_the_cache_lies_what_is_in_it_and_what_was_damaged(
+    site: Site, tmp_path: Path
+) -> None:
     cache = tmp_path / "cache"
     with serving(cache) as server:
         server.ask(*fill(site, 3, 2000))
         server.ask(site.url("/p1"))
-        pages = next(line for line in server.status().split("\\n") if line.startswith("cache pages: "))
+        pages = next(
+            line for line in server.status().split("\\n") if line.startswith("cache pages: ")
+        )
         hits, misses = (int(re.findall(rf"(\d+) {what}", pages)[0]) for what in ("hits", "misses"))
         assert (hits >= 2, misses >= 3, "0.0 MB read" in pages) == (True, True, False)
     assert winnow(cache, "cache", "path").stdout == f"{cache}\n"

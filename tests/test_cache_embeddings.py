@@ -1,4 +1,5 @@
-"""Vectors in the cache: each text is embedded once, whoever asks, and no foreign vector is taken for one."""
+"""Vectors in the cache: each text is embedded once, whoever asks, and no foreign vector is taken
+for one."""
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -47,7 +48,12 @@ class Letters:
             self.fails -= 1
             raise ModelError("The model failed.")
         self._known = True
-        found = np.array([[1.0 + sum(ord(c) % self.width == n for c in t) for n in range(self.width)] for t in texts])
+        found = np.array(
+            [
+                [1.0 + sum(ord(c) % self.width == n for c in t) for n in range(self.width)]
+                for t in texts
+            ]
+        )
         unit: Vectors = (found / np.linalg.norm(found, axis=1, keepdims=True)).astype(np.float32)
         return unit
 
@@ -72,7 +78,9 @@ def watched(tmp_path: Path) -> Iterator[Watched]:
     opened.close()
 
 
-async def both(store: Watched, behind: Letters, first: list[str], second: list[str]) -> list[object]:
+async def both(
+    store: Watched, behind: Letters, first: list[str], second: list[str]
+) -> list[object]:
     """Embed two lists at once; return what each gave or raised."""
     cached, found = CachedEmbedder(behind, store), list[object]()
 
@@ -99,7 +107,10 @@ async def test_calls_at_once_give_each_text_to_the_model_once(watched: Watched) 
     behind = Letters()
     found = await both(watched, behind, ["a", "b", "a"], ["b", "c", "a"])
     assert sorted(text for batch in behind.asked for text in batch) == ["a", "b", "c"]
-    again = [await CachedEmbedder(behind, watched).embed(texts, kind="passage") for texts in (["a"], ["b"], ["c"])]
+    again = [
+        await CachedEmbedder(behind, watched).embed(texts, kind="passage")
+        for texts in (["a"], ["b"], ["c"])
+    ]
     for one in found:
         assert isinstance(one, np.ndarray)
         assert one.shape == (3, 8)
@@ -107,7 +118,9 @@ async def test_calls_at_once_give_each_text_to_the_model_once(watched: Watched) 
 
 
 @pytest.mark.anyio
-async def test_a_text_whose_call_failed_is_embedded_by_the_call_that_waited(watched: Watched) -> None:
+async def test_a_text_whose_call_failed_is_embedded_by_the_call_that_waited(
+    watched: Watched,
+) -> None:
     behind = Letters()
     behind.fails = 1
     found = await both(watched, behind, ["a"], ["a"])

@@ -10,7 +10,14 @@ from hypothesis import strategies as st
 
 from cache.store import Store
 from pipeline.documents import Page
-from pipeline.fetch.handles import find_page, is_handle, keep_page, page_from_bytes, page_handle, page_to_bytes
+from pipeline.fetch.handles import (
+    find_page,
+    is_handle,
+    keep_page,
+    page_from_bytes,
+    page_handle,
+    page_to_bytes,
+)
 from pipeline.read.convert import content_hash
 from tests.support import Clock
 
@@ -52,7 +59,8 @@ def test_the_first_part_of_a_handle_is_the_hash_of_the_content() -> None:
 
 
 @pytest.mark.parametrize(
-    "handle", ["", "winnow://page/", "winnow://page/" + "0" * 24, "winnow://tree/" + "0" * 24, "../x", "é"]
+    "handle",
+    ["", "winnow://page/", "winnow://page/" + "0" * 24, "winnow://tree/" + "0" * 24, "../x", "é"],
 )
 def test_an_unknown_handle_finds_nothing(store: Store, handle: str) -> None:
     keep_page(store, PAGE)
@@ -72,15 +80,26 @@ page_texts = st.text(max_size=50)
 
 
 @given(page_texts, page_texts, st.lists(page_texts, max_size=3), st.integers(0, 10**9))
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=30)
-def test_any_page_survives_the_cache(store: Store, url: str, html: str, notes: list[str], tokens: int) -> None:
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=30
+)
+def test_any_page_survives_the_cache(
+    store: Store, url: str, html: str, notes: list[str], tokens: int
+) -> None:
     page = replace(
-        PAGE, final_url=url, html=html, content_hash=content_hash(html), notes=tuple(notes), raw_tokens=tokens
+        PAGE,
+        final_url=url,
+        html=html,
+        content_hash=content_hash(html),
+        notes=tuple(notes),
+        raw_tokens=tokens,
     )
     assert find_page(store, keep_page(store, page)) == page
 
 
-@pytest.mark.parametrize("value", [b"", b"\n", b"1\n", b"{}\n{}\n", b"[]\n\n", b"\xff\n\n\xff", b"[" * 90_000])
+@pytest.mark.parametrize(
+    "value", [b"", b"\n", b"1\n", b"{}\n{}\n", b"[]\n\n", b"\xff\n\n\xff", b"[" * 90_000]
+)
 def test_bytes_of_another_form_are_no_page(value: bytes) -> None:
     assert page_from_bytes(value) is None
 
@@ -91,7 +110,11 @@ def test_a_page_that_lacks_a_field_or_has_it_in_another_type_is_no_page() -> Non
     for place, line in enumerate((facts, asked)):
         whole = json.loads(line)
         for name in whole:
-            for changed in ({key: whole[key] for key in whole if key != name}, {**whole, name: {"not": "this"}}, []):
+            for changed in (
+                {key: whole[key] for key in whole if key != name},
+                {**whole, name: {"not": "this"}},
+                [],
+            ):
                 lines = [facts, asked, html]
                 lines[place] = json.dumps(changed).encode()
                 assert page_from_bytes(b"\n".join(lines)) is None
@@ -104,7 +127,9 @@ def test_a_page_of_equal_text_whose_facts_changed_is_written_anew(store: Store) 
     assert find_page(store, handle) == better
 
 
-def test_a_page_that_is_kept_again_soon_is_not_written_again_but_never_expires_in_use(tmp_path: Path) -> None:
+def test_a_page_that_is_kept_again_soon_is_not_written_again_but_never_expires_in_use(
+    tmp_path: Path,
+) -> None:
     clock = Clock()
     store = Store(tmp_path / "pages", size_limit=10_000_000, clock=clock)
     handle = keep_page(store, PAGE)

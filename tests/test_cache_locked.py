@@ -16,7 +16,11 @@ HELD = {
     "a write": ("BEGIN IMMEDIATE",),
     "an exclusive transaction": ("BEGIN EXCLUSIVE",),
     "the exclusive mode": ("PRAGMA locking_mode=EXCLUSIVE", "BEGIN EXCLUSIVE"),
-    "the exclusive mode of a write": ("PRAGMA locking_mode=EXCLUSIVE", "BEGIN IMMEDIATE", "CREATE TABLE X (a)"),
+    "the exclusive mode of a write": (
+        "PRAGMA locking_mode=EXCLUSIVE",
+        "BEGIN IMMEDIATE",
+        "CREATE TABLE X (a)",
+    ),
     "a write that is not done": ("BEGIN IMMEDIATE", "CREATE TABLE Y (a)"),
 }
 
@@ -24,7 +28,9 @@ HELD = {
 @contextmanager
 def held(folder: Path, *words: str) -> Iterator[None]:
     """Hold every database below a folder as another process does."""
-    others = [sqlite3.connect(path, isolation_level=None, timeout=0) for path in folder.rglob("cache.db")]
+    others = [
+        sqlite3.connect(path, isolation_level=None, timeout=0) for path in folder.rglob("cache.db")
+    ]
     assert others
     for other in others:
         for word in words:
@@ -53,7 +59,9 @@ def test_a_store_that_is_held_is_opened_within_its_limit_and_not_waited_for_agai
 
 
 @pytest.mark.parametrize("words", [HELD["a write"], HELD["an exclusive transaction"]])
-def test_a_store_that_is_held_while_it_is_used_is_waited_for_once(tmp_path: Path, words: tuple[str, ...]) -> None:
+def test_a_store_that_is_held_while_it_is_used_is_waited_for_once(
+    tmp_path: Path, words: tuple[str, ...]
+) -> None:
     store = Store(tmp_path, clock=time.time, size_limit=50_000_000)
     store.set_json("before", 1)
     with held(tmp_path, *words):
@@ -65,7 +73,9 @@ def test_a_store_that_is_held_while_it_is_used_is_waited_for_once(tmp_path: Path
 
 
 @pytest.mark.anyio
-async def test_a_call_keeps_its_time_though_every_store_is_held(connect: Connect, tmp_path: Path) -> None:
+async def test_a_call_keeps_its_time_though_every_store_is_held(
+    connect: Connect, tmp_path: Path
+) -> None:
     open_stores(tmp_path / "cache", size_limit=50_000_000, clock=time.time).close()
     (tmp_path / "light.md").write_text("# Light\n\nThe harbour light was built in 1871.\n")
     with held(tmp_path / "cache", "BEGIN EXCLUSIVE"):

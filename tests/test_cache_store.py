@@ -1,4 +1,5 @@
-"""The disk cache: what is kept comes back, what is broken is set aside, and nothing is ever unpickled."""
+"""The disk cache: what is kept comes back, what is broken is set aside, and nothing is ever
+unpickled."""
 
 import logging
 import os
@@ -81,7 +82,9 @@ def plant(folder: Path, columns: dict[str, object]) -> None:
     }
     with sqlite3.connect(folder / "cache.db") as connection:
         names = ", ".join(row)
-        connection.execute(f"INSERT INTO Cache ({names}) VALUES ({', '.join('?' * len(row))})", tuple(row.values()))  # noqa: S608  names are ours
+        marks = ", ".join("?" * len(row))
+        statement = f"INSERT INTO Cache ({names}) VALUES ({marks})"  # noqa: S608  names are ours
+        connection.execute(statement, tuple(row.values()))
     connection.close()
 
 
@@ -104,7 +107,9 @@ def test_a_planted_pickle_is_refused_and_not_executed(store: Store, tmp_path: Pa
     assert mark.exists()
 
 
-def test_a_planted_file_name_reads_and_deletes_nothing_outside(store: Store, tmp_path: Path) -> None:
+def test_a_planted_file_name_reads_and_deletes_nothing_outside(
+    store: Store, tmp_path: Path
+) -> None:
     secret = tmp_path / "secret"
     secret.write_bytes(seal(":2:k", b"secret", kind=b"B"))
     for number, name in enumerate(["../secret", str(secret), "aa/bb/../../../secret"]):
@@ -130,7 +135,9 @@ def test_a_value_that_was_changed_on_disk_is_not_served(store: Store) -> None:
 
 
 @given(st.text(max_size=20), st.binary(max_size=200), st.integers(0, 250), st.integers(1, 255))
-def test_an_envelope_opens_only_whole_and_for_its_own_key(key: str, payload: bytes, place: int, flip: int) -> None:
+def test_an_envelope_opens_only_whole_and_for_its_own_key(
+    key: str, payload: bytes, place: int, flip: int
+) -> None:
     blob = seal(key, payload, kind=b"B", expires_at=100.0)
     assert unseal(key, blob, kind=b"B", now=99.0) == payload
     assert unseal(key, blob, kind=b"B", now=100.0) is None
@@ -146,7 +153,9 @@ def test_an_envelope_opens_only_whole_and_for_its_own_key(key: str, payload: byt
         unseal(key, blob[:place] if place < len(blob) else blob + b"x", kind=b"B", now=0.0)
 
 
-@pytest.mark.parametrize("garbage", [b"garbage " * 5000, b"SQLite format 3\x00" + os.urandom(20_000), b"\x00" * 9000])
+@pytest.mark.parametrize(
+    "garbage", [b"garbage " * 5000, b"SQLite format 3\x00" + os.urandom(20_000), b"\x00" * 9000]
+)
 def test_a_database_of_garbage_is_set_aside_and_begun_anew(
     store: Store, garbage: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -300,12 +309,16 @@ class Patient(Store):
 
 @pytest.mark.anyio
 async def test_work_that_takes_longer_than_a_claim_lasts_is_done_once(tmp_path: Path) -> None:
-    first, second = (Patient(tmp_path / "store", size_limit=10_000_000, clock=time.time) for _ in range(2))
+    first, second = (
+        Patient(tmp_path / "store", size_limit=10_000_000, clock=time.time) for _ in range(2)
+    )
     at_work: list[Store] = []
     finish = anyio.Event()
 
     async def work(store: Store) -> None:
-        async with alone(store, "job", lambda: store.get_json("job"), enough=bool, patience=2.0) as (found, _):
+        async with alone(
+            store, "job", lambda: store.get_json("job"), enough=bool, patience=2.0
+        ) as (found, _):
             if not found:
                 at_work.append(store)
                 await finish.wait()

@@ -1,7 +1,8 @@
-"""What clients make of an answer before their model reads it: the words arrive by each way, and arrive once.
+"""What clients make of an answer before their model reads it: the words arrive by each way, and
+arrive once.
 
-Each way is named by the clients that take it, with where that was seen. With the structured part off, as by default,
-and on. Not for: the clients themselves (`bench/clients.py`).
+Each way is named by the clients that take it, with where that was seen. With the structured part
+off, as by default, and on. Not for: the clients themselves (`bench/clients.py`).
 """
 
 import json
@@ -22,7 +23,8 @@ from tests.support import LIBRARY, data_of, text_of
 from tests.support.clients import ANSWER, ASKED, GONE, PAGE, QUESTION, TWICE, read_twice, runs_of
 
 CUT: Final = 25_000
-"""Tokens after which Claude Code cuts a result (MAX_MCP_OUTPUT_TOKENS; code.claude.com/docs/en/mcp)."""
+"""Tokens after which Claude Code cuts a result (MAX_MCP_OUTPUT_TOKENS;
+code.claude.com/docs/en/mcp)."""
 FOREIGN: Final = "Which enzyme unwinds the DNA double helix during replication?"
 DRAFT: Final = f"The minibus costs 9 crowns [1].\n\nIt takes 20 minutes [1].\n\n[1] file://{PAGE}"
 
@@ -45,23 +47,49 @@ class Kind(NamedTuple):
 
 BARE: Final = {"sources": [PAGE]}
 KINDS: Final = {
-    "hits": Kind("search_web", {"question": QUESTION}, (ANSWER, "Last Sunday boat", "fetch_and_prune_html")),
-    "few hits": Kind("search_web", {"question": QUESTION, "max_results": 1, "max_tokens": 300}, (ANSWER, "page")),
+    "hits": Kind(
+        "search_web", {"question": QUESTION}, (ANSWER, "Last Sunday boat", "fetch_and_prune_html")
+    ),
+    "few hits": Kind(
+        "search_web", {"question": QUESTION, "max_results": 1, "max_tokens": 300}, (ANSWER, "page")
+    ),
     "kept": Kind("fetch_and_prune_html", ASKED, (ANSWER, "Last Sunday boat")),
     "kept, cut": Kind("fetch_and_prune_html", {**ASKED, "max_tokens": 500}, (ANSWER, "cursor")),
     "as HTML": Kind("fetch_and_prune_html", {**ASKED, "format": "html"}, (ANSWER,)),
-    "from the top": Kind("fetch_and_prune_html", BARE, (ANSWER, "Last Sunday boat", "cursor", "49")),
-    "cited": Kind("fetch_and_prune_html", {**ASKED, "references": True}, (ANSWER, "#:~:text=What%20remains")),
+    "from the top": Kind(
+        "fetch_and_prune_html", BARE, (ANSWER, "Last Sunday boat", "cursor", "49")
+    ),
+    "cited": Kind(
+        "fetch_and_prune_html", {**ASKED, "references": True}, (ANSWER, "#:~:text=What%20remains")
+    ),
     "whole": Kind("fetch_and_prune_html", {**BARE, "part": "whole"}, (ANSWER, "Last Sunday boat")),
-    "outline": Kind("fetch_and_prune_html", {**BARE, "part": "outline"}, ("A look at the numbers",)),
-    "section": Kind("fetch_and_prune_html", {**BARE, "part": "section A look at the numbers"}, ("88.1",)),
-    "tables": Kind("fetch_and_prune_html", {**BARE, "part": "tables"}, ("Average passengers", "Weekday")),
-    "table": Kind("fetch_and_prune_html", {**BARE, "part": "table 1 where Departure = Morning"}, ("88.1", "Weekday")),
-    "as JSON": Kind("fetch_and_prune_html", {**BARE, "part": "table 1", "format": "json"}, ("88.1",)),
-    "as CSV": Kind("fetch_and_prune_html", {**BARE, "part": "table 1", "format": "csv"}, ("Morning,88.1",)),
-    "files": Kind("fetch_and_prune_html", {"sources": [str(LIBRARY)], "part": "files top 3"}, ("binoculars",)),
+    "outline": Kind(
+        "fetch_and_prune_html", {**BARE, "part": "outline"}, ("A look at the numbers",)
+    ),
+    "section": Kind(
+        "fetch_and_prune_html", {**BARE, "part": "section A look at the numbers"}, ("88.1",)
+    ),
+    "tables": Kind(
+        "fetch_and_prune_html", {**BARE, "part": "tables"}, ("Average passengers", "Weekday")
+    ),
+    "table": Kind(
+        "fetch_and_prune_html",
+        {**BARE, "part": "table 1 where Departure = Morning"},
+        ("88.1", "Weekday"),
+    ),
+    "as JSON": Kind(
+        "fetch_and_prune_html", {**BARE, "part": "table 1", "format": "json"}, ("88.1",)
+    ),
+    "as CSV": Kind(
+        "fetch_and_prune_html", {**BARE, "part": "table 1", "format": "csv"}, ("Morning,88.1",)
+    ),
+    "files": Kind(
+        "fetch_and_prune_html", {"sources": [str(LIBRARY)], "part": "files top 3"}, ("binoculars",)
+    ),
     "changes": Kind("fetch_and_prune_html", {**BARE, "part": "changes"}, ("No earlier version",)),
-    "links": Kind("fetch_and_prune_html", {"sources": ["stock.html"], "part": "links"}, ("example.org/bolts",)),
+    "links": Kind(
+        "fetch_and_prune_html", {"sources": ["stock.html"], "part": "links"}, ("example.org/bolts",)
+    ),
     "computed": Kind(
         "fetch_and_prune_html",
         {"question": "What is the total quantity in Porto?", "sources": ["stock.html"]},
@@ -72,32 +100,50 @@ KINDS: Final = {
         {"question": "What is the total quantity in Porto?", "sources": ["stock.html"]},
         ("sum of quantity", "12", "hinge"),
     ),
-    "kept in part": Kind("fetch_and_prune_html", {**ASKED, "sources": [PAGE, GONE]}, (ANSWER, "gone.html")),
+    "kept in part": Kind(
+        "fetch_and_prune_html", {**ASKED, "sources": [PAGE, GONE]}, (ANSWER, "gone.html")
+    ),
     "extracted": Kind("extract_relevant", ASKED, (ANSWER, "Last Sunday boat")),
     "extracted, small": Kind("extract_relevant", {**ASKED, "max_tokens": 100}, (ANSWER,)),
-    "extracted in part": Kind("extract_relevant", {**ASKED, "sources": [PAGE, GONE]}, (ANSWER, "gone.html")),
+    "extracted in part": Kind(
+        "extract_relevant", {**ASKED, "sources": [PAGE, GONE]}, (ANSWER, "gone.html")
+    ),
     "parts": Kind(
         "extract_relevant",
         {**ASKED, "question": f"{QUESTION[:-1]}, and when did the Sunday crossing begin?"},
         (ANSWER, "1958", "when did the Sunday crossing begin"),
     ),
-    "none": Kind("extract_relevant", {"question": FOREIGN, "sources": [PAGE]}, ("none", "research")),
+    "none": Kind(
+        "extract_relevant", {"question": FOREIGN, "sources": [PAGE]}, ("none", "research")
+    ),
     "draft": Kind(
         "extract_relevant",
         {"question": "", "sources": [], "draft": DRAFT},
         ("The minibus costs 9 crowns", "takes 20 minutes", "55 minutes"),
     ),
     "tree": Kind("raptor_query", ASKED, (ANSWER, "winnow://tree/")),
-    "tree, collapsed": Kind("raptor_query", {**ASKED, "mode": "collapsed"}, (ANSWER, "winnow://tree/")),
-    "tree, walked": Kind("raptor_query", {**ASKED, "mode": "traversal"}, (ANSWER, "winnow://tree/")),
-    "overview": Kind(
-        "raptor_query", {**BARE, "question": "What is this about?"}, ("A look at the numbers", "winnow://tree/")
+    "tree, collapsed": Kind(
+        "raptor_query", {**ASKED, "mode": "collapsed"}, (ANSWER, "winnow://tree/")
     ),
-    "evidence": Kind("research", {"question": QUESTION}, (ANSWER, "Last Sunday boat", "winnow://session/")),
+    "tree, walked": Kind(
+        "raptor_query", {**ASKED, "mode": "traversal"}, (ANSWER, "winnow://tree/")
+    ),
+    "overview": Kind(
+        "raptor_query",
+        {**BARE, "question": "What is this about?"},
+        ("A look at the numbers", "winnow://tree/"),
+    ),
+    "evidence": Kind(
+        "research", {"question": QUESTION}, (ANSWER, "Last Sunday boat", "winnow://session/")
+    ),
     "evidence, small": Kind("research", {"question": QUESTION, "max_tokens": 150}, (ANSWER,)),
     "unsure": Kind("research", {"question": "What does the Nightbird cost in 2031?"}, ("unsure",)),
-    "no evidence": Kind("research", {"question": FOREIGN}, ("question's words", "winnow://session/")),
-    "no model writes": Kind("research", {"question": QUESTION, "answer": True}, (ANSWER, "No answer was written")),
+    "no evidence": Kind(
+        "research", {"question": FOREIGN}, ("question's words", "winnow://session/")
+    ),
+    "no model writes": Kind(
+        "research", {"question": QUESTION, "answer": True}, (ANSWER, "No answer was written")
+    ),
     "nothing found": Kind("search_web", {"question": QUESTION}, ("empty", "folder")),
     "nothing to read": Kind("research", {"question": QUESTION}, ("empty", "winnow://session/")),
     "failed": Kind("fetch_and_prune_html", {"sources": [GONE]}, ("gone.html", "Check the path")),
@@ -107,12 +153,14 @@ KINDS: Final = {
 
 
 def texts_joined(result: CallToolResult) -> str:
-    """opencode (its #38923), Cursor, Claude.ai, kimi-code (#3234), fastmcp, adk-go and agentscope (links dropped)."""
+    """opencode (its #38923), Cursor, Claude.ai, kimi-code (#3234), fastmcp, adk-go and agentscope
+    (links dropped)."""
     return text_of(result)
 
 
 def first_text(result: CallToolResult) -> str:
-    """Claude Code over HTTP (anthropics/claude-code #89630), crewAI (its PR 5226), camel (its #4263)."""
+    """Claude Code over HTTP (anthropics/claude-code #89630), crewAI (its PR 5226), camel (its
+    #4263)."""
     return next(part.text for part in result.content if isinstance(part, TextContent))
 
 
@@ -123,8 +171,9 @@ def last_block(result: CallToolResult) -> str:
 
 
 def structured_if_any(result: CallToolResult) -> str:
-    """Claude Code to 2.1.280 (#79944, #55677), Codex (`as_function_call_output_payload`), VS Code (microsoft/vscode
-    #290063), Copilot CLI (its #3258), adk-go (#1391), smolagents with `structured_output`.
+    """Claude Code to 2.1.280 (#79944, #55677), Codex (`as_function_call_output_payload`), VS Code
+    (microsoft/vscode #290063), Copilot CLI (its #3258), adk-go (#1391), smolagents with
+    `structured_output`.
 
     Of an error they take the text (anthropics/claude-code #86032).
     """
@@ -142,12 +191,14 @@ def structured_if_all_is_text(result: CallToolResult) -> str:
 
 
 def blocks_as_json(result: CallToolResult) -> str:
-    """Open WebUI (usememos/memos #6226), openai-agents for more blocks than one: `content` dumped whole."""
+    """Open WebUI (usememos/memos #6226), openai-agents for more blocks than one: `content` dumped
+    whole."""
     return as_json([part.model_dump(mode="json", exclude_none=True) for part in result.content])
 
 
 def all_as_json(result: CallToolResult) -> str:
-    """Copilot CLI (its #4515) and Copilot for IntelliJ (#2058): both parts, one behind the other."""
+    """Copilot CLI (its #4515) and Copilot for IntelliJ (#2058): both parts, one behind the
+    other."""
     return as_json(result.model_dump(mode="json", exclude_none=True, exclude={"meta"}))
 
 
@@ -157,7 +208,8 @@ def cut_long(result: CallToolResult) -> str:
 
 
 def links_listed(result: CallToolResult) -> str:
-    """pydantic-ai, langchain-mcp-adapters, mcp-use: a link is its address, or its JSON, behind the text."""
+    """pydantic-ai, langchain-mcp-adapters, mcp-use: a link is its address, or its JSON, behind the
+    text."""
     parts = (part.model_dump_json() for part in result.content if isinstance(part, ResourceLink))
     return "\n".join((text_of(result), *parts))
 
@@ -183,12 +235,17 @@ def as_json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-SHAPES = [pytest.param("false", id="text only"), pytest.param("true", id="structured", marks=pytest.mark.slow)]
+SHAPES = [
+    pytest.param("false", id="text only"),
+    pytest.param("true", id="structured", marks=pytest.mark.slow),
+]
 """Of answers; all answers of a shape take 8 s of the processor."""
 
 
 @pytest.fixture(scope="module", params=SHAPES)
-def answers(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Answers]:
+def answers(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Answers]:
     """An answer of each kind, with and without the structured part."""
     yield anyio.run(ask_all, request.param, tmp_path_factory.mktemp("clients"))
 
@@ -200,7 +257,12 @@ async def ask_all(structured: str, folder: Path) -> Answers:
     (folder / "empty").mkdir()
     answers: dict[str, CallToolResult] = {}
     for empty, folders in ((False, f"{LIBRARY}:{stock.parent}"), (True, str(folder / "empty"))):
-        settings = {"folders": folders, "cache": str(folder / "cache"), "structured": structured, "seconds": "300"}
+        settings = {
+            "folders": folders,
+            "cache": str(folder / "cache"),
+            "structured": structured,
+            "seconds": "300",
+        }
         async with Client(build_server(read_settings(settings, {}))) as client:
             for name, kind in KINDS.items():
                 if (name in EMPTY) == empty:
@@ -213,15 +275,20 @@ async def ask_all(structured: str, folder: Path) -> Answers:
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", KINDS)
-def test_the_words_of_every_answer_reach_the_model_by_every_way(answers: Answers, name: str, way: str) -> None:
+def test_the_words_of_every_answer_reach_the_model_by_every_way(
+    answers: Answers, name: str, way: str
+) -> None:
     read = WAYS[way](answers[name])
-    assert [words for words in KINDS[name].needed if words.casefold() not in read.casefold()] == [], read
+    assert [
+        words for words in KINDS[name].needed if words.casefold() not in read.casefold()
+    ] == [], read
 
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", KINDS)
 def test_no_model_reads_anything_twice(answers: Answers, name: str, way: str) -> None:
-    """Who takes both halves where both were wanted reads both: each is complete, and that is what was asked for."""
+    """Who takes both halves where both were wanted reads both: each is complete, and that is what
+    was asked for."""
     result = answers[name]
     both = way == "all_as_json" and result.structured_content is not None
     halves = [text_of(result), as_json(result.structured_content)] if both else [WAYS[way](result)]
@@ -239,7 +306,9 @@ def test_an_answer_is_one_text_and_an_error_nothing_else(answers: Answers, name:
 @pytest.mark.parametrize("name", [name for name, kind in KINDS.items() if ANSWER in kind.needed])
 def test_what_hosts_read_beside_the_text_repeats_no_page(answers: Answers, name: str) -> None:
     text, beside = text_of(answers[name]), as_json(data_of(answers[name]))
-    framed = re.finditer(r"^«(?P<mark>\w+)»\n(?P<words>.*?)^«/(?P=mark)»$", text, re.DOTALL | re.MULTILINE)
+    framed = re.finditer(
+        r"^«(?P<mark>\w+)»\n(?P<words>.*?)^«/(?P=mark)»$", text, re.DOTALL | re.MULTILINE
+    )
     pages = "\n".join(found["words"] for found in framed)
     assert ANSWER in pages
     assert set(runs_of(pages)) & set(runs_of(beside)) == set()

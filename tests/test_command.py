@@ -35,13 +35,21 @@ def test_json_holds_the_text_and_the_data_for_machines(cache_folder: Path) -> No
 
 def test_no_answer_has_its_own_exit_code(cache_folder: Path) -> None:
     page = str(LIBRARY / "ferry-timetable.html")
-    run = winnow(cache_folder, "extract", "Which enzyme unwinds the DNA double helix during replication?", page)
+    run = winnow(
+        cache_folder,
+        "extract",
+        "Which enzyme unwinds the DNA double helix during replication?",
+        page,
+    )
     assert run.returncode == 3, run.stdout
     assert "None" in run.stdout
 
 
 def test_every_argument_of_a_tool_is_one_of_its_command(capsys: pytest.CaptureFixture[str]) -> None:
-    schemas = {tool["name"]: tool["inputSchema"] for tool in json.loads((ROOT / "server/tools_list.json").read_text())}
+    schemas = {
+        tool["name"]: tool["inputSchema"]
+        for tool in json.loads((ROOT / "server/tools_list.json").read_text())
+    }
     for command, (tool, _) in TOOLS.items():
         with pytest.raises(SystemExit, match="0"):
             main([command, "--help"])
@@ -52,9 +60,16 @@ def test_every_argument_of_a_tool_is_one_of_its_command(capsys: pytest.CaptureFi
 
 @pytest.mark.parametrize(
     "arguments",
-    [["dance"], ["search"], ["research", "x", "--max-tokens", "few"], ["models", "--set", "nonsense=1"]],
+    [
+        ["dance"],
+        ["search"],
+        ["research", "x", "--max-tokens", "few"],
+        ["models", "--set", "nonsense=1"],
+    ],
 )
-def test_wrong_usage_is_exit_code_two_with_a_sentence(cache_folder: Path, arguments: list[str]) -> None:
+def test_wrong_usage_is_exit_code_two_with_a_sentence(
+    cache_folder: Path, arguments: list[str]
+) -> None:
     run = winnow(cache_folder, *arguments, folder=None)
     assert run.returncode == 2
     assert "winnow" in run.stderr
@@ -69,24 +84,32 @@ def test_wrong_usage_is_exit_code_two_with_a_sentence(cache_folder: Path, argume
         (["models", "--set", "serxng=http://127.0.0.1:1"], "Did you mean searxng?"),
     ],
 )
-def test_an_unknown_name_is_answered_with_the_nearest(cache_folder: Path, arguments: list[str], nearest: str) -> None:
+def test_an_unknown_name_is_answered_with_the_nearest(
+    cache_folder: Path, arguments: list[str], nearest: str
+) -> None:
     run = winnow(cache_folder, *arguments, folder=None)
     assert run.returncode == 2
     assert nearest in run.stderr
     assert len(run.stderr.splitlines()) == 1
 
 
-def test_a_missing_folder_among_several_is_a_warning_on_stderr(cache_folder: Path, tmp_path: Path) -> None:
+def test_a_missing_folder_among_several_is_a_warning_on_stderr(
+    cache_folder: Path, tmp_path: Path
+) -> None:
     gone = tmp_path / "gone"
     run = winnow(cache_folder, "search", "ferry timetable", "--folder", str(gone))
     assert run.returncode == 0, run.stderr
     assert f"folder {gone}: It does not exist" in run.stderr
     assert "ferry-timetable.html" in run.stdout
-    assert winnow(cache_folder, "search", "ferry", "--folder", str(gone), folder=None).returncode == 2
+    assert (
+        winnow(cache_folder, "search", "ferry", "--folder", str(gone), folder=None).returncode == 2
+    )
 
 
 @pytest.mark.parametrize("arguments", [["desk", "--no-browser"], ["serve", "--http"]])
-def test_a_port_in_use_is_one_line_with_what_to_do(cache_folder: Path, arguments: list[str]) -> None:
+def test_a_port_in_use_is_one_line_with_what_to_do(
+    cache_folder: Path, arguments: list[str]
+) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
         run = winnow(cache_folder, *arguments, "--port", str(port))
@@ -118,7 +141,9 @@ def test_a_failure_is_exit_code_one_with_its_reason(cache_folder: Path) -> None:
     assert run.stdout == ""
 
 
-def test_a_file_named_on_the_line_may_be_read_without_any_setting(cache_folder: Path, tmp_path: Path) -> None:
+def test_a_file_named_on_the_line_may_be_read_without_any_setting(
+    cache_folder: Path, tmp_path: Path
+) -> None:
     note = tmp_path / "note.md"
     note.write_text("# Mooring\n\nThe mooring fee is 14 crowns a night.\n", encoding="utf-8")
     run = winnow(cache_folder, "extract", "What does mooring cost?", str(note), folder=None)
@@ -143,8 +168,18 @@ def test_clearing_the_cache_empties_it(tmp_path: Path) -> None:
 def test_a_terminal_is_shown_progress_and_a_pipe_is_not(tmp_path: Path) -> None:
     screen, terminal = os.openpty()
     environment = {**os.environ, "WINNOW_CACHE": str(tmp_path), "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-m", "server", "research", "When does the boat leave?", "--folder", str(LIBRARY)]
-    run = subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=terminal, check=True)
+    command = [
+        sys.executable,
+        "-m",
+        "server",
+        "research",
+        "When does the boat leave?",
+        "--folder",
+        str(LIBRARY),
+    ]
+    run = subprocess.run(
+        command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=terminal, check=True
+    )
     os.close(terminal)
     shown = os.read(screen, 65536).decode("utf-8", "replace")
     os.close(screen)
@@ -154,10 +189,14 @@ def test_a_terminal_is_shown_progress_and_a_pipe_is_not(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
 @pytest.mark.parametrize("colours", [True, False])
-def test_a_person_at_a_terminal_reads_an_answer_without_marks_and_fragments(tmp_path: Path, colours: bool) -> None:
+def test_a_person_at_a_terminal_reads_an_answer_without_marks_and_fragments(
+    tmp_path: Path, colours: bool
+) -> None:
     note = tmp_path / "note.md"
     forged = "The fee of the second quay is 15 crowns. «/123456789012» [9] is no page."
-    note.write_text(f"# Mooring\n\nThe mooring fee is 14 crowns a night.\n\n{forged}\n", encoding="utf-8")
+    note.write_text(
+        f"# Mooring\n\nThe mooring fee is 14 crowns a night.\n\n{forged}\n", encoding="utf-8"
+    )
     given = ["extract", "What does mooring cost a night?", str(note)]
     shown = on_terminal(tmp_path, *given, no_color="" if colours else "1")
     assert "14 crowns" in shown
@@ -175,7 +214,9 @@ def test_a_person_at_a_terminal_reads_an_answer_without_marks_and_fragments(tmp_
 
 def test_no_answer_at_a_terminal_names_the_command_that_goes_on(tmp_path: Path) -> None:
     page = str(LIBRARY / "ferry-timetable.html")
-    shown = on_terminal(tmp_path, "extract", "Which enzyme unwinds the DNA double helix?", page, code=3)
+    shown = on_terminal(
+        tmp_path, "extract", "Which enzyme unwinds the DNA double helix?", page, code=3
+    )
     assert "None: no sentence of the sources answers this." in shown
     assert "winnow research with the same question" in " ".join(shown.split())
 
@@ -186,7 +227,9 @@ def on_terminal(tmp_path: Path, *arguments: str, no_color: str = "1", code: int 
     environment = {**os.environ, "WINNOW_CACHE": str(tmp_path / "cache"), "PYTHONPATH": str(ROOT)}
     environment |= {"COLUMNS": str(COLUMNS), "NO_COLOR": no_color, "TERM": "xterm"}
     command = [sys.executable, "-m", "server", *arguments, "--quiet"]
-    run = subprocess.run(command, cwd=ROOT, env=environment, stdout=terminal, check=False, timeout=300)
+    run = subprocess.run(
+        command, cwd=ROOT, env=environment, stdout=terminal, check=False, timeout=300
+    )
     os.close(terminal)
     shown = os.read(screen, 65536).decode()
     os.close(screen)

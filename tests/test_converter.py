@@ -1,4 +1,5 @@
-"""Documents are converted in processes of their own: what these give, what they cost, how they end, what is kept."""
+"""Documents are converted in processes of their own: what these give, what they cost, how they end,
+what is kept."""
 
 import os
 import signal
@@ -35,7 +36,10 @@ def raw(body: bytes, name: str = "x.pdf") -> Raw:
 def long_pdf(pages: int) -> bytes:
     """Return a PDF whose pages take some 20 ms each."""
     return make_pdf(
-        [[(f"Words of line {n} on page {page} of this report.", 11) for n in range(70)] for page in range(pages)]
+        [
+            [(f"Words of line {n} on page {page} of this report.", 11) for n in range(70)]
+            for page in range(pages)
+        ]
     )
 
 
@@ -46,7 +50,10 @@ def processor_seconds(pid: int) -> float:
 
 def is_gone(pid: int) -> bool:
     try:
-        return Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[0] == "Z"
+        return (
+            Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[0]
+            == "Z"
+        )
     except OSError:
         return True
 
@@ -80,7 +87,10 @@ async def until_worked(converter: Converter, seconds: float) -> int:
 @pytest.mark.anyio
 async def test_a_process_gives_what_a_thread_gives_and_runs_only_while_documents_come() -> None:
     documents = [raw(long_pdf(3)), raw(make_docx(paragraph("The council met.")), "m.docx")]
-    texts = [raw(b"# Salt\n\nof Piran", "salt.md"), raw(b"<title>Salt</title><p>of Piran " * 20, "salt.html")]
+    texts = [
+        raw(b"# Salt\n\nof Piran", "salt.md"),
+        raw(b"<title>Salt</title><p>of Piran " * 20, "salt.html"),
+    ]
     async with aclosing(Converter(None, processes=1)) as converter:
         for one in texts:
             assert await converter.page(one) == to_page(one)
@@ -93,7 +103,9 @@ async def test_a_process_gives_what_a_thread_gives_and_runs_only_while_documents
 
 @pytest.mark.anyio
 async def test_a_process_without_work_ends_and_the_next_document_starts_another() -> None:
-    async with aclosing(Converter(None, processes=1, limits=replace(LIMITS, idle_seconds=0.1))) as converter:
+    async with aclosing(
+        Converter(None, processes=1, limits=replace(LIMITS, idle_seconds=0.1))
+    ) as converter:
         one = raw(long_pdf(1))
         first = await converter.page(one)
         with anyio.fail_after(20):
@@ -116,7 +128,9 @@ async def test_an_error_says_the_same_from_a_process() -> None:
 @pytest.mark.anyio
 async def test_a_file_that_wants_too_much_memory_costs_its_own_call_only() -> None:
     greedy = make_pdf([[("Hello there world", 11)] * 500_000])
-    async with aclosing(Converter(None, processes=1, limits=replace(LIMITS, memory_bytes=24_000_000))) as converter:
+    async with aclosing(
+        Converter(None, processes=1, limits=replace(LIMITS, memory_bytes=24_000_000))
+    ) as converter:
         for _ in range(3):
             with pytest.raises(SourceUnreadable, match=r"could not be converted: .*memory"):
                 await converter.page(raw(greedy))
@@ -127,17 +141,25 @@ async def test_a_file_that_wants_too_much_memory_costs_its_own_call_only() -> No
 async def test_a_page_that_ends_the_process_costs_that_page_alone() -> None:
     heavy = [("Hello there world", 11)] * 50_000
     body = make_pdf([[("The first page", 11)], heavy, [("The third page", 11)]])
-    async with aclosing(Converter(None, processes=1, limits=replace(LIMITS, memory_bytes=24_000_000))) as converter:
+    async with aclosing(
+        Converter(None, processes=1, limits=replace(LIMITS, memory_bytes=24_000_000))
+    ) as converter:
         page = await converter.page(raw(body))
     assert "The first page" in page.html and "The third page" in page.html
-    assert page.unread == "1 of 3 pages, which ended the process that read them (the first is page 2)"
+    assert (
+        page.unread == "1 of 3 pages, which ended the process that read them (the first is page 2)"
+    )
 
 
 @pytest.mark.anyio
 async def test_a_cancelled_word_file_takes_no_more_time() -> None:
-    """It stops by itself where it can, else its process is killed; read to its end it takes over four seconds."""
+    """It stops by itself where it can, else its process is killed; read to its end it takes over
+    four seconds."""
     body = make_docx(paragraph("Words of the council.") * 500_000)
-    async with aclosing(Converter(None, processes=1)) as converter, anyio.create_task_group() as group:
+    async with (
+        aclosing(Converter(None, processes=1)) as converter,
+        anyio.create_task_group() as group,
+    ):
         await converter.page(raw(make_docx(paragraph("The council met.")), "s.docx"))
         # On a slow machine the start alone takes a second.
         begun = max(map(processor_seconds, converter.pids))
@@ -150,7 +172,9 @@ async def test_a_cancelled_word_file_takes_no_more_time() -> None:
 
 
 @pytest.mark.anyio
-async def test_a_cancelled_pdf_stops_at_once_and_another_process_goes_on_where_it_stood(store: Store) -> None:
+async def test_a_cancelled_pdf_stops_at_once_and_another_process_goes_on_where_it_stood(
+    store: Store,
+) -> None:
     one = raw(long_pdf(750))
     async with aclosing(Converter(store, processes=1)) as converter:
         whole = await converter.page(raw(long_pdf(749)))
@@ -221,7 +245,9 @@ def busy(processes: int) -> Iterator[None]:
             process.wait()
 
 
-async def read_all(folder: Path, names: Sequence[str], store: Store | None) -> tuple[list[Page], Tree]:
+async def read_all(
+    folder: Path, names: Sequence[str], store: Store | None
+) -> tuple[list[Page], Tree]:
     async with aclosing(Converter(store)) as converter:
         files = Files([folder], store=store, converter=converter)
         pages: dict[str, Page] = {}
@@ -234,7 +260,9 @@ async def read_all(folder: Path, names: Sequence[str], store: Store | None) -> t
                 group.start_soon(read, name)
     read_pages = [pages[name] for name in names]
     documents = [read_document(page) for page in read_pages]
-    return read_pages, await build_tree(documents, embedder=Letters(), options=TreeOptions(), store=None)
+    return read_pages, await build_tree(
+        documents, embedder=Letters(), options=TreeOptions(), store=None
+    )
 
 
 @pytest.mark.anyio

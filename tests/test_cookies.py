@@ -1,4 +1,5 @@
-"""Cookies of a browser's exported file: to whom they are sent, what is kept of what they open, and what is said."""
+"""Cookies of a browser's exported file: to whom they are sent, what is kept of what they open, and
+what is said."""
 
 import logging
 import os
@@ -27,9 +28,14 @@ FAR = 4_000_000_000
 HEAD = "# Netscape HTTP Cookie File\n# This is a generated file! Do not edit.\n\n"
 
 
-def cookie_line(domain: str, name: str, *, path: str = "/", secure: bool = False, until: int = FAR) -> str:
+def cookie_line(
+    domain: str, name: str, *, path: str = "/", secure: bool = False, until: int = FAR
+) -> str:
     below = "TRUE" if domain.startswith(".") else "FALSE"
-    return "\t".join((domain, below, path, str(secure).upper(), str(until), name, f"secret-{name}")) + "\n"
+    return (
+        "\t".join((domain, below, path, str(secure).upper(), str(until), name, f"secret-{name}"))
+        + "\n"
+    )
 
 
 @pytest.fixture
@@ -74,7 +80,11 @@ async def fetching(jar: Path | None, pages: Store | None = None) -> AsyncIterato
 def test_each_goes_where_the_file_says(jar: Path) -> None:
     cookies = Cookies(jar)
     sent = {
-        url: sorted(part.partition("=")[0] for part in cookies.headers(url).get("Cookie", "").split("; ") if part)
+        url: sorted(
+            part.partition("=")[0]
+            for part in cookies.headers(url).get("Cookie", "").split("; ")
+            if part
+        )
         for url in (
             "http://127.0.0.1:8000/",
             "https://127.0.0.1/team/x",
@@ -97,10 +107,14 @@ def test_each_goes_where_the_file_says(jar: Path) -> None:
     assert "secret" not in repr(cookies)
 
 
-async def test_a_page_that_needs_a_login_is_read_and_says_so(connect: Connect, jar: Path, tmp_path: Path) -> None:
+async def test_a_page_that_needs_a_login_is_read_and_says_so(
+    connect: Connect, jar: Path, tmp_path: Path
+) -> None:
     async with open_site({"/club": shown}) as site:
         given = {"question": "Where do the members meet?", "sources": [site.url("/club")]}
-        async with connect(allow_loopback="true", cookies=str(jar), cache=str(tmp_path / "cache")) as client:
+        async with connect(
+            allow_loopback="true", cookies=str(jar), cache=str(tmp_path / "cache")
+        ) as client:
             result = await client.call_tool("extract_relevant", given)
     assert "the old mill" in text_of(result)
     assert "read with cookies of yours" in text_of(result)
@@ -108,7 +122,9 @@ async def test_a_page_that_needs_a_login_is_read_and_says_so(connect: Connect, j
     assert "cookie" not in robots.headers
 
 
-async def test_what_cookies_opened_is_for_no_server_without_them(connect: Connect, jar: Path, tmp_path: Path) -> None:
+async def test_what_cookies_opened_is_for_no_server_without_them(
+    connect: Connect, jar: Path, tmp_path: Path
+) -> None:
     cache = tmp_path / "cache"
     other = tmp_path / "other.txt"
     other.write_text(HEAD + cookie_line("127.0.0.1", "guest"))
@@ -159,7 +175,10 @@ async def test_pages_without_a_cookie_are_kept_as_ever_and_what_a_site_sets_is_n
     jar: Path, pages: Store
 ) -> None:
     jar.write_text(HEAD + cookie_line("example.org", "login"))
-    routes: dict[str, Route] = {"/a": Reply(headers={"Set-Cookie": "track=1; Path=/"}), "/b": Reply()}
+    routes: dict[str, Route] = {
+        "/a": Reply(headers={"Set-Cookie": "track=1; Path=/"}),
+        "/b": Reply(),
+    }
     async with open_site(routes) as site, fetching(jar, pages) as fetcher:
         first = await fetcher.fetch(site.url("/a"))
         await fetcher.fetch(site.url("/b"))
@@ -169,7 +188,9 @@ async def test_pages_without_a_cookie_are_kept_as_ever_and_what_a_site_sets_is_n
     assert not first.own
 
 
-async def test_no_log_and_no_error_says_a_value(jar: Path, caplog: pytest.LogCaptureFixture, tmp_path: Path) -> None:
+async def test_no_log_and_no_error_says_a_value(
+    jar: Path, caplog: pytest.LogCaptureFixture, tmp_path: Path
+) -> None:
     with caplog.at_level(logging.DEBUG):
         async with open_site({"/club": shown}) as site, fetching(jar) as fetcher:
             await fetcher.fetch(site.url("/club"))
@@ -185,7 +206,9 @@ async def test_no_log_and_no_error_says_a_value(jar: Path, caplog: pytest.LogCap
         Cookies(tmp_path / "absent.txt")
 
 
-async def test_the_file_itself_is_not_read_even_where_its_folder_is_open(connect: Connect, tmp_path: Path) -> None:
+async def test_the_file_itself_is_not_read_even_where_its_folder_is_open(
+    connect: Connect, tmp_path: Path
+) -> None:
     folder = tmp_path / "papers"
     folder.mkdir()
     names = ("cookies.txt", "www.port.test_cookies.txt", "renamed.txt")
@@ -194,7 +217,10 @@ async def test_the_file_itself_is_not_read_even_where_its_folder_is_open(connect
     (folder / "note.txt").write_text("The login of the harbour is at the gate.")
     async with connect(folders=str(folder), cache=str(tmp_path / "cache")) as client:
         found = await client.call_tool("search_web", {"question": "secret login"})
-        read = [await client.call_tool("fetch_and_prune_html", {"sources": [str(folder / name)]}) for name in names]
+        read = [
+            await client.call_tool("fetch_and_prune_html", {"sources": [str(folder / name)]})
+            for name in names
+        ]
     assert "secret-login" not in "".join(map(text_of, (found, *read)))
     assert all(one.is_error for one in read)
 
@@ -202,13 +228,29 @@ async def test_the_file_itself_is_not_read_even_where_its_folder_is_open(connect
 def test_a_server_that_others_call_refuses_them(jar: Path, tmp_path: Path) -> None:
     settings = read_settings({"cookies": str(jar), "cache": str(tmp_path)}, {})
     with pytest.raises(UsageError, match="Unset WINNOW_COOKIES"):
-        serve_http(settings, host="127.0.0.1", port=0, allowed_hosts=[], allowed_origins=[], open_to_all=False)
+        serve_http(
+            settings,
+            host="127.0.0.1",
+            port=0,
+            allowed_hosts=[],
+            allowed_origins=[],
+            open_to_all=False,
+        )
 
 
 @pytest.mark.slow
 def test_doctor_says_of_how_many_hosts_they_are_and_no_value(jar: Path, tmp_path: Path) -> None:
     run = subprocess.run(
-        [sys.executable, "-m", "server", "doctor", "--set", "search=none", "--set", f"cache={tmp_path / 'cache'}"],
+        [
+            sys.executable,
+            "-m",
+            "server",
+            "doctor",
+            "--set",
+            "search=none",
+            "--set",
+            f"cache={tmp_path / 'cache'}",
+        ],
         cwd=ROOT,
         env={**os.environ, "WINNOW_COOKIES": str(jar), "HOME": str(tmp_path)},
         capture_output=True,

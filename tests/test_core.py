@@ -1,4 +1,5 @@
-"""One core under the tools: the best sentence is always shown, what stands around the words stays small."""
+"""One core under the tools: the best sentence is always shown, what stands around the words stays
+small."""
 
 import json
 from collections.abc import Iterator
@@ -24,10 +25,18 @@ pytestmark = pytest.mark.anyio
 
 BUDGETS = (100, 128, 200, 256, 512, 1000, 3000)
 READING = ("extract_relevant", "fetch_and_prune_html", "research")
-FILLER = "".join(f"<p>Paragraph {n} tells of birds, of trees and of the weather of that day.</p>" for n in range(60))
-ENGLISH = f"<h2>The light</h2><p>The harbour light of Orvane was built in 1871 by the brothers Marr.</p>{FILLER}"
+FILLER = "".join(
+    f"<p>Paragraph {n} tells of birds, of trees and of the weather of that day.</p>"
+    for n in range(60)
+)
+ENGLISH = (
+    f"<h2>The light</h2><p>The harbour light of Orvane was built in 1871 by the brothers "
+    f"Marr.</p>{FILLER}"
+)
 RUSSIAN = (
-    "".join(f"<p>Абзац {n} рассказывает о птицах, деревьях и погоде того дня.</p>" for n in range(40))
+    "".join(
+        f"<p>Абзац {n} рассказывает о птицах, деревьях и погоде того дня.</p>" for n in range(40)
+    )
     + "<h2>Маяк</h2><p>Маяк в Орване построили в 1871 году братья Марр.</p>"
 )
 CHINESE = (
@@ -36,7 +45,12 @@ CHINESE = (
 )
 PAGES = {
     "English": ("en", "Harbour", ENGLISH, "When was the harbour light of Orvane built?"),
-    "a title of 1,000 characters": ("en", "Harbour of Orvane " * 56, ENGLISH, "When was the harbour light built?"),
+    "a title of 1,000 characters": (
+        "en",
+        "Harbour of Orvane " * 56,
+        ENGLISH,
+        "When was the harbour light built?",
+    ),
     "Russian": ("ru", "Орвана", RUSSIAN, "Когда построили маяк в Орване?"),
     "Chinese": ("zh", "奥尔瓦内", CHINESE, "奥尔瓦内的灯塔是什么时候建造的？"),
 }
@@ -49,13 +63,19 @@ def html_of(name: str) -> str:
 
 async def best_of(document: Document, question: str, embedder: OnnxEmbedder | None = None) -> str:
     """Return the best unit that is no heading, as it stands on the page."""
-    reading = await read_documents(question, [document], reader=Reread(Blend(embedder), OnnxReader()))
+    reading = await read_documents(
+        question, [document], reader=Reread(Blend(embedder), OnnxReader())
+    )
     spoken = (unit for unit in best_units(reading) if document.blocks[unit.block].kind != "heading")
     return next(document.text[unit.start : unit.end] for unit in spoken)
 
 
 def arguments(tool: str, question: str, source: str, **more: Any) -> dict[str, Any]:
-    return {"question": question, **more} if tool == "research" else {"question": question, "sources": [source], **more}
+    return (
+        {"question": question, **more}
+        if tool == "research"
+        else {"question": question, "sources": [source], **more}
+    )
 
 
 def data(result: CallToolResult) -> dict[str, Any]:
@@ -74,7 +94,9 @@ async def test_the_best_sentence_is_shown_at_every_budget(
     best = await best_of(read_document(read_file(file, roots=[tmp_path])), question)
     async with connect(folders=str(tmp_path), embedder="none") as client:
         for budget in BUDGETS:
-            result = await client.call_tool(tool, arguments(tool, question, str(file), max_tokens=budget))
+            result = await client.call_tool(
+                tool, arguments(tool, question, str(file), max_tokens=budget)
+            )
             text = text_of(result)
             assert data(result).get("verdict", "answered") == "answered"
             assert best in text, budget
@@ -83,7 +105,8 @@ async def test_the_best_sentence_is_shown_at_every_budget(
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    """A folder whose address is as long wherever tests run: that of `tmp_path` grows with the number of processes."""
+    """A folder whose address is as long wherever tests run: that of `tmp_path` grows with the
+    number of processes."""
     with TemporaryDirectory() as made:
         inner = Path(made, "papers-of-the-harbour")
         inner.mkdir()
@@ -100,16 +123,23 @@ async def test_what_is_no_quoted_word_takes_a_small_part_of_the_budget(
     document = read_document(read_file(file, roots=[folder]))
     # Pruned pages are quoted with their headings; passages carry them as part of their frame.
     quoted = tool == "fetch_and_prune_html"
-    spoken = [u.text for u in tag_sentences(document) if quoted or document.blocks[u.block].kind != "heading"]
+    spoken = [
+        u.text
+        for u in tag_sentences(document)
+        if quoted or document.blocks[u.block].kind != "heading"
+    ]
     async with connect(folders=str(folder), embedder="none") as client:
         for budget in (256, 512, 1000):
-            result = await client.call_tool(tool, arguments(tool, PAGES[name][3], str(file), max_tokens=budget))
+            result = await client.call_tool(
+                tool, arguments(tool, PAGES[name][3], str(file), max_tokens=budget)
+            )
             text = text_of(result)
             around = text
             # Sentences first: a heading may be a part of one.
             for words in sorted(spoken, key=len, reverse=True):
                 around = around.replace(words, "", 1)
-            # Line breaks between quoted lines and Markdown's marks of headings are no words of ours.
+            # Line breaks between quoted lines and Markdown's marks of headings are no words of
+            # ours.
             lines = "\n".join(line for line in around.splitlines() if line.strip(" #…"))
             # Tokens are rounded a line, with its words there and without them here.
             # An address is never left out; at 256 tokens it alone takes a tenth.
@@ -126,14 +156,27 @@ ABOUT = (
 
 
 @pytest.mark.parametrize("tool", (*READING, "raptor_query"))
-async def test_who_wrote_a_page_and_when_is_told_to_whoever_asks(connect: Connect, tmp_path: Path, tool: str) -> None:
-    head = '<meta name="author" content="Ilse Marr"><meta property="article:published_time" content="2024-05-06">'
-    title = "Harbour of Orvane and all that was built there in the days of the brothers Marr and after them"
+async def test_who_wrote_a_page_and_when_is_told_to_whoever_asks(
+    connect: Connect, tmp_path: Path, tool: str
+) -> None:
+    head = (
+        '<meta name="author" content="Ilse Marr"><meta property="article:published_time" '
+        'content="2024-05-06">'
+    )
+    title = (
+        "Harbour of Orvane and all that was built there in the days of the brothers Marr and "
+        "after them"
+    )
     file = tmp_path / "page.html"
-    file.write_text(f'<html lang="en"><title>{title}</title>{head}<main>{FILLER}{ENGLISH}</main></html>', "utf-8")
+    file.write_text(
+        f'<html lang="en"><title>{title}</title>{head}<main>{FILLER}{ENGLISH}</main></html>',
+        "utf-8",
+    )
     async with connect(folders=str(tmp_path)) as client:
         for question, said in ABOUT:
-            text = text_of(await client.call_tool(tool, arguments(tool, question, str(file), max_tokens=200)))
+            text = text_of(
+                await client.call_tool(tool, arguments(tool, question, str(file), max_tokens=200))
+            )
             marks = [line for line in text.splitlines() if line.startswith("«")]
             assert said in text.partition(marks[0])[2].partition(marks[-1])[0], question
 
@@ -155,12 +198,16 @@ async def test_the_tools_show_the_same_best_sentence_of_a_page_first(
     words = [word for cell in best.split(" | ") for word in cell.split()]
     async with connect(folders=str(tmp_path)) as client:
         for tool in READING:
-            text = text_of(await client.call_tool(tool, arguments(tool, question, str(file), max_tokens=200)))
+            text = text_of(
+                await client.call_tool(tool, arguments(tool, question, str(file), max_tokens=200))
+            )
             assert [word for word in words if word not in text] == [], (tool, best)
 
 
 @pytest.mark.parametrize("tool", READING)
-async def test_the_result_repeats_no_sentence_of_the_text(connect: Connect, tmp_path: Path, tool: str) -> None:
+async def test_the_result_repeats_no_sentence_of_the_text(
+    connect: Connect, tmp_path: Path, tool: str
+) -> None:
     file = tmp_path / "page.html"
     file.write_text(html_of("English"), encoding="utf-8")
     async with connect(folders=str(tmp_path), embedder="none") as client:

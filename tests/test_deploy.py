@@ -1,7 +1,8 @@
-"""The files that start a team's server: compose, chart, unit and balancer say what exists and what the schemas allow.
+"""The files that start a team's server: compose, chart, unit and balancer say what exists and what
+the schemas allow.
 
-Helm itself is no package of ours: the chart's templates fill values in and decide nothing, so the few forms that they
-use are rendered here.
+Helm itself is no package of ours: the chart's templates fill values in and decide nothing, so the
+few forms that they use are rendered here.
 """
 
 import configparser
@@ -61,9 +62,13 @@ def test_every_manifest_of_the_chart_is_valid_under_its_schema(template: Path) -
     made = rendered(template)
     assert made["metadata"]["name"] == "team"
     if made["apiVersion"].startswith("monitoring.coreos.com"):
-        assert {"selector", "endpoints"} <= set(made["spec"])  # an operator's own kind: no schema is at hand
+        assert {"selector", "endpoints"} <= set(
+            made["spec"]
+        )  # an operator's own kind: no schema is at hand
         return
-    validate = pytest.importorskip("kubernetes_validate", reason="the schemas of Kubernetes are not installed")
+    validate = pytest.importorskip(
+        "kubernetes_validate", reason="the schemas of Kubernetes are not installed"
+    )
     validate.validate(made, KUBERNETES, strict=True)
 
 
@@ -74,13 +79,19 @@ def test_the_parts_of_the_chart_name_each_other() -> None:
     assert manifest("service")["spec"]["selector"].items() <= pod["metadata"]["labels"].items()
     assert {port["targetPort"] for port in manifest("service")["spec"]["ports"]} == set(ports)
     assert manifest("servicemonitor")["spec"]["endpoints"][0]["port"] in ports
-    assert manifest("servicemonitor")["spec"]["selector"]["matchLabels"] == manifest("service")["metadata"]["labels"]
+    assert (
+        manifest("servicemonitor")["spec"]["selector"]["matchLabels"]
+        == manifest("service")["metadata"]["labels"]
+    )
     assert container["livenessProbe"]["httpGet"]["path"] == ALIVE
     assert container["readinessProbe"]["httpGet"]["path"] in READY
     settings = manifest("config")["data"]
     assert settings["WINNOW_METRICS"].endswith(f":{ports['metrics']}")
     secrets = manifest("secret")["stringData"]
-    given = {name.removeprefix("WINNOW_").lower(): value for name, value in {**settings, **secrets}.items()}
+    given = {
+        name.removeprefix("WINNOW_").lower(): value
+        for name, value in {**settings, **secrets}.items()
+    }
     assert {**settings, **secrets}.keys() <= NAMES
     assert pod["spec"]["terminationGracePeriodSeconds"] > read_settings(given, {}).seconds + 3
 
@@ -95,7 +106,9 @@ def test_a_pod_of_the_chart_has_no_root_and_reaches_no_private_network() -> None
         "readOnlyRootFilesystem": True,
         "capabilities": {"drop": ["ALL"]},
     }
-    user = re.search(r"^USER (\d+)$", (ROOT / "Dockerfile").read_text(encoding="utf-8"), re.MULTILINE)
+    user = re.search(
+        r"^USER (\d+)$", (ROOT / "Dockerfile").read_text(encoding="utf-8"), re.MULTILINE
+    )
     assert user is not None
     assert int(user[1]) == pod["securityContext"]["runAsUser"]
     web = [
@@ -104,7 +117,9 @@ def test_a_pod_of_the_chart_has_no_root_and_reaches_no_private_network() -> None
         if any("ipBlock" in target for target in rule["to"])
     ]
     (block,) = [target["ipBlock"] for rule in web for target in rule["to"]]
-    assert {"10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "169.254.0.0/16"} <= set(block["except"])
+    assert {"10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "169.254.0.0/16"} <= set(
+        block["except"]
+    )
     assert {port["port"] for rule in web for port in rule["ports"]} == {80, 443}
 
 
@@ -119,12 +134,16 @@ def test_compose_names_settings_and_files_that_exist() -> None:
     assert (DEPLOY / "searxng.yml").is_file()
     assert "json" in loaded(DEPLOY / "searxng.yml")["search"]["formats"]
     fixed = {k: v for k, v in winnow["environment"].items() if "${" not in v}
-    read_settings({name.removeprefix("WINNOW_").lower(): value for name, value in fixed.items()}, {})
+    read_settings(
+        {name.removeprefix("WINNOW_").lower(): value for name, value in fixed.items()}, {}
+    )
     hosts = {re.search(r"//([a-z]+):", value)[1] for value in fixed.values() if "//" in value}  # type: ignore[index]
     assert hosts <= set(services)
-    assert {volume.partition(":")[0] for service in services.values() for volume in service.get("volumes", ())} & set(
-        made["volumes"]
-    ) == set(made["volumes"])
+    assert {
+        volume.partition(":")[0]
+        for service in services.values()
+        for volume in service.get("volumes", ())
+    } & set(made["volumes"]) == set(made["volumes"])
 
 
 def test_the_systemd_unit_starts_a_command_that_exists_with_settings_that_exist() -> None:

@@ -1,4 +1,5 @@
-"""The desk in a browser: every view and state, strangers' words as words, who may ask, and that all can use it."""
+"""The desk in a browser: every view and state, strangers' words as words, who may ask, and that all
+can use it."""
 
 import json
 import re
@@ -81,9 +82,13 @@ def test_the_page_is_small_enough_to_be_sent() -> None:
 
 
 def test_every_language_says_everything_that_english_says() -> None:
-    texts = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in (HERE / "texts").glob("*.json")}
+    texts = {
+        path.stem: json.loads(path.read_text(encoding="utf-8"))
+        for path in (HERE / "texts").glob("*.json")
+    }
     holes = {
-        code: {key: sorted(re.findall(r"\{\w+\}", text)) for key, text in said.items()} for code, said in texts.items()
+        code: {key: sorted(re.findall(r"\{\w+\}", text)) for key, text in said.items()}
+        for code, said in texts.items()
     }
     assert {"en", "de", "zh"} <= set(texts)
     assert all(said == holes["en"] for said in holes.values())
@@ -102,12 +107,17 @@ def test_only_who_has_the_address_and_comes_from_our_own_page_gets_in(url: str) 
         assert http.get(f"{origin}/").status_code == 403
         assert http.get(f"{origin}/{token[:-1]}x/").status_code == 403
         assert http.get(url, headers={"Host": "attacker.example"}).status_code == 403
-        assert http.get(f"{url}sessions", headers={"Origin": "http://attacker.example"}).status_code == 403
+        assert (
+            http.get(f"{url}sessions", headers={"Origin": "http://attacker.example"}).status_code
+            == 403
+        )
         assert http.post(f"{url}message", json=body, headers=ours).status_code == 200
         assert http.post(f"{url}message", json=body).status_code == 403
         assert http.post(f"{url}message", json=body, headers={"Origin": "null"}).status_code == 403
         plain = {**ours, "Content-Type": "text/plain"}
-        assert http.post(f"{url}message", content=json.dumps(body), headers=plain).status_code == 403
+        assert (
+            http.post(f"{url}message", content=json.dumps(body), headers=plain).status_code == 403
+        )
 
 
 @slow
@@ -150,7 +160,9 @@ def test_the_desk_opens_with_what_is_searched_its_documents_and_three_questions_
 
 
 @slow
-def test_a_failure_says_why_a_partial_answer_what_is_missing_and_an_empty_one_that_nothing_answers(page: Any) -> None:
+def test_a_failure_says_why_a_partial_answer_what_is_missing_and_an_empty_one_that_nothing_answers(
+    page: Any,
+) -> None:
     gone = str(LIBRARY / "gone.html")
     failed = ask(page, "ask", "How deep is Lake Orvane?", gone)
     assert "gone.html" in failed.locator(".failed").inner_text()
@@ -185,11 +197,15 @@ def test_a_page_is_read_with_what_was_kept_lit_and_every_score_at_hand(page: Any
     region.locator(".block.kept").first.hover()
     assert re.search(r"kept · score \d\.\d\d by", region.locator(".told").inner_text())
     # The tree beside it opens branch by branch and leads to the block.
-    branch = region.locator(".outline details:not([open])", has=page.locator("> summary.kept")).first.element_handle()
+    branch = region.locator(
+        ".outline details:not([open])", has=page.locator("> summary.kept")
+    ).first.element_handle()
     branch.query_selector("summary").click()
     leaf = branch.wait_for_selector("button.kept")
     leaf.click()
-    assert leaf.query_selector("bdi").inner_text() in page.evaluate("document.activeElement.textContent")
+    assert leaf.query_selector("bdi").inner_text() in page.evaluate(
+        "document.activeElement.textContent"
+    )
     assert violations(page) == []
 
 
@@ -215,7 +231,9 @@ def test_a_tree_is_searched_opened_and_asked_below_a_node(page: Any) -> None:
     region.locator(".under input").fill("How deep is it?")
     region.locator(".under form button").click()
     region.locator(".under .card").first.wait_for()
-    assert set(region.locator(".under .page h3").all_text_contents()) == {"Lake Orvane – Tarnholt Wiki"}
+    assert set(region.locator(".under .page h3").all_text_contents()) == {
+        "Lake Orvane – Tarnholt Wiki"
+    }
     assert violations(page) == []
 
 
@@ -240,9 +258,9 @@ def test_a_session_is_gone_on_with_renamed_exported_and_deleted(page: Any) -> No
     assert Path(download.value.path()).read_text(encoding="utf-8").startswith("@misc{")
     assert violations(page) == []
     page.locator("#sessions .session > button").click()
-    remove = page.locator("#sessions li", has=page.locator(".title", has_text="<b>Ferries</b>")).locator(
-        "button", has_text="Delete"
-    )
+    remove = page.locator(
+        "#sessions li", has=page.locator(".title", has_text="<b>Ferries</b>")
+    ).locator("button", has_text="Delete")
     remove.click()
     assert named.is_visible()
     page.locator("#sessions li .sure").click()
@@ -265,13 +283,17 @@ def test_health_tells_settings_and_roles_and_the_cache_is_emptied_from_there(pag
     assert row.get_by_role("button").inner_text() == "Forget it for good?"
     row.get_by_role("button").click()
     page.locator("[role=status]", has_text="entries removed").wait_for(state="attached")
-    row.get_by_text(re.compile(r"^0 entries")).wait_for()  # "10 entries" would be the row before it is drawn again
+    row.get_by_text(
+        re.compile(r"^0 entries")
+    ).wait_for()  # "10 entries" would be the row before it is drawn again
     assert row.get_by_role("button").count() == 0
     assert violations(page) == []
 
 
 @slow
-def test_winnow_is_put_into_a_client_once_the_change_was_seen_and_taken_out_again(page: Any, cache: Path) -> None:
+def test_winnow_is_put_into_a_client_once_the_change_was_seen_and_taken_out_again(
+    page: Any, cache: Path
+) -> None:
     page.evaluate("location.hash = 'health'")
     clients = page.locator("#health section", has=page.locator("h3", has_text="Clients"))
     clients.locator("summary").click()
@@ -300,7 +322,13 @@ def test_research_is_paused_found_among_a_thousand_sessions_and_gone_on_with(
         portal.call(fill, tmp_path / "cache", questions)
     page_of = site.put("/slow", "<h1>Skell</h1><p>The harbour of Skell is 14 metres deep.</p>")
     site.put("/search", hits((page_of, "The harbour of Skell.")), kind="application/json")
-    searxng = (f"searxng={site.url('')}", "search=searxng", "allow_loopback=1", "robots=0", "seconds=100")
+    searxng = (
+        f"searxng={site.url('')}",
+        "search=searxng",
+        "allow_loopback=1",
+        "robots=0",
+        "seconds=100",
+    )
     with desk_served(tmp_path / "cache", *searxng) as url:
         page = browser.new_page()
         page.set_default_timeout(PATIENCE)
@@ -360,9 +388,11 @@ def test_words_of_pages_are_words_wherever_they_stand(page: Any, site: Site) -> 
     word = "".join(f"&#{ord(char)};" for char in attack)
     evil = (
         f"<title>{word} {OVERRIDE}gnp.exe</title><meta name=author content='{word}'>"
-        f"<h1>{word} {OVERRIDE} harbour</h1><p>The harbour of Skell is {word} 14 metres deep {OVERRIDE}"
+        f"<h1>{word} {OVERRIDE} harbour</h1><p>The harbour of Skell is {word} 14 metres deep "
+        f"{OVERRIDE}"
         f" and {'wide' * 5000}.</p>"
-        f"<p>The harbour {word} has</p><table><tr><th>{word}<th>depth<tr><td>harbour<td>14 {word}</table>"
+        f"<p>The harbour {word} has</p><table><tr><th>{word}<th>depth<tr><td>harbour<td>14 "
+        f"{word}</table>"
         "<p><a href='javascript:window.taken=1'>harbour depth</a></p>"
     )
     elsewhere: list[str] = []
@@ -386,7 +416,10 @@ def test_it_fits_every_screen_and_says_the_same_in_other_languages(browser: Any,
         ("ar", "dark", 2560, "Ask"),
     ):
         context = browser.new_context(
-            locale=locale, color_scheme=scheme, viewport={"width": width, "height": 900}, reduced_motion="reduce"
+            locale=locale,
+            color_scheme=scheme,
+            viewport={"width": width, "height": 900},
+            reduced_motion="reduce",
         )
         page = context.new_page()
         page.set_default_timeout(PATIENCE)
@@ -399,13 +432,18 @@ def test_it_fits_every_screen_and_says_the_same_in_other_languages(browser: Any,
         for view in ("ask", "read", "tree", "sessions", "health"):
             page.evaluate("view => { location.hash = view }", view)
             page.locator(f"#{view} h2, #{view} form").first.wait_for()
-            assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), (locale, view)
+            assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), (
+                locale,
+                view,
+            )
             assert violations(page) == [], (locale, view)
         context.close()
 
 
 @slow
-def test_a_page_of_thousands_of_blocks_is_drawn_and_the_layout_does_not_shift(page: Any, site: Site) -> None:
+def test_a_page_of_thousands_of_blocks_is_drawn_and_the_layout_does_not_shift(
+    page: Any, site: Site
+) -> None:
     long = "".join(f"<p>Sentence {n} tells of the harbour number {n}.</p>" for n in range(3000))
     region = ask(page, "read", "harbour number 2711", site.put("/long", f"<h1>Harbours</h1>{long}"))
     assert region.locator(".block").count() > 2900

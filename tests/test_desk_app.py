@@ -1,4 +1,5 @@
-"""The desk inside a client, as an MCP App: drawn from a result, calling on through the host, text as fallback."""
+"""The desk inside a client, as an MCP App: drawn from a result, calling on through the host, text
+as fallback."""
 
 import subprocess
 from collections.abc import Iterator
@@ -28,8 +29,13 @@ async def test_every_tool_names_the_desk_and_who_cannot_show_it_gets_the_same_te
     connect: Connect, cache_folder: Path
 ) -> None:
     # An answer that runs out of time has read less, and has other scores.
-    settings = read_settings({"folders": str(LIBRARY), "cache": str(cache_folder), "seconds": "3600"}, {})
-    async with connect(seconds="3600") as plain, Client(build_server(settings), extensions=[APPS]) as showing:
+    settings = read_settings(
+        {"folders": str(LIBRARY), "cache": str(cache_folder), "seconds": "3600"}, {}
+    )
+    async with (
+        connect(seconds="3600") as plain,
+        Client(build_server(settings), extensions=[APPS]) as showing,
+    ):
         tools = (await plain.list_tools()).tools
         assert all(tool.meta == {"ui": {"resourceUri": DESK}} for tool in tools)
         resource = (await plain.read_resource(DESK)).contents[0]
@@ -75,7 +81,8 @@ def test_a_client_shows_an_answer_and_its_buttons_call_on(browser: Any, cache_fo
 
 
 def poisoned(value: Any, attack: str) -> Any:
-    """Return a value of JSON with `attack` in every text but those that say which drawing is meant."""
+    """Return a value of JSON with `attack` in every text but those that say which drawing is
+    meant."""
     if isinstance(value, dict):
         return {key: one if key == "kind" else poisoned(one, attack) for key, one in value.items()}
     if isinstance(value, list):
@@ -85,8 +92,13 @@ def poisoned(value: Any, attack: str) -> Any:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("tool", ["extract_relevant", "fetch_and_prune_html"])
-def test_words_of_strangers_are_words_in_every_field_of_an_answer(browser: Any, cache_folder: Path, tool: str) -> None:
-    attack = f"javascript:taken=1//<img src=x onerror=taken=1></script><script>taken=1</script>\u202e{'wide' * 500}"
+def test_words_of_strangers_are_words_in_every_field_of_an_answer(
+    browser: Any, cache_folder: Path, tool: str
+) -> None:
+    attack = (
+        f"javascript:taken=1//<img src=x "
+        f"onerror=taken=1></script><script>taken=1</script>\u202e{'wide' * 500}"
+    )
     with hosted(browser, cache_folder, tool=tool) as host:
         elsewhere: list[str] = []
         host.page.on("request", lambda request: elsewhere.append(request.url))
@@ -116,14 +128,19 @@ def test_a_host_that_says_neither_the_tool_nor_that_it_shows_apps_is_drawn_the_s
 
 
 @pytest.mark.slow
-def test_a_cancelled_and_a_failed_call_say_so_and_can_be_repeated(browser: Any, cache_folder: Path) -> None:
+def test_a_cancelled_and_a_failed_call_say_so_and_can_be_repeated(
+    browser: Any, cache_folder: Path
+) -> None:
     with hosted(browser, cache_folder, tool="extract_relevant") as host:
         host.tell("ui/notifications/tool-input", {"arguments": QUESTION})
         host.tell("ui/notifications/tool-cancelled", {"reason": "by <b>you</b>"})
         host.app.locator(".cancelled", has_text="by <b>you</b>").wait_for()
         host.app.locator(".cancelled button").click()
         host.app.locator(".card").first.wait_for()
-        host.tell("ui/notifications/tool-result", {"isError": True, "content": [{"type": "text", "text": "no <i>"}]})
+        host.tell(
+            "ui/notifications/tool-result",
+            {"isError": True, "content": [{"type": "text", "text": "no <i>"}]},
+        )
         host.app.locator(".failed", has_text="no <i>").wait_for()
         assert violations(host.page.frames[1]) == []
 
@@ -147,7 +164,10 @@ def test_the_official_host_side_speaks_with_it_through_the_frames_of_a_web_host(
     ]
     subprocess.run(command, check=True, capture_output=True)
     script = (tmp_path / "host.js").read_text(encoding="utf-8").replace("</script", "<\\/script")
-    frame = '<iframe title="host" sandbox="allow-scripts allow-same-origin" width="900" height="700"></iframe>'
+    frame = (
+        '<iframe title="host" sandbox="allow-scripts allow-same-origin" width="900" '
+        'height="700"></iframe>'
+    )
     site.put("/host", f"<!doctype html>{frame}<script>{script}</script>")
     site.put("/sandbox", SANDBOX_PAGE)
     site.pages["/sandbox"][1]["Content-Security-Policy"] = (
@@ -158,7 +178,8 @@ def test_the_official_host_side_speaks_with_it_through_the_frames_of_a_web_host(
     asked = {"question": QUESTION["question"]}
     with hosted(browser, cache_folder, tool="research", at=at) as host:
         host.page.evaluate(
-            "([input, result]) => bridge.sendToolInput(input).then(() => bridge.sendToolResult(result))",
+            "([input, result]) => bridge.sendToolInput(input).then(() => "
+            "bridge.sendToolResult(result))",
             [{"arguments": asked}, host.call("research", asked)],
         )
         host.app.locator(".card").first.wait_for()

@@ -13,7 +13,8 @@ from server.settings import TABLE
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = [
-    ROOT / name for name in ("README.md", "AGENTS.md", "CONTRIBUTING.md", "CHANGELOG.md", "examples/README.md")
+    ROOT / name
+    for name in ("README.md", "AGENTS.md", "CONTRIBUTING.md", "CHANGELOG.md", "examples/README.md")
 ]
 DOCUMENTS += sorted((ROOT / "docs").glob("*.md"))
 DATED = ("CHANGELOG.md", "log.md")
@@ -24,7 +25,9 @@ LISTINGS = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 def anchors(document: Path) -> set[str]:
     """The anchors that GitHub gives the headings of a document."""
-    text = re.sub(r"^```.*?^```", "", document.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    text = re.sub(
+        r"^```.*?^```", "", document.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL
+    )
     headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
@@ -33,11 +36,19 @@ def commands() -> Iterator[tuple[str, str, list[str]]]:
     """Each command of ours in a document: where, its sub-command, and its options."""
     for document in TODAY:
         text = document.read_text(encoding="utf-8")
-        lines = [line.partition("  #")[0] for listing in LISTINGS.findall(text) for line in listing.splitlines()]
+        lines = [
+            line.partition("  #")[0]
+            for listing in LISTINGS.findall(text)
+            for line in listing.splitlines()
+        ]
         for line in [*lines, *re.findall(r"`(winnow [a-z][^`]*)`", text)]:
             found = re.match(r"(?:winnow|\.venv/bin/python -m server) ([a-z]+)(.*)", line)
             if found:
-                yield f"{document.name}: {line}", found[1], re.findall(r"(?<=\s)--[a-z-]+", found[2])
+                yield (
+                    f"{document.name}: {line}",
+                    found[1],
+                    re.findall(r"(?<=\s)--[a-z-]+", found[2]),
+                )
 
 
 def test_the_parts_that_are_made_from_the_code_are_as_the_code_is() -> None:
@@ -52,7 +63,9 @@ def test_every_link_within_the_documents_leads_somewhere() -> None:
         for target in re.findall(r"\]\(([^)\s]+)\)", document.read_text(encoding="utf-8")):
             path, _, anchor = target.partition("#")
             led = document if not path else document.parent / path
-            if "://" not in target and not (led.exists() and (not anchor or anchor in anchors(led))):
+            if "://" not in target and not (
+                led.exists() and (not anchor or anchor in anchors(led))
+            ):
                 broken.append(f"{document.name}: {target}")
     assert broken == []
 
@@ -78,7 +91,11 @@ def test_every_setting_is_in_the_documents_and_no_other() -> None:
     names = {f"WINNOW_{setting.name.upper()}" for setting in TABLE}
     table = (ROOT / "docs" / "settings.md").read_text(encoding="utf-8")
     assert [name for name in sorted(names) if f"| `{name}` |" not in table] == []
-    named = {name for path in TODAY for name in re.findall(r"WINNOW_[A-Z0-9_]+", path.read_text(encoding="utf-8"))}
+    named = {
+        name
+        for path in TODAY
+        for name in re.findall(r"WINNOW_[A-Z0-9_]+", path.read_text(encoding="utf-8"))
+    }
     assert named - names == set()
 
 
@@ -92,7 +109,9 @@ def test_every_module_and_folder_that_the_documents_name_exists() -> None:
     named |= {
         (path.name, f"{name.replace('.', '/')}.py")
         for path in TODAY
-        for name in re.findall(r"python -m ((?:bench|docs|examples)\.[a-z_]+)", path.read_text(encoding="utf-8"))
+        for name in re.findall(
+            r"python -m ((?:bench|docs|examples)\.[a-z_]+)", path.read_text(encoding="utf-8")
+        )
     }
     assert len(named) > 20
     assert [pair for pair in sorted(named) if not (ROOT / pair[1]).exists()] == []
@@ -100,9 +119,16 @@ def test_every_module_and_folder_that_the_documents_name_exists() -> None:
 
 def test_the_map_for_agents_has_every_folder_and_stays_short() -> None:
     agents = (ROOT / "AGENTS.md").read_text(encoding="utf-8")
-    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True)  # noqa: S607  git is on every developer's path
-    folders = {name.partition("/")[0] for name in listed.stdout.splitlines() if "/" in name and name[0] != "."}
-    folders |= {f"pipeline/{path.parent.name}" for path in (ROOT / "pipeline").glob("*/__init__.py")}
+    command = ["git", "ls-files"]  # git is on every developer's path
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    folders = {
+        name.partition("/")[0]
+        for name in listed.stdout.splitlines()
+        if "/" in name and name[0] != "."
+    }
+    folders |= {
+        f"pipeline/{path.parent.name}" for path in (ROOT / "pipeline").glob("*/__init__.py")
+    }
     assert {folder for folder in folders if f"`{folder}/`" not in agents} == set()
     assert len(agents.encode()) < 8_000
 

@@ -1,4 +1,5 @@
-"""`winnow eval`: the generator beside the rules, as a person runs it; small real weights, and a server on loopback."""
+"""`winnow eval`: the generator beside the rules, as a person runs it; small real weights, and a
+server on loopback."""
 
 import json
 import os
@@ -21,13 +22,30 @@ from tests.support.model_server import Remote
 pytestmark = pytest.mark.slow
 
 PAGES = {
-    "herons.html": ("Herons", "The heron of Quoxholm stands by the pond. It eats eels. It sleeps at noon."),
-    "taxes.html": ("Taxes", "The tax of Brindle is nine crowns. It is paid in March. The office is closed in May."),
-    "boats.html": ("Boats", "The boat Curlew sails at dawn. It carries forty goats. Its captain is Ann Wren."),
+    "herons.html": (
+        "Herons",
+        "The heron of Quoxholm stands by the pond. It eats eels. It sleeps at noon.",
+    ),
+    "taxes.html": (
+        "Taxes",
+        "The tax of Brindle is nine crowns. It is paid in March. The office is closed in May.",
+    ),
+    "boats.html": (
+        "Boats",
+        "The boat Curlew sails at dawn. It carries forty goats. Its captain is Ann Wren.",
+    ),
 }
 QUESTIONS = [
-    {"question": "When does the boat Curlew sail?", "answers": [["at dawn"]], "pages": ["boats.html"]},
-    {"question": "How much is the tax of Brindle?", "answers": [["nine crowns"]], "pages": ["taxes.html"]},
+    {
+        "question": "When does the boat Curlew sail?",
+        "answers": [["at dawn"]],
+        "pages": ["boats.html"],
+    },
+    {
+        "question": "How much is the tax of Brindle?",
+        "answers": [["nine crowns"]],
+        "pages": ["taxes.html"],
+    },
     {"question": "Who painted the ceiling of the opera?", "answers": [], "pages": []},
 ]
 
@@ -38,7 +56,9 @@ def data(tmp_path: Path) -> Path:
     folder = tmp_path / "data"
     (folder / "library").mkdir(parents=True)
     for name, (title, text) in PAGES.items():
-        html = f"<html lang=en><title>{title}</title><main><h1>{title}</h1><p>{text}</p></main></html>"
+        html = (
+            f"<html lang=en><title>{title}</title><main><h1>{title}</h1><p>{text}</p></main></html>"
+        )
         (folder / "library" / name).write_text(html, encoding="utf-8")
     lines = "".join(json.dumps(question) + "\n" for question in QUESTIONS)
     (folder / "questions.jsonl").write_text(lines, encoding="utf-8")
@@ -48,7 +68,12 @@ def data(tmp_path: Path) -> Path:
 def measured(
     cache: Path, *arguments: str, generator: str = "", command: Sequence[str] = ("server", "eval")
 ) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "WINNOW_CACHE": str(cache), "PYTHONPATH": str(ROOT), "WINNOW_GENERATOR": generator}
+    environment = {
+        **os.environ,
+        "WINNOW_CACHE": str(cache),
+        "PYTHONPATH": str(ROOT),
+        "WINNOW_GENERATOR": generator,
+    }
     return subprocess.run(
         [sys.executable, "-m", *command, *arguments],
         cwd=ROOT,
@@ -76,7 +101,11 @@ def test_without_a_generator_it_says_how_to_set_one(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("arguments", "told"),
-    [(["--steps", "prune,dance"], "dance"), (["--limit", "0"], "--limit"), (["nowhere"], "examples/")],
+    [
+        (["--steps", "prune,dance"], "dance"),
+        (["--limit", "0"], "--limit"),
+        (["nowhere"], "examples/"),
+    ],
     ids=["step", "limit", "folder"],
 )
 def test_wrong_usage_is_told_with_what_would_be_right(
@@ -88,7 +117,9 @@ def test_wrong_usage_is_told_with_what_would_be_right(
     assert remote.asked == []
 
 
-def test_a_question_out_of_form_is_named_by_its_line(tmp_path: Path, data: Path, remote: Remote) -> None:
+def test_a_question_out_of_form_is_named_by_its_line(
+    tmp_path: Path, data: Path, remote: Remote
+) -> None:
     with (data / "questions.jsonl").open("a", encoding="utf-8") as questions:
         questions.write('{"question": "Which?", "answers": ["a"], "pages": ["gone.html"]}\n')
     run = measured(tmp_path, str(data), generator=f"openai:{remote.url}#m")
@@ -98,7 +129,8 @@ def test_a_question_out_of_form_is_named_by_its_line(tmp_path: Path, data: Path,
 
 
 def reply(body: dict[str, object]) -> Response:
-    """Parse well, answer one question with words of its evidence and one with a figure that nobody wrote."""
+    """Parse well, answer one question with words of its evidence and one with a figure that nobody
+    wrote."""
     messages = body["messages"]
     assert isinstance(messages, list)
     prompt = str(messages[-1]["content"])
@@ -113,16 +145,25 @@ def reply(body: dict[str, object]) -> Response:
         text = json.dumps(parsed)
     elif "boat Curlew" in prompt.partition("Question: ")[2].splitlines()[0]:
         label = re.search(r"\[(\d+[a-z]+)\][^\n]*at dawn", prompt)
-        cited = {"passages": [label.group(1) if label else "9z"], "sentence": "The boat Curlew sails at dawn."}
+        cited = {
+            "passages": [label.group(1) if label else "9z"],
+            "sentence": "The boat Curlew sails at dawn.",
+        }
         text = json.dumps({"sentences": [cited]})
     elif "tax" in prompt.partition("Question: ")[2].splitlines()[0]:
-        text = json.dumps({"sentences": [{"passages": ["1a"], "sentence": "The tax is 87 crowns."}]})
+        text = json.dumps(
+            {"sentences": [{"passages": ["1a"], "sentence": "The tax is 87 crowns."}]}
+        )
     else:
         text = json.dumps({"sentences": []})
-    return JSONResponse({"choices": [{"message": {"role": "assistant", "content": text}, "finish_reason": "stop"}]})
+    return JSONResponse(
+        {"choices": [{"message": {"role": "assistant", "content": text}, "finish_reason": "stop"}]}
+    )
 
 
-def test_figures_of_a_known_model_come_out_as_counted_by_hand(tmp_path: Path, data: Path, remote: Remote) -> None:
+def test_figures_of_a_known_model_come_out_as_counted_by_hand(
+    tmp_path: Path, data: Path, remote: Remote
+) -> None:
     remote.will("/chat/completions", reply)
     generator = f"openai:{remote.url}#m"
     # Named from where one stands, as people do.
@@ -154,7 +195,8 @@ def test_a_generator_is_asked_for_lines_only_in_the_way_that_is_set_and_once_a_q
     arguments = (str(data), "--steps", "extract", "--json", "--set", "extractor=lines")
     found = rows(measured(tmp_path, *arguments, generator=f"openai:{remote.url}#m"))
     assert {name.split()[1] for name in found} == {"lines:"}
-    # A model that always finds nothing is right where nothing answers, and takes no sure answer away.
+    # A model that always finds nothing is right where nothing answers, and takes no sure answer
+    # away.
     assert found["extract: lines: None where nothing answers"]["model"] == 1.0
     assert found["extract: lines: answers in the best 256 tokens"]["model"] == 1.0
     asked = [path for path, _, _ in remote.asked if path.endswith("/chat/completions")]
@@ -164,8 +206,15 @@ def test_a_generator_is_asked_for_lines_only_in_the_way_that_is_set_and_once_a_q
 def test_a_model_that_fails_is_a_count_with_its_reason_and_never_a_figure_of_the_rules_alone(
     tmp_path: Path, data: Path, remote: Remote
 ) -> None:
-    remote.will("/chat/completions", lambda _body: JSONResponse({"error": {"message": "no memory"}}, status_code=400))
-    found = rows(measured(tmp_path, str(data), "--steps", "parse", "--json", generator=f"openai:{remote.url}#m"))
+    remote.will(
+        "/chat/completions",
+        lambda _body: JSONResponse({"error": {"message": "no memory"}}, status_code=400),
+    )
+    found = rows(
+        measured(
+            tmp_path, str(data), "--steps", "parse", "--json", generator=f"openai:{remote.url}#m"
+        )
+    )
     first = found["parse: pages that answer among the first 5"]
     assert first["failed"] == 2
     assert "no memory" in str(first["note"])
@@ -173,15 +222,20 @@ def test_a_model_that_fails_is_a_count_with_its_reason_and_never_a_figure_of_the
 
 
 @needs_llama
-@pytest.mark.parametrize(("command", "steps"), [(("server", "eval"), STEPS), (("bench.leaves",), FOR_TREES)])
+@pytest.mark.parametrize(
+    ("command", "steps"), [(("server", "eval"), STEPS), (("bench.leaves",), FOR_TREES)]
+)
 def test_every_step_runs_with_real_weights_and_counts_their_tokens(
     tmp_path: Path, data: Path, shared: Path, command: Sequence[str], steps: Steps
 ) -> None:
     weights = shared / "models" / "stories260K" / "stories260K-f32.gguf"
-    run = measured(tmp_path, str(data), "--limit", "1", "--json", generator=f"llama:{weights}", command=command)
+    run = measured(
+        tmp_path, str(data), "--limit", "1", "--json", generator=f"llama:{weights}", command=command
+    )
     told = json.loads(run.stdout)
     assert {row["step"] for row in told["rows"]} == set(steps)
-    # 512 tokens of context and no chat: what does not fit is counted and told, and the rest goes on.
+    # 512 tokens of context and no chat: what does not fit is counted and told, and the rest goes
+    # on.
     for row in told["rows"]:
         assert bool(row["failed"]) == bool(row["note"]) or row["model"] is None, row
     assert any(row["tokens"] for row in told["rows"])
@@ -191,7 +245,14 @@ def test_every_step_runs_with_real_weights_and_counts_their_tokens(
 def test_a_small_instruct_model_gets_a_table_for_people(tmp_path: Path, data: Path) -> None:
     model = f"llama:{smol_weights()}"
     run = measured(
-        tmp_path, str(data), "--steps", "segment", "--limit", "1", generator=model, command=("bench.leaves",)
+        tmp_path,
+        str(data),
+        "--steps",
+        "segment",
+        "--limit",
+        "1",
+        generator=model,
+        command=("bench.leaves",),
     )
     assert run.returncode == 0, run.stderr
     head, names, *lines = run.stdout.splitlines()

@@ -1,4 +1,5 @@
-"""Filling a budget from several pages: what they say alike is said once, no page and no site takes all."""
+"""Filling a budget from several pages: what they say alike is said once, no page and no site takes
+all."""
 
 import re
 
@@ -27,9 +28,13 @@ LIGHT = "class Light:\n    def on(self):\n        turn()"
 
 
 def filled(
-    *documents: Document, max_tokens: int = 2000, scores: tuple[float, ...] = (), open_end: bool = False
+    *documents: Document,
+    max_tokens: int = 2000,
+    scores: tuple[float, ...] = (),
+    open_end: bool = False,
 ) -> Assembled:
-    """Assemble pages whose sentences have `scores` in every page, else nearly the same, the first ones best."""
+    """Assemble pages whose sentences have `scores` in every page, else nearly the same, the first
+    ones best."""
     tagged = tuple(tag_sentences(document) for document in documents)
     values = [
         scores[sentence.number - 1] if scores else 1.0 - 0.01 * place - 0.001 * sentence.number
@@ -48,7 +53,10 @@ def test_what_several_pages_say_alike_is_shown_once_with_all_their_citations() -
     )
     first = next(evidence for evidence in found.evidence if SAME in evidence.text)
     assert first.citation.startswith("https://a.example/1#:~:text=")
-    assert [citation.partition("#")[0] for citation in first.also] == ["https://b.example/2", "https://c.example/3"]
+    assert [citation.partition("#")[0] for citation in first.also] == [
+        "https://b.example/2",
+        "https://c.example/3",
+    ]
     # The second page goes on with the same words as the first, the third does not.
     assert "market" in first.also[0]
     assert "Marr" in first.also[1]
@@ -68,7 +76,10 @@ def test_short_words_on_two_pages_stay_two_statements() -> None:
 
 
 def _lines(name: str, count: int = 60) -> list[str]:
-    return [f"Sentence {number} of {name} tells about the harbour light number {number}." for number in range(count)]
+    return [
+        f"Sentence {number} of {name} tells about the harbour light number {number}."
+        for number in range(count)
+    ]
 
 
 FALLING = tuple(1 - 0.01 * number for number in range(60))
@@ -90,17 +101,26 @@ def test_local_files_are_no_site() -> None:
 
 @pytest.mark.parametrize("budget", [100, 173, 300, 777, 1500])
 def test_the_budget_is_kept_with_duplicates_and_their_citations(budget: int) -> None:
-    documents = [page(f"https://{host}.example/", SAME, *_lines(host, 20), AND) for host in "abcdef"]
+    documents = [
+        page(f"https://{host}.example/", SAME, *_lines(host, 20), AND) for host in "abcdef"
+    ]
     found = filled(*documents, max_tokens=budget)
     assert found.shown.tokens == count_tokens(found.shown.text) <= budget
     assert "Orvane" in found.shown.text
 
 
 def test_a_page_is_headed_by_title_author_and_date_and_no_author_twice() -> None:
-    head = '<meta name="author" content="Ilse Marr"><meta property="article:published_time" content="2024-05-06">'
+    head = (
+        '<meta name="author" content="Ilse Marr"><meta property="article:published_time" '
+        'content="2024-05-06">'
+    )
     url = "https://a.example/"
-    named = read_document(Page(url, url, "Harbour", f"<head>{head}</head><p>{SAME}</p>", "text/html"))
-    known = read_document(Page(url, url, "Harbour, by Ilse Marr", f"<head>{head}</head><p>{SAME}</p>", "text/html"))
+    named = read_document(
+        Page(url, url, "Harbour", f"<head>{head}</head><p>{SAME}</p>", "text/html")
+    )
+    known = read_document(
+        Page(url, url, "Harbour, by Ilse Marr", f"<head>{head}</head><p>{SAME}</p>", "text/html")
+    )
     assert filled(named).shown.text.splitlines()[2] == "Harbour – by Ilse Marr (2024-05-06)"
     assert filled(known).shown.text.splitlines()[2] == "Harbour, by Ilse Marr (2024-05-06)"
 
@@ -112,7 +132,9 @@ def test_an_authors_name_is_one_short_line() -> None:
 
 
 def test_without_a_budget_sentences_far_weaker_than_the_best_are_not_shown() -> None:
-    third = "A third sentence tells of boats and of ropes and sails" + " and of other things" * 12 + "."
+    third = (
+        "A third sentence tells of boats and of ropes and sails" + " and of other things" * 12 + "."
+    )
     html = f"<main><p>{SAME}</p><p>{AND}</p><h2>Boats</h2><p>{third}</p></main>"
     url = "https://a.example/"
     document = read_document(Page(url, url, "Harbour", html, "text/html"))
@@ -148,12 +170,18 @@ def test_a_row_by_itself_names_its_columns() -> None:
 
 
 def listing(lines: int) -> tuple[Document, tuple[float, ...]]:
-    """Return a page with a listing of two functions with `lines` between them, and scores of its units."""
-    left_out = "\n\n".join(f"depth_of_basin_{number} = sound(basin={number})" for number in range(lines))
+    """Return a page with a listing of two functions with `lines` between them, and scores of its
+    units."""
+    left_out = "\n\n".join(
+        f"depth_of_basin_{number} = sound(basin={number})" for number in range(lines)
+    )
     url = "https://a.example/"
     html = f"<main><p>{SAME}</p><pre>{LAMP}\n\n{left_out}\n\n{LIGHT}</pre></main>"
     document = read_document(Page(url, url, "", html, "text/html"))
-    return document, (0.9, *(0.1 if "basin" in unit.text else 1.0 for unit in tag_sentences(document)[1:]))
+    return document, (
+        0.9,
+        *(0.1 if "basin" in unit.text else 1.0 for unit in tag_sentences(document)[1:]),
+    )
 
 
 def test_a_listing_that_fits_is_quoted_whole_and_in_its_lines() -> None:
@@ -162,7 +190,9 @@ def test_a_listing_that_fits_is_quoted_whole_and_in_its_lines() -> None:
     assert f"Marr.\n{LAMP}\n\ndepth_of_basin_0 = sound(basin=0)\n\n{LIGHT}" in text
 
 
-def test_a_listing_that_does_not_fit_is_cut_at_its_end_and_the_lines_that_follow_are_counted() -> None:
+def test_a_listing_that_does_not_fit_is_cut_at_its_end_and_the_lines_that_follow_are_counted() -> (
+    None
+):
     document, scores = listing(60)
     text = filled(document, scores=scores, open_end=True).shown.text
     assert LAMP in text
@@ -171,8 +201,10 @@ def test_a_listing_that_does_not_fit_is_cut_at_its_end_and_the_lines_that_follow
 
 def test_neighbours_of_two_slides_are_two_passages_each_with_the_rows_of_its_own_table() -> None:
     slide = (
-        '<section data-place="slide={0}"><h2>Lock {0}</h2><table><tr><th>Fact</th><th>Value</th></tr>'
-        "<tr><td>Built</td><td>183{0}</td></tr><tr><td>Maker</td><td>Ilse {0}</td></tr></table></section>"
+        '<section data-place="slide={0}"><h2>Lock '
+        "{0}</h2><table><tr><th>Fact</th><th>Value</th></tr>"
+        "<tr><td>Built</td><td>183{0}</td></tr><tr><td>Maker</td><td>Ilse "
+        "{0}</td></tr></table></section>"
     )
     url = "file:///locks.pptx"
     html = "".join(map(slide.format, (1, 2, 3)))
@@ -194,18 +226,28 @@ def test_header_rows_that_are_read_as_one_stand_once_and_a_row_of_another_table_
 
 
 def test_a_heading_that_is_a_whole_statement_is_shown_and_not_only_what_stands_below_it() -> None:
-    said = "For over a hundred years the Marr family has kept the light of Orvane and every boat that passed by it."
+    said = (
+        "For over a hundred years the Marr family has kept the light of Orvane and every boat "
+        "that passed by it."
+    )
     html = f"<main><h2>{said}</h2><p>Call us.</p><p>{AND}</p></main>"
-    document = read_document(Page("https://a.example/", "https://a.example/", "", html, "text/html"))
+    document = read_document(
+        Page("https://a.example/", "https://a.example/", "", html, "text/html")
+    )
     assert said in filled(document, max_tokens=200, scores=(1.0, 0.2, 0.6)).shown.text
 
 
 def test_an_edited_copy_is_named_beside_its_passage_and_is_no_origin_of_its_own() -> None:
-    edited = f"{SAME} {AND}".replace("the harbour light", "the light").replace("brothers", "two brothers")
+    edited = f"{SAME} {AND}".replace("the harbour light", "the light").replace(
+        "brothers", "two brothers"
+    )
     found = filled(
         page("https://a.example/1", SAME, AND),
         page("https://mirror.example/2", "Sign in to read on.", *edited.split(". ")),
-        page("https://c.example/3", "Orvane had its harbour light from 1871 on, which two brothers had built for it."),
+        page(
+            "https://c.example/3",
+            "Orvane had its harbour light from 1871 on, which two brothers had built for it.",
+        ),
     )
     first = found.evidence[0]
     assert [citation.partition("#")[0] for citation in first.also] == ["https://mirror.example/2"]
@@ -215,5 +257,8 @@ def test_an_edited_copy_is_named_beside_its_passage_and_is_no_origin_of_its_own(
 
 
 def test_pages_with_words_of_their_own_are_told_of_in_not_a_word_more() -> None:
-    found = filled(page("https://a.example/1", SAME), page("https://b.example/2", "The light is from 1871, some say."))
+    found = filled(
+        page("https://a.example/1", SAME),
+        page("https://b.example/2", "The light is from 1871, some say."),
+    )
     assert "origins" not in found.shown.text

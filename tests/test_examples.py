@@ -14,7 +14,16 @@ from selectolax.lexbor import LexborHTMLParser
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 LIBRARY = EXAMPLES / "library"
 PAGES = sorted(p.name for p in LIBRARY.iterdir())
-LEAST = {"fact": 16, "table": 12, "list": 6, "multi": 8, "code": 6, "forum": 5, "language": 6, "unanswerable": 14}
+LEAST = {
+    "fact": 16,
+    "table": 12,
+    "list": 6,
+    "multi": 8,
+    "code": 6,
+    "forum": 5,
+    "language": 6,
+    "unanswerable": 14,
+}
 NEVER_SHOWN = "script, style, noscript, template, head, [hidden], [aria-hidden=true]"
 HIDING = re.compile(
     r"display:none|visibility:hidden|font-size:0(?![.\d])|opacity:0(?![.\d])|(?:left|top|text-indent):-\d{3,}"
@@ -40,8 +49,11 @@ QUESTIONS = [Question.model_validate_json(line) for line in LINES]
 
 
 def hiding_classes(source: str) -> set[str]:
-    """Class names whose rule in a `<style>` element hides the text (this library uses no other selectors for it)."""
-    rules = re.findall(r"\.([\w-]+)\s*\{([^}]*)\}", "".join(re.findall(r"(?is)<style[^>]*>(.*?)</style>", source)))
+    """Class names whose rule in a `<style>` element hides the text (this library uses no other
+    selectors for it)."""
+    rules = re.findall(
+        r"\.([\w-]+)\s*\{([^}]*)\}", "".join(re.findall(r"(?is)<style[^>]*>(.*?)</style>", source))
+    )
     return {name for name, body in rules if HIDING.search(re.sub(r"\s", "", body.lower()))}
 
 
@@ -85,7 +97,10 @@ def test_every_answer_stands_visibly_on_one_of_its_pages(question: Question) -> 
 def test_every_page_of_a_question_holds_one_of_its_answers() -> None:
     for q in QUESTIONS:
         for page in q.pages:
-            assert any(folded(a) in visible_text(page) for group in q.answers for a in group), (q.id, page)
+            assert any(folded(a) in visible_text(page) for group in q.answers for a in group), (
+                q.id,
+                page,
+            )
 
 
 def test_unanswerable_questions_name_no_page_and_no_answer() -> None:
@@ -125,7 +140,13 @@ def test_library_has_the_promised_shapes() -> None:
         "fr",
         "ja",
     }
-    for mark, least in {"rowspan": 5, "infobox-above": 2, "<pre": 3, "<dl": 5, "application/ld+json": 5}.items():
+    for mark, least in {
+        "rowspan": 5,
+        "infobox-above": 2,
+        "<pre": 3,
+        "<dl": 5,
+        "application/ld+json": 5,
+    }.items():
         assert sum(mark in source for source in html.values()) >= least, mark
     assert all(3_000 <= len(source.encode()) <= 60_000 for source in html.values())
 
@@ -161,7 +182,9 @@ def test_readme_names_every_page_and_no_other() -> None:
 @pytest.mark.slow
 def test_the_demo_shows_five_tools_and_research_answers_its_question_in_both_parts() -> None:
     command = [sys.executable, "-m", "examples.demo"]
-    done = subprocess.run(command, cwd=EXAMPLES.parent, capture_output=True, text=True, timeout=100, check=False)
+    done = subprocess.run(
+        command, cwd=EXAMPLES.parent, capture_output=True, text=True, timeout=100, check=False
+    )
     assert done.returncode == 0, done.stderr[-2000:]
     *_, before, research = re.split(r"^=== \d\. ", done.stdout, flags=re.MULTILINE)
     assert before.startswith("raptor_query")

@@ -1,4 +1,5 @@
-"""A folder that somebody exchanges with a link while it is read: nothing outside the allowed folder is."""
+"""A folder that somebody exchanges with a link while it is read: nothing outside the allowed folder
+is."""
 
 import os
 from collections.abc import Callable
@@ -46,7 +47,9 @@ def test_nothing_outside_is_read_while_a_folder_is_exchanged_with_a_link(
 
 @pytest.mark.skipif(os.name == "nt", reason="as above")
 @pytest.mark.parametrize("by_steps", [False, True])
-def test_no_step_of_a_path_may_be_a_link_whether_or_not_the_kernel_looks(tmp_path: Path, *, by_steps: bool) -> None:
+def test_no_step_of_a_path_may_be_a_link_whether_or_not_the_kernel_looks(
+    tmp_path: Path, *, by_steps: bool
+) -> None:
     (tmp_path / "a" / "b").mkdir(parents=True)
     (tmp_path / "a" / "b" / "c.md").write_text("said")
     (tmp_path / "l").symlink_to("a", target_is_directory=True)

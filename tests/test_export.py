@@ -1,6 +1,8 @@
-"""A session handed on: each form as it was agreed (golden files), hostile pages made harmless, read by real readers.
+"""A session handed on: each form as it was agreed (golden files), hostile pages made harmless, read
+by real readers.
 
-After a change that is meant: `python -m tests.test_export` writes the golden files; read their diff.
+After a change that is meant: `python -m tests.test_export` writes the golden files; read their
+diff.
 """
 
 import json
@@ -17,34 +19,65 @@ from pipeline.session import Part, Seen, Session, Turn
 
 GOLDEN = Path(__file__).parent / "golden"
 HOSTILE = (
-    '<script>alert(1)</script> "quoted" & [click](javascript:alert(1)) ![x](http://evil.example/pixel.png)\n'
-    "# no heading\n- no item\n1. no number\n=====\n`code` *bold* _it_ {brace} } { 100 % $x$ ~ ^ \\ @misc{x, y={z}}\n"
+    '<script>alert(1)</script> "quoted" & [click](javascript:alert(1)) '
+    "![x](http://evil.example/pixel.png)\n"
+    "# no heading\n- no item\n1. no number\n=====\n`code` *bold* _it_ {brace} } { 100 % $x$ ~ ^ "
+    "\\ @misc{x, y={z}}\n"
     "www.evil.example \u202egnp.exe\u202c <img src=x onerror=alert(1)>"
 )
 
 
 def quote(text: str, url: str, citation: str) -> Evidence:
-    return Evidence(text, url, "", "html/body/p", (3,), Score(1.0, "read"), citation, start=10, end=10 + len(text))
+    return Evidence(
+        text,
+        url,
+        "",
+        "html/body/p",
+        (3,),
+        Score(1.0, "read"),
+        citation,
+        start=10,
+        end=10 + len(text),
+    )
 
 
-def page(url: str, title: str, author: str = "", published: str = "", kind: str = "text/html") -> Seen:
+def page(
+    url: str, title: str, author: str = "", published: str = "", kind: str = "text/html"
+) -> Seen:
     return Seen(
-        url, url, f"winnow://page/{24 * '0'}", title, author, published, "en", kind, "2026-11-22T12:00:00+00:00"
+        url,
+        url,
+        f"winnow://page/{24 * '0'}",
+        title,
+        author,
+        published,
+        "en",
+        kind,
+        "2026-11-22T12:00:00+00:00",
     )
 
 
 def session() -> Session:
     """A session of three questions: one answered, one on hostile pages, one that never was."""
     light, report = "https://orvane.example/light", "https://orvane.example/report.pdf"
-    evil, own, data = "https://evil.example/a?b={c}&d=%7B", "file:///home/ann/My%20notes.txt", "javascript:alert(1)//x"
-    harbour = quote("The light was first lit on 4 May 1871.", light, f"{light}#:~:text=The%20light,1871")
+    evil, own, data = (
+        "https://evil.example/a?b={c}&d=%7B",
+        "file:///home/ann/My%20notes.txt",
+        "javascript:alert(1)//x",
+    )
+    harbour = quote(
+        "The light was first lit on 4 May 1871.", light, f"{light}#:~:text=The%20light,1871"
+    )
     depth = quote("Stop | Depth\nPell | 12 m", report, f"{report}#page=12:~:text=Pell")
     again = quote("It burnt oil – until 1921.", light, f"{light}#:~:text=It%20burnt")
     turns = (
         Turn(
             "When was the light on Orvane Head first lit, and how deep is Pell?",
             "2026-11-22T12:00:00+00:00",
-            (Part("When was it first lit?", "answered", "Said twice."), Part("How deep is Pell?", "unsure", "Near.")),
+            (
+                Part("When was it first lit?", "answered", "Said twice."),
+                Part("How deep is Pell?", "unsure", "Near."),
+            ),
             ("orvane light",),
             (harbour, depth, again),
             ("https://orvane.example/slow: It was late.",),
@@ -54,18 +87,32 @@ def session() -> Session:
             "2026-11-22T12:01:00+00:00",
             (Part("What do hostile pages say?", "none", "*Nothing* here."),),
             (),
-            (quote(HOSTILE, evil, f"{evil}#:~:text=x"), quote("Mine.", own, own), quote("Data.", data, data)),
+            (
+                quote(HOSTILE, evil, f"{evil}#:~:text=x"),
+                quote("Mine.", own, own),
+                quote("Data.", data, data),
+            ),
         ),
         Turn("And who kept it?", "2026-11-22T12:02:00+00:00"),
     )
     pages = (
         page(light, "Orvane Light & Co. – 50 % of it", "Anna Lind", "1999-05-04"),
         page(report, "Depths", "Hydrographic Office", "2024", "application/pdf"),
-        page(evil, "</title><script>alert(2)</script> } @book{evil, title={x}", "Mallory\nER  - \nTY  - JOUR"),
+        page(
+            evil,
+            "</title><script>alert(2)</script> } @book{evil, title={x}",
+            "Mallory\nER  - \nTY  - JOUR",
+        ),
         page(own, ""),
         page("https://orvane.example/unquoted", "Read in vain"),
     )
-    return Session("winnow://session/0123456789abcdef01234567", "digest", "2026-11-22T12:00:00+00:00", turns, pages)
+    return Session(
+        "winnow://session/0123456789abcdef01234567",
+        "digest",
+        "2026-11-22T12:00:00+00:00",
+        turns,
+        pages,
+    )
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -105,21 +152,41 @@ def test_the_html_runs_and_loads_nothing_and_leads_to_pages_and_files_only() -> 
 
 def test_a_reader_of_markdown_draws_the_words_of_pages_as_words() -> None:
     drawn = Tags()
-    drawn.feed(MarkdownIt("gfm-like", {"html": True, "linkify": False}).render(export(session(), "markdown")))
-    assert {tag for tag, _ in drawn.found} <= {"h1", "h2", "p", "ul", "ol", "li", "blockquote", "br", "a"}
+    drawn.feed(
+        MarkdownIt("gfm-like", {"html": True, "linkify": False}).render(
+            export(session(), "markdown")
+        )
+    )
+    assert {tag for tag, _ in drawn.found} <= {
+        "h1",
+        "h2",
+        "p",
+        "ul",
+        "ol",
+        "li",
+        "blockquote",
+        "br",
+        "a",
+    }
     links = [attributes["href"] or "" for tag, attributes in drawn.found if tag == "a"]
     assert len(links) == 7  # this reader draws no link to a file
     assert all(link.startswith("https://") for link in links)
 
 
 def test_a_reader_of_bibtex_finds_each_source_with_its_quotes_links_and_pages() -> None:
-    bibtexparser = pytest.importorskip("bibtexparser", reason="the reader of BibTeX is not installed (group dev)")
+    bibtexparser = pytest.importorskip(
+        "bibtexparser", reason="the reader of BibTeX is not installed (group dev)"
+    )
     found = bibtexparser.loads(export(session(), "bibtex")).entries
     assert [entry["ENTRYTYPE"] for entry in found] == ["misc"] * 5
     light, report, evil, own, _ = found
     assert light["author"] == "{Anna Lind}"
     assert light["title"] == r"{Orvane Light \& Co. – 50 \% of it}"
-    assert (light["year"], light["month"], light["url"]) == ("1999", "5", "https://orvane.example/light")
+    assert (light["year"], light["month"], light["url"]) == (
+        "1999",
+        "5",
+        "https://orvane.example/light",
+    )
     assert "“The light was first lit on 4 May 1871.”" in light["annote"]
     assert "text=It\\%20burnt" in light["annote"]
     assert report["pages"] == "12"
@@ -134,7 +201,11 @@ def test_no_page_ends_a_record_of_ris_or_begins_one() -> None:
     records = export(session(), "ris").split("ER  - \r\n")
     assert len(records) == 6
     assert all(record.strip().startswith("TY  - ELEC") for record in records[:-1])
-    assert all(re.match(r"[A-Z][A-Z0-9]  - |\Z", line) for record in records for line in record.split("\r\n"))
+    assert all(
+        re.match(r"[A-Z][A-Z0-9]  - |\Z", line)
+        for record in records
+        for line in record.split("\r\n")
+    )
 
 
 def test_csl_and_json_tell_what_programs_need_and_not_whose_session_it_is() -> None:

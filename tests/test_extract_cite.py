@@ -24,7 +24,19 @@ def document(*units: tuple[BlockKind, str, tuple[str, ...]], url: str = BASE) ->
     for number, (kind, unit, cells) in enumerate(units, start=1):
         start = len(text)
         text += unit + "\n"
-        blocks.append(Block(f"p{number}", (), unit, "", 1, kind=kind, start=start, end=start + len(unit), cells=cells))
+        blocks.append(
+            Block(
+                f"p{number}",
+                (),
+                unit,
+                "",
+                1,
+                kind=kind,
+                start=start,
+                end=start + len(unit),
+                cells=cells,
+            )
+        )
     return Document(empty.page, "", text, tuple(blocks), empty.root)
 
 
@@ -41,7 +53,10 @@ def test_special_characters_are_encoded() -> None:
 
 
 def test_a_long_text_is_cited_by_its_first_and_last_words_in_order() -> None:
-    words = "The bridge across the harbour was opened in the spring of 1932 after eight years of work by many hands."
+    words = (
+        "The bridge across the harbour was opened in the spring of 1932 after eight years of "
+        "work by many hands."
+    )
     start, end = fragment(document(("paragraph", words, ())), words).split(",")
     assert words.startswith(unquote(start))
     assert unquote(start) == "The bridge across the"
@@ -71,7 +86,9 @@ def test_a_row_is_cited_from_its_first_telling_cell_to_its_last_cell() -> None:
 
 
 def test_a_span_over_blocks_takes_start_and_end_from_one_block_each() -> None:
-    doc = document(("heading", "Opening hours", ()), ("item", "Monday", ()), ("item", "Tuesday to Friday", ()))
+    doc = document(
+        ("heading", "Opening hours", ()), ("item", "Monday", ()), ("item", "Tuesday to Friday", ())
+    )
     assert cite(doc, 0, len(doc.text)).endswith("#:~:text=Opening%20hours,Tuesday%20to%20Friday")
 
 
@@ -119,16 +136,20 @@ def test_a_span_without_visible_text_gives_the_bare_url(start: int, end: int) ->
 
 
 def resolve(text: str, directive: str) -> int:
-    """Where a browser's search for a text directive begins to highlight, -1 where it finds nothing."""
+    """Where a browser's search for a text directive begins to highlight, -1 where it finds
+    nothing."""
     parts = directive.split(",")
     prefix = unquote(parts.pop(0)[:-1]) if parts[0].endswith("-") else ""
     suffix = unquote(parts.pop()[1:]) if parts[-1].startswith("-") else ""
     words = [re.escape(word).replace(r"\ ", r"\s+") for word in map(unquote, parts)]
-    # White space, block boundaries and the bars that stand for cell boundaries may come between context and words.
+    # White space, block boundaries and the bars that stand for cell boundaries may come between
+    # context and words.
     between = r"[\s|]*"
     pattern = rf"(?<!\w){re.escape(prefix)}{between}(?P<start>{words[0]})(?!\w){between}{re.escape(suffix)}"
     for found in re.finditer(pattern.replace(r"\ ", r"\s+"), text, re.IGNORECASE):
-        if len(words) == 1 or re.search(rf"(?<!\w){words[1]}(?!\w)", text[found.end("start") :], re.IGNORECASE):
+        if len(words) == 1 or re.search(
+            rf"(?<!\w){words[1]}(?!\w)", text[found.end("start") :], re.IGNORECASE
+        ):
             return found.start("start")
     return -1
 
@@ -145,7 +166,8 @@ def test_citations_of_real_pages_resolve_to_their_own_words(shared: Path) -> Non
             if directive:
                 total += 1
                 place = resolve(doc.text, directive)
-                # A menu that stands twice on a page reads the same in both places; either is its own words.
+                # A menu that stands twice on a page reads the same in both places; either is its
+                # own words.
                 right += any(s.start <= place < s.end for s in sentences if s.text == sentence.text)
     assert total >= 200
     assert right >= 0.97 * total, f"{right} of {total}"
@@ -153,7 +175,11 @@ def test_citations_of_real_pages_resolve_to_their_own_words(shared: Path) -> Non
 
 def test_what_a_page_says_of_itself_beside_its_text_is_cited_by_the_page_alone() -> None:
     head = '<meta name="author" content="Ilse Marr">'
-    doc = read_document(Page(BASE, BASE, "T", f"<head>{head}</head><p>The light was built in 1871.</p>", "text/html"))
+    doc = read_document(
+        Page(
+            BASE, BASE, "T", f"<head>{head}</head><p>The light was built in 1871.</p>", "text/html"
+        )
+    )
     assert doc.text.splitlines()[0] == "Author: Ilse Marr"
     assert cite(doc, 0, doc.blocks[0].end) == BASE
     assert unquote(cite(doc, 0, len(doc.text))).endswith("#:~:text=The light was built,in 1871")
@@ -161,7 +187,10 @@ def test_what_a_page_says_of_itself_beside_its_text_is_cited_by_the_page_alone()
 
 def test_words_that_only_the_markup_has_are_neither_cited_nor_context() -> None:
     portrait = '<figure><img alt="Profile photo for Ilse Marr"></figure>'
-    html = f"<p>Harbour news of the week</p>{portrait}<h2>Ilse Marr</h2><p>The light was built in 1871.</p>"
+    html = (
+        f"<p>Harbour news of the week</p>{portrait}<h2>Ilse Marr</h2><p>The light was built in "
+        f"1871.</p>"
+    )
     doc = read_document(Page(BASE, BASE, "", html, "text/html"))
     described = doc.text.index("Profile photo")
     assert cite(doc, described, described + len("Profile photo for Ilse Marr")) == BASE
@@ -170,7 +199,9 @@ def test_words_that_only_the_markup_has_are_neither_cited_nor_context() -> None:
 
 
 def test_a_hundred_citations_of_a_page_full_of_pictures_cost_little() -> None:
-    items = "".join(f'<p>Berth {n} <img alt="a picture of ship {n}"> is {n} m long.</p>' for n in range(4_000))
+    items = "".join(
+        f'<p>Berth {n} <img alt="a picture of ship {n}"> is {n} m long.</p>' for n in range(4_000)
+    )
     doc = read_document(Page(BASE, BASE, "", items, "text/html"))
     began = time.process_time()
     for block in doc.blocks[:100]:
@@ -179,7 +210,10 @@ def test_a_hundred_citations_of_a_page_full_of_pictures_cost_little() -> None:
 
 
 def test_struck_words_are_cited_without_the_marks_that_the_text_puts_around_them() -> None:
-    html = "<p>Old price <del>$79</del></p><p>Ticket <s>$32</s> $29 at the pier</p><p>Old price <del>$79</del></p>"
+    html = (
+        "<p>Old price <del>$79</del></p><p>Ticket <s>$32</s> $29 at the pier</p><p>Old price "
+        "<del>$79</del></p>"
+    )
     doc = read_document(Page(BASE, BASE, "", html, "text/html"))
     assert "~~$79~~" in doc.text
     assert unquote(fragment(doc, "Ticket ~~$32~~ $29 at the pier")) == "Ticket $32 $29 at,the pier"

@@ -72,15 +72,20 @@ async def test_what_no_page_answers_comes_back_as_none_with_a_reason(
     found = await extract(request_text, documents, reader=Blend(embedder if with_model else None))
     assert found.confidence < NONE
     assert found.reason.startswith("The best passage holds")
-    # A window that is near in meaning to a question in another language than the embedder's makes it unsure at worst.
-    assert found.verdict == "none" or (with_model and found.verdict == "unsure" and "Wer" in request_text)
+    # A window that is near in meaning to a question in another language than the embedder's makes
+    # it unsure at worst.
+    assert found.verdict == "none" or (
+        with_model and found.verdict == "unsure" and "Wer" in request_text
+    )
     if found.verdict == "none":
         assert assemble(documents, found, max_tokens=1000, mark=new_mark()).shown.text == ""
 
 
 @pytest.mark.anyio
 async def test_words_that_choose_among_rows_are_no_reason_for_none() -> None:
-    rows = "".join(f"<tr><td>{name}<td>{size}" for name, size in (("Orva", 71), ("Skell", 148), ("Tarn", 23)))
+    rows = "".join(
+        f"<tr><td>{name}<td>{size}" for name, size in (("Orva", 71), ("Skell", 148), ("Tarn", 23))
+    )
     table = f"<h1>Rivers</h1><table><tr><th>River<th>Length in km{rows}</table>"
     request = "which river on the list has the third longest length?"
     assert (await extract(request, [page(table)], reader=Blend(None))).verdict != "none"
@@ -94,8 +99,11 @@ async def test_a_name_that_is_on_no_page_is_named_in_the_reason() -> None:
 
 
 @pytest.mark.anyio
-async def test_a_name_that_is_on_no_page_is_said_first_and_the_nearest_passage_is_shown_alone() -> None:
-    """A page near the question, with a name that it lacks: true words about something else are no answer."""
+async def test_a_name_that_is_on_no_page_is_said_first_and_the_nearest_passage_is_shown_alone() -> (
+    None
+):
+    """A page near the question, with a name that it lacks: true words about something else are no
+    answer."""
     documents = [page(LOCKS)]
     question = "How heavy is the Huawei lock of the canal?"
     found = replace(await extract(question, documents, reader=Blend(None)), verdict="unsure")

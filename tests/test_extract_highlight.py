@@ -1,4 +1,5 @@
-"""A real Chromium highlights what a citation names; skipped where none is there (the long form: bench/citations)."""
+"""A real Chromium highlights what a citation names; skipped where none is there (the long form:
+bench/citations)."""
 
 import pytest
 

@@ -1,4 +1,5 @@
-"""Sentence boundaries: the golden rules, real treebanks, exact spans on any text, and time that grows linearly."""
+"""Sentence boundaries: the golden rules, real treebanks, exact spans on any text, and time that
+grows linearly."""
 
 import json
 import time
@@ -19,7 +20,9 @@ def cut(text: str) -> list[str]:
 
 @pytest.mark.parametrize("language", sorted(GOLDEN_FLOORS))
 def test_golden_rules_pass_at_least_at_the_floor(language: str, shared: Path) -> None:
-    cases = json.loads((shared / "data" / "seg" / "golden.json").read_text(encoding="utf-8"))[language]
+    cases = json.loads((shared / "data" / "seg" / "golden.json").read_text(encoding="utf-8"))[
+        language
+    ]
     passed = sum(
         ["".join(part.split()) for part in cut(text)] == ["".join(part.split()) for part in wanted]
         for text, wanted in cases
@@ -51,7 +54,10 @@ def test_cjk_stops_cut_without_white_space_but_not_inside_titles_and_quotations(
 
 
 def test_a_list_run_together_is_cut_at_its_markers() -> None:
-    assert cut("1) The first item 2) The second item") == ["1) The first item", "2) The second item"]
+    assert cut("1) The first item 2) The second item") == [
+        "1) The first item",
+        "2) The second item",
+    ]
     assert cut("• one thing • another thing") == ["• one thing", "• another thing"]
 
 
@@ -68,7 +74,10 @@ def test_text_without_stops_is_cut_below_the_cap_at_the_best_mark() -> None:
 
 @given(
     st.text(
-        alphabet=st.one_of(st.sampled_from(".!?…。！？ \n\t\u00a0\"'”)（）「」1aA•-"), st.characters()), max_size=400
+        alphabet=st.one_of(
+            st.sampled_from(".!?…。！？ \n\t\u00a0\"'”)（）「」1aA•-"), st.characters()
+        ),
+        max_size=400,
     )
 )
 def test_spans_are_ordered_disjoint_trimmed_and_cover_every_visible_character(text: str) -> None:
@@ -83,7 +92,9 @@ def test_spans_are_ordered_disjoint_trimmed_and_cover_every_visible_character(te
     assert covered == sum(not c.isspace() for c in text)
 
 
-@pytest.mark.parametrize("unit", [".", "? ", "。", "「。", "《！", "1. ", "a. ", "(", "\n \n", "x", "\u00a0.", "・"])
+@pytest.mark.parametrize(
+    "unit", [".", "? ", "。", "「。", "《！", "1. ", "a. ", "(", "\n \n", "x", "\u00a0.", "・"]
+)
 def test_hostile_repetition_takes_linear_time(unit: str) -> None:
     times = []
     for size in (20_000, 160_000):
@@ -91,5 +102,6 @@ def test_hostile_repetition_takes_linear_time(unit: str) -> None:
         began = time.process_time()
         split_sentences(text)
         times.append(time.process_time() - began)
-    # Eight times the text may take forty times as long on a busy machine; quadratic growth would take sixty-four.
+    # Eight times the text may take forty times as long on a busy machine; quadratic growth would
+    # take sixty-four.
     assert times[1] <= 40 * max(times[0], 0.005)

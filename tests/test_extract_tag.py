@@ -1,4 +1,5 @@
-"""Tagging: units of a real page, offsets that point at the words, and numbers that a page cannot forge."""
+"""Tagging: units of a real page, offsets that point at the words, and numbers that a page cannot
+forge."""
 
 import pytest
 from hypothesis import given
@@ -69,7 +70,9 @@ def test_every_visible_character_of_every_block_is_in_a_sentence() -> None:
     assert "".join(held.split()) == "".join(blocks.split())
 
 
-@pytest.mark.parametrize("breaks", ["\n", "\r\n", "\u2028", "\u2029", "\x0b", "\x0c", "\x85", "\x1c", "\x1e"])
+@pytest.mark.parametrize(
+    "breaks", ["\n", "\r\n", "\u2028", "\u2029", "\x0b", "\x0c", "\x85", "\x1c", "\x1e"]
+)
 def test_a_page_cannot_forge_a_numbered_line(breaks: str) -> None:
     forged = Sentence(7, f"harmless{breaks}8 The answer is 42.", 0, 10, 0)
     assert numbered([forged]) == "7 harmless 8 The answer is 42."

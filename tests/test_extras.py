@@ -1,4 +1,5 @@
-"""An extra whose package is not there is named; one that is there and cannot be imported says why, also to CI."""
+"""An extra whose package is not there is named; one that is there and cannot be imported says why,
+also to CI."""
 
 import os
 import shutil
@@ -32,14 +33,22 @@ COMMANDS = {
     "umap": ("raptor", QUESTION, str(LIBRARY), "--clustering", "umap"),
     "ocr": ("extract", QUESTION, "{folder}/scan.png", "--folder", "{folder}"),
     "browser": ("fetch", "{site}", "--set", "browser=/bin/true", "--set", "allow_loopback=true"),
-    "llama": ("models", "bench", "--set", "embedder=none", "--set", "generator=llama:{folder}/model.gguf"),
+    "llama": (
+        "models",
+        "bench",
+        "--set",
+        "embedder=none",
+        "--set",
+        "generator=llama:{folder}/model.gguf",
+    ),
 }
 """A command that meets each extra."""
 
 
 @pytest.fixture
 def filled(tmp_path: Path) -> Path:
-    """A folder with a model of each kind, as far as it is looked at before its extra, and an image."""
+    """A folder with a model of each kind, as far as it is looked at before its extra, and an
+    image."""
     (tmp_path / "config.json").write_text('{"hidden_size": 64}')
     (tmp_path / "model.gguf").write_bytes(b"GGUF")
     (tmp_path / "scan.png").write_bytes(white_png(400, 300))
@@ -57,10 +66,13 @@ def white_png(width: int, height: int) -> bytes:
 
 
 def without(folder: Path, *extras: str) -> Path:
-    """Return a folder that hides the packages of extras from an interpreter that has it on its path."""
+    """Return a folder that hides the packages of extras from an interpreter that has it on its
+    path."""
     folder.mkdir()
     names = [name for extra in extras for name in PACKAGES[extra]]
-    (folder / "sitecustomize.py").write_text(f"import sys\nsys.modules |= dict.fromkeys({names!r})\n")
+    (folder / "sitecustomize.py").write_text(
+        f"import sys\nsys.modules |= dict.fromkeys({names!r})\n"
+    )
     return folder
 
 
@@ -76,17 +88,27 @@ def broken(folder: Path, extra: str) -> Path:
 def run(folder: Path, path: Path, extra: str, url: str) -> str:
     """Return what the command of an extra says on stderr, with `path` before all packages."""
     words = [word.format(folder=folder, site=url) for word in COMMANDS[extra]]
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("WINNOW_")}
-    environment |= {"WINNOW_CACHE": str(folder / "cache"), "WINNOW_SEARCH": "folder", "WINNOW_FOLDERS": str(LIBRARY)}
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith("WINNOW_")
+    }
+    environment |= {
+        "WINNOW_CACHE": str(folder / "cache"),
+        "WINNOW_SEARCH": "folder",
+        "WINNOW_FOLDERS": str(LIBRARY),
+    }
     environment["PYTHONPATH"] = os.pathsep.join([str(path), str(ROOT)])
     command = [sys.executable, "-m", "server", *words]
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run(
+        command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300, check=False
+    )
     assert done.returncode != 0, done.stdout
     return done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("extra", COMMANDS)
-def test_an_extra_that_is_not_installed_is_named_with_what_installs_it(filled: Path, site: Site, extra: str) -> None:
+def test_an_extra_that_is_not_installed_is_named_with_what_installs_it(
+    filled: Path, site: Site, extra: str
+) -> None:
     said = run(filled, without(filled / "path", extra), extra, site.put("/boats", SHELL))
     assert f"winnow-mcp[{extra}]" in said
     assert "Traceback" not in said
@@ -98,7 +120,9 @@ def test_an_extra_that_cannot_be_imported_says_why_and_not_that_it_is_missing(
 ) -> None:
     if extra == "llama":  # its process begins once the header of a real file was read
         shared: Path = request.getfixturevalue("shared")
-        shutil.copy(shared / "models" / "stories260K" / "stories260K-f32.gguf", filled / "model.gguf")
+        shutil.copy(
+            shared / "models" / "stories260K" / "stories260K-f32.gguf", filled / "model.gguf"
+        )
     said = run(filled, broken(filled / "path", extra), extra, site.put("/boats", SHELL))
     assert CAUSE in said
     assert "not installed" not in said
@@ -109,7 +133,9 @@ def test_every_extra_of_the_project_is_known_with_its_packages() -> None:
     assert set(PACKAGES) == set(project["optional-dependencies"])
     for extra, packages in PACKAGES.items():
         required = " ".join(project["optional-dependencies"][extra])
-        assert [name for name in packages.values() if name not in required] == BROUGHT_BY_OTHERS.get(extra, [])
+        assert [
+            name for name in packages.values() if name not in required
+        ] == BROUGHT_BY_OTHERS.get(extra, [])
 
 
 def pytest_run(folder: Path, path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -127,7 +153,13 @@ def pytest_run(folder: Path, path: Path, *arguments: str) -> subprocess.Complete
     plugins = [f"-p{name}" for name in names]
     command = [sys.executable, "-m", "pytest", *plugins, *arguments, str(folder)]
     return subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=120, check=False
+        command,
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
     )
 
 
@@ -138,8 +170,13 @@ def asking(tmp_path: Path) -> Path:
     folder.mkdir()
     begin = "import pytest\nfrom tests.support.extras import need\n"
     for extra in PACKAGES:
-        (folder / f"test_{extra}_module.py").write_text(f"{begin}need({extra!r})\ndef test_it(): pass\n")
-        ways = f"def test_call(): need({extra!r})\n@pytest.mark.needs({extra!r})\ndef test_mark(): pass\n"
+        (folder / f"test_{extra}_module.py").write_text(
+            f"{begin}need({extra!r})\ndef test_it(): pass\n"
+        )
+        ways = (
+            f"def test_call(): need({extra!r})\n@pytest.mark.needs({extra!r})\ndef "
+            f"test_mark(): pass\n"
+        )
         (folder / f"test_{extra}.py").write_text(begin + ways)
     return folder
 
@@ -166,8 +203,19 @@ def test_an_extra_that_is_not_installed_skips_its_tests_by_name_and_is_red_where
 
 def test_the_tests_of_flag_are_red_where_its_import_fails(tmp_path: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": str(broken(tmp_path, "flag"))}
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "tests/test_models_flag.py", "-k", "terminal"]
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120, check=False)
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-p",
+        "no:cacheprovider",
+        "tests/test_models_flag.py",
+        "-k",
+        "terminal",
+    ]
+    done = subprocess.run(
+        command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120, check=False
+    )
     assert done.returncode == 1
     assert CAUSE in done.stdout
 
@@ -178,13 +226,21 @@ def test_a_skip_that_is_named_with_its_words_is_not_refused(tmp_path: Path) -> N
     )
     skips = tmp_path / "skips.toml"
     for says, status in (("no disk", 0), ("no network", 1)):
-        skips.write_text(f'[[skip]]\ntest = "test_one.py::test_it"\nsays = "{says}"\nwhy = "no root"\n')
-        assert pytest_run(tmp_path, tmp_path, "--no-skips", "--skips", str(skips)).returncode == status
+        skips.write_text(
+            f'[[skip]]\ntest = "test_one.py::test_it"\nsays = "{says}"\nwhy = "no root"\n'
+        )
+        assert (
+            pytest_run(tmp_path, tmp_path, "--no-skips", "--skips", str(skips)).returncode == status
+        )
 
 
-def test_a_second_run_leaves_out_what_the_first_proved_unless_a_package_has_changed(tmp_path: Path) -> None:
+def test_a_second_run_leaves_out_what_the_first_proved_unless_a_package_has_changed(
+    tmp_path: Path,
+) -> None:
     tests, record = tmp_path / "test_one.py", tmp_path / "record.tsv"
-    tests.write_text("def test_it(): pass\ndef test_other(): pass\ndef test_failing(): assert False\n")
+    tests.write_text(
+        "def test_it(): pass\ndef test_other(): pass\ndef test_failing(): assert False\n"
+    )
     assert pytest_run(tmp_path, tmp_path, "--record", str(record)).returncode == 1
     second = pytest_run(tmp_path, tmp_path, "--complete", str(record))
     assert "1 failed, 2 deselected" in second.stdout
@@ -195,8 +251,11 @@ def test_a_second_run_leaves_out_what_the_first_proved_unless_a_package_has_chan
 
 
 @pytest.mark.parametrize("processes", [(), TWO], ids=["one process", "two"])
-def test_what_looked_in_vain_for_what_is_there_now_is_run_again(tmp_path: Path, processes: tuple[str, ...]) -> None:
-    """A test by itself; its whole file where a fixture looked, which the next tests may have been given."""
+def test_what_looked_in_vain_for_what_is_there_now_is_run_again(
+    tmp_path: Path, processes: tuple[str, ...]
+) -> None:
+    """A test by itself; its whole file where a fixture looked, which the next tests may have been
+    given."""
     look = "from importlib.util import find_spec\nimport pytest\n"
     (tmp_path / "test_call.py").write_text(
         f"{look}def test_met(): assert find_spec('never_there') is None\n"
@@ -223,16 +282,26 @@ def test_a_file_of_which_a_test_was_skipped_is_run_again_whole(tmp_path: Path) -
     record = tmp_path / "record.tsv"
     slow = "import pytest\npytestmark = pytest.mark.slow\ndef test_slow(): pass\n"
     (tmp_path / "test_one.py").write_text(f"{slow}def test_skipped(): pytest.skip('not here')\n")
-    (tmp_path / "test_two.py").write_text(f"{slow}pytest.skip('none of it', allow_module_level=True)\n")
+    (tmp_path / "test_two.py").write_text(
+        f"{slow}pytest.skip('none of it', allow_module_level=True)\n"
+    )
     assert pytest_run(tmp_path, tmp_path, "--record", str(record)).returncode == 0
     assert "1 passed, 2 skipped" in pytest_run(tmp_path, tmp_path, "--complete", str(record)).stdout
 
 
-def test_two_processes_record_each_test_once_leave_out_what_was_proved_and_refuse_skips(tmp_path: Path) -> None:
+def test_two_processes_record_each_test_once_leave_out_what_was_proved_and_refuse_skips(
+    tmp_path: Path,
+) -> None:
     slow = "import pytest\npytestmark = pytest.mark.slow\n"
-    (tmp_path / "test_one.py").write_text(f"{slow}def test_slow(): pass\ndef test_bad(): assert False\n")
-    (tmp_path / "test_two.py").write_text(f"{slow}def test_slow(): pass\ndef test_skipped(): pytest.skip('not here')\n")
-    (tmp_path / "test_three.py").write_text(f"{slow}pytest.skip('none of it', allow_module_level=True)\n")
+    (tmp_path / "test_one.py").write_text(
+        f"{slow}def test_slow(): pass\ndef test_bad(): assert False\n"
+    )
+    (tmp_path / "test_two.py").write_text(
+        f"{slow}def test_slow(): pass\ndef test_skipped(): pytest.skip('not here')\n"
+    )
+    (tmp_path / "test_three.py").write_text(
+        f"{slow}pytest.skip('none of it', allow_module_level=True)\n"
+    )
     record = tmp_path / "record.tsv"
     assert pytest_run(tmp_path, tmp_path, f"--record={record}", *TWO).returncode == 1
     lines = record.read_text().splitlines()
@@ -244,7 +313,12 @@ def test_two_processes_record_each_test_once_leave_out_what_was_proved_and_refus
     ]
     assert len(lines) == len(set(lines))
     again = pytest_run(
-        tmp_path, tmp_path, f"--complete={record}", "--no-skips", "--continue-on-collection-errors", *TWO
+        tmp_path,
+        tmp_path,
+        f"--complete={record}",
+        "--no-skips",
+        "--continue-on-collection-errors",
+        *TWO,
     )
     assert "2 failed, 1 passed" in again.stdout
     assert "1 error" in again.stdout

@@ -15,10 +15,26 @@ from server.settings import NAT64_LENGTHS
 
 LIMITS = FetchLimits()
 PRIVATE = [
-    *("127.0.0.0/8", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "169.254.0.0/16", "100.64.0.0/10", "0.0.0.0/8"),
+    *(
+        "127.0.0.0/8",
+        "10.0.0.0/8",
+        "172.16.0.0/12",
+        "192.168.0.0/16",
+        "169.254.0.0/16",
+        "100.64.0.0/10",
+        "0.0.0.0/8",
+    ),
     *("224.0.0.0/4", "240.0.0.0/4", "198.18.0.0/15", "192.0.2.0/24", "192.0.0.0/24"),
 ]
-PUBLIC = ["8.8.8.8", "93.184.216.34", "1.1.1.1", "172.15.255.255", "172.32.0.0", "100.63.255.255", "100.128.0.0"]
+PUBLIC = [
+    "8.8.8.8",
+    "93.184.216.34",
+    "1.1.1.1",
+    "172.15.255.255",
+    "172.32.0.0",
+    "100.63.255.255",
+    "100.128.0.0",
+]
 
 private_ipv4 = st.sampled_from(PRIVATE).flatmap(
     lambda network: st.integers(0, ip_network(network).num_addresses - 1).map(
@@ -107,7 +123,8 @@ def test_what_the_system_reads_as_a_number_is_judged_as_that_number_or_refused(h
 
 
 @given(
-    st.text(max_size=60), st.sampled_from(["http://{}/", "http://a@{}/", "http://[{}]/", "http://{}:80/", "http:{}"])
+    st.text(max_size=60),
+    st.sampled_from(["http://{}/", "http://a@{}/", "http://[{}]/", "http://{}:80/", "http:{}"]),
 )
 def test_any_text_as_a_host_is_refused_in_words_or_kept_in_ascii(text: str, form: str) -> None:
     try:
@@ -119,8 +136,12 @@ def test_any_text_as_a_host_is_refused_in_words_or_kept_in_ascii(text: str, form
 
 
 @given(private_ipv4, st.sampled_from(sorted(NAT64_LENGTHS)))
-def test_behind_a_translator_the_address_that_it_reads_decides(address: IPv4Address, length: int) -> None:
-    prefix = IPv6Network((int(IPv6Address("2001:db8:122:344::")) >> (128 - length) << (128 - length), length))
+def test_behind_a_translator_the_address_that_it_reads_decides(
+    address: IPv4Address, length: int
+) -> None:
+    prefix = IPv6Network(
+        (int(IPv6Address("2001:db8:122:344::")) >> (128 - length) << (128 - length), length)
+    )
     opened = FetchLimits(nat64=(prefix,))
     assert refusal(carried(address, prefix), opened) != ""
     assert refusal(carried(IPv4Address("93.184.216.34"), prefix), opened) == ""
@@ -128,7 +149,8 @@ def test_behind_a_translator_the_address_that_it_reads_decides(address: IPv4Addr
 
 
 def carried(address: IPv4Address, prefix: IPv6Network) -> IPv6Address:
-    """Write `address` behind `prefix` as the figure in RFC 6052 §2.2 draws it, octet 8 left zero."""
+    """Write `address` behind `prefix` as the figure in RFC 6052 §2.2 draws it, octet 8 left
+    zero."""
     octets = list(prefix.network_address.packed)
     free = [place for place in range(prefix.prefixlen // 8, 16) if place != 8]
     for place, octet in zip(free, address.packed, strict=False):
@@ -148,7 +170,9 @@ def carried(address: IPv4Address, prefix: IPv6Network) -> IPv6Address:
         ("64:ff9b::/96", "64:ff9b::192.0.2.33"),
     ],
 )
-def test_translated_addresses_are_read_as_the_examples_of_the_rfc(prefix: str, written: str) -> None:
+def test_translated_addresses_are_read_as_the_examples_of_the_rfc(
+    prefix: str, written: str
+) -> None:
     assert translated(IPv6Address(written), IPv6Network(prefix)) == IPv4Address("192.0.2.33")
 
 
@@ -180,7 +204,13 @@ def test_public_addresses_are_allowed(address: str) -> None:
 
 
 FORMS = [
-    *("file:///etc/passwd", "ftp://example.com/", "data:text/html,x", "javascript:alert(1)", "gopher://example.com/"),
+    *(
+        "file:///etc/passwd",
+        "ftp://example.com/",
+        "data:text/html,x",
+        "javascript:alert(1)",
+        "gopher://example.com/",
+    ),
     *(
         "//example.com/",
         "http:///x",
@@ -189,7 +219,13 @@ FORMS = [
         "https://user:pw@example.com/",
         "ws://example.com/",
     ),
-    *("http://localhost/", "http://LOCALHOST./", "http://a.localhost/", "http://localhost.localdomain/", "http://./"),
+    *(
+        "http://localhost/",
+        "http://LOCALHOST./",
+        "http://a.localhost/",
+        "http://localhost.localdomain/",
+        "http://./",
+    ),
     *(
         "http://exa mple.com/",
         "http://example.com/\x00",
@@ -197,7 +233,13 @@ FORMS = [
         "http://example.com:99999/",
         "http://1.2.3/",
     ),
-    *("http://[::1]/", "http://[::]/", "http://[fe80::1%25eth0]/", "http://[fd00:ec2::254]/", "http://[ff02::1]/"),
+    *(
+        "http://[::1]/",
+        "http://[::]/",
+        "http://[fe80::1%25eth0]/",
+        "http://[fd00:ec2::254]/",
+        "http://[ff02::1]/",
+    ),
     *(
         "http://168.63.129.16/",
         "http://100.100.100.200/",

@@ -1,4 +1,5 @@
-"""Pages that only a browser can render, with a real Chromium: their text arrives, and they reach nothing else."""
+"""Pages that only a browser can render, with a real Chromium: their text arrives, and they reach
+nothing else."""
 
 import asyncio
 import contextlib
@@ -48,7 +49,11 @@ FILL = "document.getElementById('root').innerHTML = "
 def chromium() -> Path:
     """Return an installed Chromium."""
     need("browser")
-    found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    found = (
+        shutil.which("chromium")
+        or shutil.which("chromium-browser")
+        or shutil.which("google-chrome")
+    )
     if found is None:
         pytest.skip("no Chromium is installed (apt-get install chromium)")
     return Path(found)
@@ -105,7 +110,9 @@ async def open_trap() -> AsyncIterator[Trap]:
 
     server = await asyncio.start_server(take, "127.0.0.1", 0)
     trap.port = server.sockets[0].getsockname()[1]
-    udp, _ = await asyncio.get_running_loop().create_datagram_endpoint(Datagrams, local_addr=("127.0.0.1", trap.port))
+    udp, _ = await asyncio.get_running_loop().create_datagram_endpoint(
+        Datagrams, local_addr=("127.0.0.1", trap.port)
+    )
     try:
         yield trap
     finally:
@@ -114,14 +121,18 @@ async def open_trap() -> AsyncIterator[Trap]:
 
 
 def browsers_of(parent: int) -> list[int]:
-    """Return the processes of browsers that a process, or one that is gone, has left: told by their profile's place."""
+    """Return the processes of browsers that a process, or one that is gone, has left: told by their
+    profile's place."""
     found = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdecimal():
             with contextlib.suppress(OSError):
                 line = (entry / "cmdline").read_bytes()
                 home = (entry / "environ").read_bytes()
-                if b"--host-resolver-rules" in line and f"winnow-browser-{parent}-".encode() in home:
+                if (
+                    b"--host-resolver-rules" in line
+                    and f"winnow-browser-{parent}-".encode() in home
+                ):
                     found.append(int(entry.name))
     return found
 
@@ -138,11 +149,16 @@ async def gone(parent: int, *, seconds: float = 10.0) -> bool:
 
 @pytest.mark.anyio
 async def test_a_page_that_scripts_fill_arrives_with_its_text(chromium: Path) -> None:
-    code = f"fetch('/data.json').then(r => r.json()).then(d => {{ {FILL} '<h1>' + d.title + '</h1><p>' + d.text }})"
+    code = (
+        f"fetch('/data.json').then(r => r.json()).then(d => {{ {FILL} '<h1>' + d.title + "
+        f"'</h1><p>' + d.text }})"
+    )
     routes = {
         "/p": Reply(f'{SHELL}<script src="/app.js"></script>'.encode()),
         "/app.js": script(code),
-        "/data.json": Reply(f'{{"title": "Ferry 12", "text": "{WORDS}"}}'.encode(), kind="application/json"),
+        "/data.json": Reply(
+            f'{{"title": "Ferry 12", "text": "{WORDS}"}}'.encode(), kind="application/json"
+        ),
     }
     async with open_site(routes) as site, rendering(chromium) as fetcher:
         page = await fetcher.fetch(site.url("/p"))
@@ -155,7 +171,9 @@ async def test_a_page_that_scripts_fill_arrives_with_its_text(chromium: Path) ->
 
 
 @pytest.mark.anyio
-async def test_text_in_shadow_roots_modules_redirects_posts_and_late_timers_arrives(chromium: Path) -> None:
+async def test_text_in_shadow_roots_modules_redirects_posts_and_late_timers_arrives(
+    chromium: Path,
+) -> None:
     code = f"""
       import {{ word }} from '/moved.js';
       customElements.define('x-card', class extends HTMLElement {{
@@ -246,20 +264,29 @@ async def test_no_road_out_of_a_page_reaches_a_refused_address(chromium: Path) -
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("caged", [False, True], ids=["no cage", "flags alone"])
-async def test_the_trap_works_and_the_flags_alone_keep_the_browser_from_it(chromium: Path, caged: bool) -> None:
-    """A control: the same page in a plain browser does reach the trap; with our flags it does not, routes or none."""
+async def test_the_trap_works_and_the_flags_alone_keep_the_browser_from_it(
+    chromium: Path, caged: bool
+) -> None:
+    """A control: the same page in a plain browser does reach the trap; with our flags it does not,
+    routes or none."""
     api = importlib.import_module("playwright.async_api")
     async with open_trap() as trap, api.async_playwright() as driver:
         with socket.socket() as dead:
             dead.bind(("127.0.0.1", 0))
             from pipeline.fetch.browser import FLAGS  # noqa: PLC0415  needs the extra
 
-            proxy = [*FLAGS, f"--proxy-server=http://127.0.0.1:{dead.getsockname()[1]}"] if caged else []
+            proxy = (
+                [*FLAGS, f"--proxy-server=http://127.0.0.1:{dead.getsockname()[1]}"]
+                if caged
+                else []
+            )
             browser = await driver.chromium.launch(
                 executable_path=chromium, chromium_sandbox=os.geteuid() != 0, args=proxy
             )
             tab = await browser.new_page()
-            await tab.set_content(f"<div id=root></div><script>{ESCAPES.replace('TRAP', trap.url)}</script>")
+            await tab.set_content(
+                f"<div id=root></div><script>{ESCAPES.replace('TRAP', trap.url)}</script>"
+            )
             with anyio.move_on_after(10 if not caged else 2):
                 await trap.sprung.wait()
             await browser.close()
@@ -286,7 +313,10 @@ async def test_a_page_that_goes_elsewhere_takes_the_browser_nowhere(chromium: Pa
 
 @pytest.mark.anyio
 async def test_a_page_that_leads_to_another_of_its_site_is_cited_from_there(chromium: Path) -> None:
-    routes = {"/p": shell("location.replace('/moved')"), "/moved": Reply(b"", 302, {"Location": "/q"})}
+    routes = {
+        "/p": shell("location.replace('/moved')"),
+        "/moved": Reply(b"", 302, {"Location": "/q"}),
+    }
     routes["/q"] = shell(f"{FILL} '<p>{WORDS}</p>'; history.pushState(0, '', '/boats?id=7')")
     async with open_site(routes) as site, rendering(chromium) as fetcher:
         page = await fetcher.fetch(site.url("/p"))
@@ -297,10 +327,15 @@ async def test_a_page_that_leads_to_another_of_its_site_is_cited_from_there(chro
 @pytest.mark.anyio
 @pytest.mark.parametrize(
     "code",
-    ["for (;;);", "setInterval(() => { for (const end = Date.now() + 900; Date.now() < end;); }, 1)"],
+    [
+        "for (;;);",
+        "setInterval(() => { for (const end = Date.now() + 900; Date.now() < end;); }, 1)",
+    ],
     ids=["never ends", "busy for ever"],
 )
-async def test_scripts_without_end_are_left_at_the_deadline_and_no_process_stays(chromium: Path, code: str) -> None:
+async def test_scripts_without_end_are_left_at_the_deadline_and_no_process_stays(
+    chromium: Path, code: str
+) -> None:
     caps = RenderLimits(seconds=6.0)
     async with open_site({"/p": shell(code)}) as site, rendering(chromium, caps=caps) as fetcher:
         started = time.monotonic()
@@ -336,7 +371,9 @@ async def test_requests_and_bytes_of_a_page_are_capped(chromium: Path) -> None:
 
 
 @pytest.mark.anyio
-async def test_a_cancelled_rendering_leaves_no_process_and_the_next_one_works(chromium: Path) -> None:
+async def test_a_cancelled_rendering_leaves_no_process_and_the_next_one_works(
+    chromium: Path,
+) -> None:
     routes = {"/p": shell("for (;;);"), "/q": shell(f"{FILL} '<p>{WORDS}</p>'")}
     async with open_site(routes) as site, rendering(chromium) as fetcher:
         with anyio.move_on_after(3.0):
@@ -350,9 +387,17 @@ async def test_a_cancelled_rendering_leaves_no_process_and_the_next_one_works(ch
 def rendering_process(chromium: Path, url: str, cache: Path) -> Iterator[subprocess.Popen[bytes]]:
     """Run a process of its own that renders `url`."""
     arguments = [sys.executable, "-m", "server", "fetch", url]
-    given = {"WINNOW_BROWSER": str(chromium), "WINNOW_ALLOW_LOOPBACK": "true", "WINNOW_CACHE": str(cache)}
+    given = {
+        "WINNOW_BROWSER": str(chromium),
+        "WINNOW_ALLOW_LOOPBACK": "true",
+        "WINNOW_CACHE": str(cache),
+    }
     with subprocess.Popen(
-        arguments, cwd=ROOT, env={**os.environ, **given}, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        arguments,
+        cwd=ROOT,
+        env={**os.environ, **given},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
     ) as process:
         try:
             yield process
@@ -362,7 +407,9 @@ def rendering_process(chromium: Path, url: str, cache: Path) -> Iterator[subproc
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
-async def test_a_server_that_is_ended_leaves_no_browser(chromium: Path, tmp_path: Path, how: signal.Signals) -> None:
+async def test_a_server_that_is_ended_leaves_no_browser(
+    chromium: Path, tmp_path: Path, how: signal.Signals
+) -> None:
     runs = asyncio.Event()
 
     def told(_asked: Asked) -> Reply:
@@ -378,7 +425,10 @@ async def test_a_server_that_is_ended_leaves_no_browser(chromium: Path, tmp_path
             process.send_signal(how)
             assert await gone(process.pid)
             process.wait()
-        left = [path.name for path in Path(tempfile.gettempdir()).glob(f"winnow-browser-{process.pid}-*")]
+        left = [
+            path.name
+            for path in Path(tempfile.gettempdir()).glob(f"winnow-browser-{process.pid}-*")
+        ]
         async with rendering(chromium) as fetcher:
             with pytest.raises(NeedsBrowser):
                 await fetcher.fetch(site.url("/empty"))
@@ -402,7 +452,9 @@ async def test_a_rendered_page_is_kept_and_asked_for_once(chromium: Path, tmp_pa
 
 
 @pytest.mark.anyio
-async def test_a_tool_answers_from_a_page_that_scripts_fill(chromium: Path, connect: Connect, site: Threaded) -> None:
+async def test_a_tool_answers_from_a_page_that_scripts_fill(
+    chromium: Path, connect: Connect, site: Threaded
+) -> None:
     text = "The ferry to Pell Island leaves the north pier at nine every morning."
     url = site.put("/ferry", f"{SHELL}<script>{FILL} '<h1>Ferry</h1><p>{text}</p>'</script>")
     settings = {"allow_loopback": "true", "embedder": "none", "browser": str(chromium)}
@@ -414,7 +466,9 @@ async def test_a_tool_answers_from_a_page_that_scripts_fill(chromium: Path, conn
 
 
 @pytest.mark.anyio
-async def test_what_sheets_hide_that_only_the_browser_fetched_or_scripts_set_is_not_read(chromium: Path) -> None:
+async def test_what_sheets_hide_that_only_the_browser_fetched_or_scripts_set_is_not_read(
+    chromium: Path,
+) -> None:
     hidden = "".join(f"<p class={name}>The ferry leaves at {name} PWNED.</p>" for name in "abdef")
     fill = f"""{FILL} '{hidden}<p class=c>The ferry leaves at nine.</p>';
         document.getElementById('s').sheet.insertRule('.d {{ visibility: hidden }}');
@@ -423,11 +477,17 @@ async def test_what_sheets_hide_that_only_the_browser_fetched_or_scripts_set_is_
     links = "<link rel=stylesheet href=/s.css><link rel=stylesheet media=print href=/p.css>"
     own = "<style id=s></style><style media=screen>.f { display: none }</style>"
     pages = {
-        "/s.css": Reply(b".a { display: none } .b { color: white } .c::after { content: '</style>' }", kind="text/css"),
+        "/s.css": Reply(
+            b".a { display: none } .b { color: white } .c::after { content: '</style>' }",
+            kind="text/css",
+        ),
         "/p.css": Reply(b".c { display: none }", kind="text/css"),
         "/ferry": Reply(f"{SHELL}{links}{own}<script>{fill}</script>".encode()),
     }
-    async with open_site(pages) as site, rendering(chromium, caps=replace(CAPS, seconds=60.0)) as fetcher:
+    async with (
+        open_site(pages) as site,
+        rendering(chromium, caps=replace(CAPS, seconds=60.0)) as fetcher,
+    ):
         text = read_document(await fetcher.fetch(site.url("/ferry"))).text
     assert "The ferry leaves at nine." in text
     assert "PWNED" not in text
@@ -439,7 +499,10 @@ async def test_a_browser_that_does_not_start_is_said_with_what_to_do(tmp_path: P
     broken = tmp_path / "chromium"
     broken.write_text("#!/bin/sh\necho no display >&2\nexit 1\n")
     broken.chmod(0o755)
-    async with open_site({"/p": shell(f"{FILL} '<p>{WORDS}</p>'")}) as site, rendering(broken) as fetcher:
+    async with (
+        open_site({"/p": shell(f"{FILL} '<p>{WORDS}</p>'")}) as site,
+        rendering(broken) as fetcher,
+    ):
         with pytest.raises(NeedsBrowser, match="could not render") as caught:
             await fetcher.fetch(site.url("/p"))
     assert "WINNOW_BROWSER" in caught.value.hint
@@ -487,7 +550,8 @@ INSIDE = """
 async def test_a_page_whose_name_later_leads_elsewhere_reads_nothing_there(
     chromium: Path, turns: int, came_from: str
 ) -> None:
-    """DNS rebinding: the name is public, or one address of this machine, at first, and then a private site's."""
+    """DNS rebinding: the name is public, or one address of this machine, at first, and then a
+    private site's."""
     first = "93.184.215.14" if came_from == "a proxy" else "127.0.0.1"
     asked = 0
 
@@ -497,7 +561,10 @@ async def test_a_page_whose_name_later_leads_elsewhere_reads_nothing_there(
         return [first] if asked <= turns else ["127.0.0.2"]
 
     moved = Reply(b"", 302, {"Location": "/admin/moved"})
-    secrets = {f"/admin/{name}": Reply(b"SECRET") for name in ("fetch", "post", "xhr", "page", "moved", "late0")}
+    secrets = {
+        f"/admin/{name}": Reply(b"SECRET")
+        for name in ("fetch", "post", "xhr", "page", "moved", "late0")
+    }
     async with (
         open_site({"/p": shell(INSIDE), "/moved": moved}) as site,
         open_site(secrets) as shown,
@@ -506,17 +573,25 @@ async def test_a_page_whose_name_later_leads_elsewhere_reads_nothing_there(
     ):
         proxied = replace(LOCAL, proxy=parse_proxy(f"http://127.0.0.1:{middle.port}"))
         limits = proxied if came_from == "a proxy" else LOCAL
-        async with open_fetcher(limits, pages=None, resolve=resolve, browser=Browser(chromium, CAPS)) as fetcher:
+        async with open_fetcher(
+            limits, pages=None, resolve=resolve, browser=Browser(chromium, CAPS)
+        ) as fetcher:
             page = await fetcher.fetch(f"http://boats.winnow-site.org:{site.port}/p")
     assert RENDERED in page.notes
     assert shown.asked == []
     assert not any("SECRET" in path for path in site.paths)
-    assert came_from == "a proxy" or "/admin/fetch" in site.paths  # pinned to where it came from, it asks there
+    assert (
+        came_from == "a proxy" or "/admin/fetch" in site.paths
+    )  # pinned to where it came from, it asks there
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize("address", ["93.184.215.14", "2606:2800:21f::1", "8.8.8.8", "1.1.1.1", "151.101.1.69"])
-async def test_the_site_of_a_public_page_is_asked_at_that_address_whatever_is_open_inside(address: str) -> None:
+@pytest.mark.parametrize(
+    "address", ["93.184.215.14", "2606:2800:21f::1", "8.8.8.8", "1.1.1.1", "151.101.1.69"]
+)
+async def test_the_site_of_a_public_page_is_asked_at_that_address_whatever_is_open_inside(
+    address: str,
+) -> None:
     inside = tuple(map(ip_network, ("10.0.0.0/8", "192.168.0.0/16")))
     async with open_site({"/p": Reply()}) as site, open_proxy(site) as middle:
         proxy = parse_proxy(f"http://127.0.0.1:{middle.port}")
@@ -524,7 +599,12 @@ async def test_the_site_of_a_public_page_is_asked_at_that_address_whatever_is_op
         async with pinned_client(address, limits, None) as client:
             for host in ("boats.winnow-site.org", "localhost", "intranet.winnow-site.org"):
                 assert (await client.get(f"http://{host}/p")).status_code == 200
-            for target in ("http://127.0.0.1/", "http://10.1.2.3/", "http://[::1]/", "http://192.168.1.1/"):
+            for target in (
+                "http://127.0.0.1/",
+                "http://10.1.2.3/",
+                "http://[::1]/",
+                "http://192.168.1.1/",
+            ):
                 with pytest.raises(AddressRefused):
                     await client.get(target)
     assert {place.rpartition(":")[0].strip("[]") for place in middle.asked} == {address}

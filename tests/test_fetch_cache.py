@@ -27,8 +27,13 @@ def pages(tmp_path: Path, clock: Clock) -> Iterator[Store]:
 
 
 @pytest.mark.anyio
-async def test_a_repeated_fetch_comes_from_the_cache_until_it_is_old(pages: Store, clock: Clock) -> None:
-    async with open_site({"/p": Reply()}) as site, open_fetcher(LOOPBACK, pages=pages, clock=clock) as fetcher:
+async def test_a_repeated_fetch_comes_from_the_cache_until_it_is_old(
+    pages: Store, clock: Clock
+) -> None:
+    async with (
+        open_site({"/p": Reply()}) as site,
+        open_fetcher(LOOPBACK, pages=pages, clock=clock) as fetcher,
+    ):
         first = await fetcher.fetch(site.url("/p"))
         second = await fetcher.fetch(site.url("/p#part"))
         clock.now += 601
@@ -55,10 +60,17 @@ async def test_an_old_page_is_revalidated_and_not_sent_again(pages: Store, clock
         if asked.headers.get("if-none-match") == '"v1"':
             return Reply(body=b"", status=304, headers={"Cache-Control": "max-age=60"})
         return Reply(
-            headers={"ETag": '"v1"', "Last-Modified": "Fri, 02 Jan 2026 10:00:00 GMT", "Cache-Control": "max-age=5"}
+            headers={
+                "ETag": '"v1"',
+                "Last-Modified": "Fri, 02 Jan 2026 10:00:00 GMT",
+                "Cache-Control": "max-age=5",
+            }
         )
 
-    async with open_site({"/p": conditional}) as site, open_fetcher(LOOPBACK, pages=pages, clock=clock) as fetcher:
+    async with (
+        open_site({"/p": conditional}) as site,
+        open_fetcher(LOOPBACK, pages=pages, clock=clock) as fetcher,
+    ):
         first = await fetcher.fetch(site.url("/p"))
         clock.now += 6
         second = await fetcher.fetch(site.url("/p"))
@@ -71,13 +83,18 @@ async def test_an_old_page_is_revalidated_and_not_sent_again(pages: Store, clock
 
 
 @pytest.mark.anyio
-async def test_pages_marked_no_store_and_failures_are_never_kept(pages: Store, clock: Clock) -> None:
+async def test_pages_marked_no_store_and_failures_are_never_kept(
+    pages: Store, clock: Clock
+) -> None:
     routes = {
         "/p": Reply(headers={"Cache-Control": "no-store"}),
         "/gone": Reply(status=404),
         "/empty": Reply(body=b" "),
     }
-    async with open_site(routes) as site, open_fetcher(LOOPBACK, pages=pages, clock=clock) as fetcher:
+    async with (
+        open_site(routes) as site,
+        open_fetcher(LOOPBACK, pages=pages, clock=clock) as fetcher,
+    ):
         for path in ("/p", "/gone", "/empty"):
             for _ in range(2):
                 try:
@@ -105,8 +122,13 @@ async def test_equal_fetches_at_once_ask_the_server_once(pages: Store, clock: Cl
 
 
 @pytest.mark.anyio
-async def test_a_page_can_be_named_by_its_handle_until_it_expires(pages: Store, clock: Clock) -> None:
-    async with open_site({"/p": Reply()}) as site, open_fetcher(LOOPBACK, pages=pages, clock=clock) as fetcher:
+async def test_a_page_can_be_named_by_its_handle_until_it_expires(
+    pages: Store, clock: Clock
+) -> None:
+    async with (
+        open_site({"/p": Reply()}) as site,
+        open_fetcher(LOOPBACK, pages=pages, clock=clock) as fetcher,
+    ):
         page = await fetcher.fetch(site.url("/p"))
         again = await fetcher.fetch(page_handle(page))
         assert again == page
@@ -116,7 +138,9 @@ async def test_a_page_can_be_named_by_its_handle_until_it_expires(pages: Store, 
 
 
 @pytest.mark.anyio
-async def test_validators_of_one_address_are_not_shown_to_where_it_redirects(pages: Store, clock: Clock) -> None:
+async def test_validators_of_one_address_are_not_shown_to_where_it_redirects(
+    pages: Store, clock: Clock
+) -> None:
     moved = False
 
     def page(_: Asked) -> Reply:
@@ -125,7 +149,10 @@ async def test_validators_of_one_address_are_not_shown_to_where_it_redirects(pag
         return Reply(headers={"ETag": '"old"', "Cache-Control": "no-cache"})
 
     routes: dict[str, Route] = {"/p": page, "/new": Reply()}
-    async with open_site(routes) as site, open_fetcher(LOOPBACK, pages=pages, clock=clock) as fetcher:
+    async with (
+        open_site(routes) as site,
+        open_fetcher(LOOPBACK, pages=pages, clock=clock) as fetcher,
+    ):
         await fetcher.fetch(site.url("/p"))
         moved = True
         await fetcher.fetch(site.url("/p"))
@@ -148,7 +175,9 @@ async def test_validators_of_one_address_are_not_shown_to_where_it_redirects(pag
         Reply(status=404, headers={"Cache-Control": "max-age=600"}),
     ],
 )
-async def test_a_refusal_is_never_kept_and_leaves_what_was_known(pages: Store, clock: Clock, refusal: Reply) -> None:
+async def test_a_refusal_is_never_kept_and_leaves_what_was_known(
+    pages: Store, clock: Clock, refusal: Reply
+) -> None:
     replies = [Reply(headers={"Cache-Control": "max-age=5"}), refusal]
     async with (
         open_site({"/p": lambda _: replies[0]}) as site,
@@ -184,7 +213,9 @@ async def test_calls_that_wait_for_one_flight_share_its_failure(pages: Store, cl
 
 
 @pytest.mark.anyio
-async def test_when_the_call_that_flies_is_cancelled_another_flies_on(pages: Store, clock: Clock) -> None:
+async def test_when_the_call_that_flies_is_cancelled_another_flies_on(
+    pages: Store, clock: Clock
+) -> None:
     arrived, go = anyio.Event(), anyio.Event()
 
     async def slow(writer: asyncio.StreamWriter) -> None:
@@ -217,13 +248,18 @@ async def test_when_the_call_that_flies_is_cancelled_another_flies_on(pages: Sto
 
 
 @pytest.mark.anyio
-async def test_a_304_that_says_nothing_of_its_age_leaves_what_was_promised(pages: Store, clock: Clock) -> None:
+async def test_a_304_that_says_nothing_of_its_age_leaves_what_was_promised(
+    pages: Store, clock: Clock
+) -> None:
     def conditional(asked: Asked) -> Reply:
         if "if-none-match" in asked.headers:
             return Reply(body=b"", status=304)
         return Reply(headers={"ETag": '"v1"', "Cache-Control": "max-age=30"})
 
-    async with open_site({"/p": conditional}) as site, open_fetcher(LOOPBACK, pages=pages, clock=clock) as fetcher:
+    async with (
+        open_site({"/p": conditional}) as site,
+        open_fetcher(LOOPBACK, pages=pages, clock=clock) as fetcher,
+    ):
         for wait in (0, 31, 29, 2):
             clock.now += wait
             await fetcher.fetch(site.url("/p"))
@@ -240,7 +276,9 @@ async def test_a_304_that_says_nothing_of_its_age_leaves_what_was_promised(pages
         ("no-store", None, None),
     ],
 )
-def test_a_cache_that_several_share_keeps_less(control: str, alone: float | None, shared: float | None) -> None:
+def test_a_cache_that_several_share_keeps_less(
+    control: str, alone: float | None, shared: float | None
+) -> None:
     headers = {"cache-control": control}
     assert lifetime(headers, default=600.0) == alone
     assert lifetime(headers, default=600.0, shared=True) == shared
@@ -248,9 +286,14 @@ def test_a_cache_that_several_share_keeps_less(control: str, alone: float | None
 
 
 @pytest.mark.anyio
-async def test_a_page_that_may_not_be_copied_is_named_from_memory_and_never_written(pages: Store, clock: Clock) -> None:
+async def test_a_page_that_may_not_be_copied_is_named_from_memory_and_never_written(
+    pages: Store, clock: Clock
+) -> None:
     routes = {"/p": Reply(headers={"Cache-Control": "no-store"})}
-    async with open_site(routes) as site, open_fetcher(LOOPBACK, pages=pages, clock=clock) as fetcher:
+    async with (
+        open_site(routes) as site,
+        open_fetcher(LOOPBACK, pages=pages, clock=clock) as fetcher,
+    ):
         page = await fetcher.fetch(site.url("/p"))
         assert NO_COPY in page.notes
         handle = keep_page(pages, page)
@@ -260,10 +303,15 @@ async def test_a_page_that_may_not_be_copied_is_named_from_memory_and_never_writ
 
 
 @pytest.mark.anyio
-async def test_without_a_cache_pages_are_fetched_and_named_within_the_process(tmp_path: Path, clock: Clock) -> None:
+async def test_without_a_cache_pages_are_fetched_and_named_within_the_process(
+    tmp_path: Path, clock: Clock
+) -> None:
     (tmp_path / "file").write_text("in the way")
     broken = Store(tmp_path / "file" / "pages", size_limit=10_000_000, clock=clock)
-    async with open_site({"/p": Reply()}) as site, open_fetcher(LOOPBACK, pages=broken, clock=clock) as fetcher:
+    async with (
+        open_site({"/p": Reply()}) as site,
+        open_fetcher(LOOPBACK, pages=broken, clock=clock) as fetcher,
+    ):
         page = await fetcher.fetch(site.url("/p"))
         assert (await fetcher.fetch(page_handle(page))).html == page.html
         await fetcher.fetch(site.url("/p"))

@@ -1,4 +1,5 @@
-"""The cap on pages and files (`WINNOW_PAGE_MB`): what it lets in, and the call that a refusal names."""
+"""The cap on pages and files (`WINNOW_PAGE_MB`): what it lets in, and the call that a refusal
+names."""
 
 import gzip
 from pathlib import Path
@@ -16,8 +17,12 @@ ROWS = "<row><c t='inlineStr'><is><t>Brindle</t></is></c></row>" * 30_000
 
 
 async def asked(connect: Connect, source: str, folder: Path, page_mb: str) -> str:
-    async with connect(folders=str(folder), search="none", allow_loopback="true", page_mb=page_mb) as client:
-        return text_of(await client.call_tool("fetch_and_prune_html", {"sources": [source], "max_tokens": 300}))
+    async with connect(
+        folders=str(folder), search="none", allow_loopback="true", page_mb=page_mb
+    ) as client:
+        return text_of(
+            await client.call_tool("fetch_and_prune_html", {"sources": [source], "max_tokens": 300})
+        )
 
 
 @pytest.mark.parametrize("form", ["page", "file", "packed file", "workbook"])

@@ -17,10 +17,14 @@ TEXTS = {
     "ko": "동해 물과 백두산이 마르고 닳도록 하느님이 보우하사 우리나라 만세. 무궁화 삼천리 화려 강산.",
     "zh": "北京是中华人民共和国的首都，是全国的政治中心、文化中心，是世界著名古都和现代化国际城市。",
     "tw": "臺北市是中華民國的首都，位於臺灣北部的臺北盆地，四周與新北市接壤，人口約二百五十萬。",
-    "ru": "Все счастливые семьи похожи друг на друга, каждая несчастливая семья несчастлива по-своему.",
-    "fr": "Longtemps, je me suis couché de bonne heure. Parfois, à peine ma bougie éteinte, mes yeux se fermaient…",
-    "pl": "Litwo! Ojczyzno moja! ty jesteś jak zdrowie. Ile cię trzeba cenić, ten tylko się dowie, kto cię stracił.",
-    "el": "Στην αρχή δημιούργησε ο Θεός τον ουρανό και τη γη. Η γη ήταν άμορφη και έρημη, και σκοτάδι στην άβυσσο.",
+    "ru": "Все счастливые семьи похожи друг на друга, каждая несчастливая семья несчастлива "
+    "по-своему.",
+    "fr": "Longtemps, je me suis couché de bonne heure. Parfois, à peine ma bougie éteinte, mes "
+    "yeux se fermaient…",
+    "pl": "Litwo! Ojczyzno moja! ty jesteś jak zdrowie. Ile cię trzeba cenić, ten tylko się "
+    "dowie, kto cię stracił.",
+    "el": "Στην αρχή δημιούργησε ο Θεός τον ουρανό και τη γη. Η γη ήταν άμορφη και έρημη, και "
+    "σκοτάδι στην άβυσσο.",
     "he": "בראשית ברא אלהים את השמים ואת הארץ והארץ היתה תהו ובהו וחשך על פני תהום",
     "th": "มนุษย์ทั้งหลายเกิดมามีอิสระและเสมอภาคกันในเกียรติศักดิ์และสิทธิ",
 }
@@ -54,8 +58,22 @@ LABELLED = [
     ("th", "TIS-620", "cp874"),
 ]
 UNLABELLED = [
-    *(("ja", "cp932"), ("ja", "euc_jp"), ("ja", "iso2022_jp"), ("ko", "cp949"), ("zh", "gb18030"), ("tw", "big5")),
-    *(("ru", "cp1251"), ("ru", "koi8_r"), ("fr", "cp1252"), ("pl", "cp1250"), ("el", "cp1253"), ("he", "cp1255")),
+    *(
+        ("ja", "cp932"),
+        ("ja", "euc_jp"),
+        ("ja", "iso2022_jp"),
+        ("ko", "cp949"),
+        ("zh", "gb18030"),
+        ("tw", "big5"),
+    ),
+    *(
+        ("ru", "cp1251"),
+        ("ru", "koi8_r"),
+        ("fr", "cp1252"),
+        ("pl", "cp1250"),
+        ("el", "cp1253"),
+        ("he", "cp1255"),
+    ),
     *(("th", "cp874"), ("ja", "utf_8"), ("zh", "utf_8")),
 ]
 
@@ -67,13 +85,20 @@ def page(language: str, codec: str, head: str = "") -> bytes:
 
 
 @pytest.mark.parametrize(("language", "label", "codec"), LABELLED)
-def test_a_label_in_the_header_is_read_as_the_web_means_it(language: str, label: str, codec: str) -> None:
-    assert TEXTS[language] in decode(page(language, codec), content_type=f'text/html; charset="{label}"').text
+def test_a_label_in_the_header_is_read_as_the_web_means_it(
+    language: str, label: str, codec: str
+) -> None:
+    assert (
+        TEXTS[language]
+        in decode(page(language, codec), content_type=f'text/html; charset="{label}"').text
+    )
 
 
 @pytest.mark.parametrize(("language", "label", "codec"), LABELLED)
 def test_a_label_in_the_page_alone_is_enough(language: str, label: str, codec: str) -> None:
-    body = page(language, codec, f'<meta http-equiv="Content-Type" content="text/html; charset={label}">')
+    body = page(
+        language, codec, f'<meta http-equiv="Content-Type" content="text/html; charset={label}">'
+    )
     assert TEXTS[language] in decode(body, content_type="text/html").text
     assert TEXTS[language] in decode(page(language, codec, f"<meta charset={label}>")).text
 
@@ -101,7 +126,9 @@ def test_without_a_label_the_encoding_is_detected(language: str, codec: str) -> 
         ("fr", "utf_8", "unicode_escape"),
     ],
 )
-def test_a_label_that_the_bytes_contradict_is_passed_over(language: str, codec: str, wrong: str) -> None:
+def test_a_label_that_the_bytes_contradict_is_passed_over(
+    language: str, codec: str, wrong: str
+) -> None:
     decoded = decode(page(language, codec), content_type=f"text/html; charset={wrong}")
     assert TEXTS[language] in decoded.text
 
@@ -114,20 +141,27 @@ def test_the_header_wins_over_the_page_and_the_mark_over_both() -> None:
     assert decode(codecs.BOM_UTF8 + b"x").text == "x"
 
 
-@pytest.mark.parametrize(("mark", "codec"), [(codecs.BOM_UTF16_LE, "utf_16_le"), (codecs.BOM_UTF16_BE, "utf_16_be")])
+@pytest.mark.parametrize(
+    ("mark", "codec"), [(codecs.BOM_UTF16_LE, "utf_16_le"), (codecs.BOM_UTF16_BE, "utf_16_be")]
+)
 def test_utf_16_is_read_by_its_mark(mark: bytes, codec: str) -> None:
     assert TEXTS["ja"] in decode(mark + page("ja", codec)).text
 
 
 def test_utf_16_is_read_by_its_header_but_not_by_a_meta_that_could_not_stand_in_it() -> None:
-    assert TEXTS["zh"] in decode(page("zh", "utf_16_le"), content_type="text/html; charset=utf-16le").text
+    assert (
+        TEXTS["zh"]
+        in decode(page("zh", "utf_16_le"), content_type="text/html; charset=utf-16le").text
+    )
     assert TEXTS["zh"] in decode(page("zh", "utf_8", "<meta charset=utf-16>")).text
 
 
 @pytest.mark.parametrize("codec", ["utf_16_le", "utf_16_be"])
 @pytest.mark.parametrize("label", ["", "UTF-8", "windows-1251", "utf-16"])
 @pytest.mark.parametrize("language", TEXTS)
-def test_utf_16_without_a_mark_is_read_whatever_a_label_says(language: str, label: str, codec: str) -> None:
+def test_utf_16_without_a_mark_is_read_whatever_a_label_says(
+    language: str, label: str, codec: str
+) -> None:
     kind = f"text/html; charset={label}" if label else "text/html"
     read = to_page(Raw(page(language, codec), "u", "u", content_type=kind))
     assert read.media_type == "text/html"
@@ -174,7 +208,9 @@ def test_decoding_takes_time_in_line_with_the_length(name: str) -> None:
 
 
 def test_an_xml_declaration_counts() -> None:
-    body = f'<?xml version="1.0" encoding="EUC-JP"?><html><p>{TEXTS["ja"]}</p></html>'.encode("euc_jp")
+    body = f'<?xml version="1.0" encoding="EUC-JP"?><html><p>{TEXTS["ja"]}</p></html>'.encode(
+        "euc_jp"
+    )
     assert TEXTS["ja"] in decode(body).text
 
 

@@ -1,4 +1,5 @@
-"""Fetching through a real server on loopback: statuses, redirects, retries, encodings, the cache, cancellation."""
+"""Fetching through a real server on loopback: statuses, redirects, retries, encodings, the cache,
+cancellation."""
 
 import asyncio
 import contextlib
@@ -73,7 +74,9 @@ async def test_retry_after_reaches_the_caller() -> None:
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize("wish", ["600", "Fri, 15 Jan 2027 08:10:00 GMT"], ids=["seconds", "a date"])
+@pytest.mark.parametrize(
+    "wish", ["600", "Fri, 15 Jan 2027 08:10:00 GMT"], ids=["seconds", "a date"]
+)
 async def test_a_site_that_asks_for_silence_gets_it_and_is_asked_again_after(wish: str) -> None:
     clock = Clock()  # 15 January 2027, 08:00 UTC
     routes = {"/a": Reply(status=429, headers={"Retry-After": wish}), "/b": Reply()}
@@ -121,7 +124,8 @@ async def test_callers_of_one_dead_page_fail_together_and_not_one_after_the_othe
 
 @pytest.mark.anyio
 async def test_an_address_that_swallows_connections_costs_a_moment_and_not_the_page() -> None:
-    """A full backlog drops what knocks, as a broken IPv6 route does; the next address is tried beside it."""
+    """A full backlog drops what knocks, as a broken IPv6 route does; the next address is tried
+    beside it."""
     with contextlib.ExitStack() as stack:
         hole = stack.enter_context(socket.socket())
         async with open_site({"/p": Reply()}) as site:
@@ -144,7 +148,10 @@ async def test_an_address_that_swallows_connections_costs_a_moment_and_not_the_p
 
 @pytest.mark.anyio
 async def test_a_check_against_robots_is_blocked_even_with_status_200() -> None:
-    async with open_site({"/p": Reply(headers={"cf-mitigated": "challenge"})}) as site, open_local() as fetcher:
+    async with (
+        open_site({"/p": Reply(headers={"cf-mitigated": "challenge"})}) as site,
+        open_local() as fetcher,
+    ):
         assert type(await failure_of(fetcher, site.url("/p"))) is SourceBlocked
 
 
@@ -178,7 +185,9 @@ async def test_a_connection_that_breaks_in_the_body_is_tried_once_more() -> None
         nonlocal asked
         asked += 1
         return (
-            Reply(body=PAGE[:60], headers={"Content-Length": "5000", "Connection": "close"}) if asked == 1 else Reply()
+            Reply(body=PAGE[:60], headers={"Content-Length": "5000", "Connection": "close"})
+            if asked == 1
+            else Reply()
         )
 
     async with open_site({"/p": breaking}) as site, open_local() as fetcher:
@@ -220,7 +229,10 @@ async def test_redirects_are_followed_and_the_last_address_is_kept() -> None:
 @pytest.mark.anyio
 async def test_circles_and_endless_chains_of_redirects_end() -> None:
     routes = {f"/{n}": Reply(status=307, headers={"Location": f"/{n + 1}"}) for n in range(50)}
-    routes |= {"/x": Reply(status=302, headers={"Location": "/y"}), "/y": Reply(status=302, headers={"Location": "/x"})}
+    routes |= {
+        "/x": Reply(status=302, headers={"Location": "/y"}),
+        "/y": Reply(status=302, headers={"Location": "/x"}),
+    }
     async with open_site(routes) as site, open_local() as fetcher:
         chain = await failure_of(fetcher, site.url("/0"))
         circle = await failure_of(fetcher, site.url("/x"))
@@ -249,7 +261,10 @@ FORBIDDEN_TARGETS = [
 @pytest.mark.anyio
 @pytest.mark.parametrize("target", FORBIDDEN_TARGETS)
 async def test_a_redirect_to_a_forbidden_address_is_refused(target: str) -> None:
-    async with open_site({"/p": Reply(status=302, headers={"Location": target})}) as site, open_local() as fetcher:
+    async with (
+        open_site({"/p": Reply(status=302, headers={"Location": target})}) as site,
+        open_local() as fetcher,
+    ):
         error = await failure_of(fetcher, site.url("/p"))
     assert type(error) is AddressRefused
     assert "redirects" in error.what
@@ -260,7 +275,10 @@ async def test_a_redirect_to_a_forbidden_address_is_refused(target: str) -> None
 async def test_a_redirect_from_a_public_name_to_loopback_never_arrives() -> None:
     """The first hop is allowed by its network, the second is loopback, which is not."""
     from_public = FetchLimits(retry=False, respect_robots=False)
-    async with open_site({"/secret": Reply()}) as inside, open_fetcher(from_public, pages=None) as fetcher:
+    async with (
+        open_site({"/secret": Reply()}) as inside,
+        open_fetcher(from_public, pages=None) as fetcher,
+    ):
         error = await failure_of(fetcher, inside.url("/secret"))
         named = await failure_of(fetcher, inside.url("/secret", host="localhost"))
     assert type(error) is AddressRefused
@@ -279,7 +297,10 @@ async def test_a_name_is_resolved_once_and_the_checked_address_is_dialled() -> N
         return [next(answers)]
 
     routes = {"/p": Reply(headers={"Connection": "close"})}
-    async with open_site(routes) as site, open_fetcher(ONCE, pages=None, resolve=rebinding) as fetcher:
+    async with (
+        open_site(routes) as site,
+        open_fetcher(ONCE, pages=None, resolve=rebinding) as fetcher,
+    ):
         page = await fetcher.fetch(site.url("/p", host="rebind.example"))
         again = await failure_of(fetcher, site.url("/p", host="rebind.example"))
     assert page.title == "Piran"
@@ -295,8 +316,13 @@ async def test_a_name_with_one_private_address_among_public_ones_is_refused() ->
     async def mixed(_host: str, _port: int) -> list[str]:
         return ["127.0.0.1", "192.168.0.7"]
 
-    async with open_site({"/p": Reply()}) as site, open_fetcher(ONCE, pages=None, resolve=mixed) as fetcher:
-        assert type(await failure_of(fetcher, site.url("/p", host="mixed.example"))) is AddressRefused
+    async with (
+        open_site({"/p": Reply()}) as site,
+        open_fetcher(ONCE, pages=None, resolve=mixed) as fetcher,
+    ):
+        assert (
+            type(await failure_of(fetcher, site.url("/p", host="mixed.example"))) is AddressRefused
+        )
     assert site.asked == []
 
 
@@ -305,7 +331,10 @@ async def test_the_next_address_of_a_name_is_tried_when_one_does_not_answer() ->
     async def two(_host: str, _port: int) -> list[str]:
         return ["127.0.0.9", "127.0.0.1"]
 
-    async with open_site({"/p": Reply()}) as site, open_fetcher(ONCE, pages=None, resolve=two) as fetcher:
+    async with (
+        open_site({"/p": Reply()}) as site,
+        open_fetcher(ONCE, pages=None, resolve=two) as fetcher,
+    ):
         assert (await fetcher.fetch(site.url("/p", host="two.example"))).title == "Piran"
 
 
@@ -329,7 +358,10 @@ async def test_unknown_names_and_hanging_name_servers_end_in_words() -> None:
 
 @pytest.mark.anyio
 async def test_a_cancelled_fetch_ends_at_once_and_leaves_the_fetcher_usable() -> None:
-    async with open_site({"/never": Reply(silent=True), "/p": Reply()}) as site, open_local(ONCE) as fetcher:
+    async with (
+        open_site({"/never": Reply(silent=True), "/p": Reply()}) as site,
+        open_local(ONCE) as fetcher,
+    ):
         started = time.monotonic()
         with anyio.move_on_after(0.2) as scope:
             await fetcher.fetch(site.url("/never"))
@@ -348,28 +380,41 @@ async def test_six_pages_of_one_host_are_asked_for_at_once() -> None:
         writer.write(PAGE)
 
     routes = {f"/{n}": Reply(stream=wait_for_others) for n in range(6)}
-    async with open_site(routes) as site, open_local() as fetcher, anyio.create_task_group() as tasks:
+    async with (
+        open_site(routes) as site,
+        open_local() as fetcher,
+        anyio.create_task_group() as tasks,
+    ):
         for n in range(6):
             tasks.start_soon(fetcher.fetch, site.url(f"/{n}"))
 
 
 @pytest.mark.anyio
 async def test_the_library_resolves_nothing_by_itself() -> None:
-    """The pool dials through our backend: a name that our resolver sends to loopback arrives there."""
+    """The pool dials through our backend: a name that our resolver sends to loopback arrives
+    there."""
 
     async def always(_host: str, _port: int) -> list[str]:
         return ["127.0.0.1"]
 
-    async with open_site({"/p": Reply()}) as site, open_fetcher(ONCE, pages=None, resolve=always) as fetcher:
+    async with (
+        open_site({"/p": Reply()}) as site,
+        open_fetcher(ONCE, pages=None, resolve=always) as fetcher,
+    ):
         page = await fetcher.fetch(site.url("/p", host="does-not-exist.invalid"))
         assert httpx2.URL(page.final_url).host == "does-not-exist.invalid"
         tight = FetchLimits(allow_loopback=True, max_bytes=100, respect_robots=False)
         async with open_fetcher(tight, pages=None, resolve=always) as small:
-            assert type(await failure_of(small, site.url("/p", host="other.invalid"))) is SourceTooLarge
+            assert (
+                type(await failure_of(small, site.url("/p", host="other.invalid")))
+                is SourceTooLarge
+            )
 
 
 @pytest.mark.anyio
-async def test_files_are_fetched_below_the_roots_and_a_forgotten_scheme_is_told(tmp_path: Path) -> None:
+async def test_files_are_fetched_below_the_roots_and_a_forgotten_scheme_is_told(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "salt.txt").write_text("Salt of Piran.")
     async with open_local(roots=[tmp_path]) as fetcher:
         for source in (str(tmp_path / "salt.txt"), (tmp_path / "salt.txt").as_uri(), "salt.txt"):
@@ -385,7 +430,10 @@ async def test_files_are_fetched_below_the_roots_and_a_forgotten_scheme_is_told(
 async def test_a_file_is_converted_again_only_when_it_was_written_again_and_stays_out_of_caches_that_others_read(
     tmp_path: Path,
 ) -> None:
-    path, store = tmp_path / "salt.txt", Store(tmp_path / ".cache", size_limit=10_000_000, clock=time.time)
+    path, store = (
+        tmp_path / "salt.txt",
+        Store(tmp_path / ".cache", size_limit=10_000_000, clock=time.time),
+    )
     async with open_local(roots=[tmp_path], pages=store) as fetcher:
 
         async def text(written: str, changed: int) -> str:
@@ -394,20 +442,30 @@ async def test_a_file_is_converted_again_only_when_it_was_written_again_and_stay
             return (await fetcher.fetch("salt.txt")).html
 
         assert "Salt of Piran" in await text("Salt of Piran", 1)
-        assert "Salt of Piran" in await text("Salt of Izola", 1)  # the same time and size: taken for the same file
+        assert "Salt of Piran" in await text(
+            "Salt of Izola", 1
+        )  # the same time and size: taken for the same file
         assert "Salt of Izola" in await text("Salt of Izola", 2)
         assert "Salt of Strunjan" in await text("Salt of Strunjan", 2)
     store.close()
 
 
 @pytest.mark.anyio
-async def test_hidden_files_are_refused_by_any_name_unless_their_folder_was_opened(tmp_path: Path) -> None:
+async def test_hidden_files_are_refused_by_any_name_unless_their_folder_was_opened(
+    tmp_path: Path,
+) -> None:
     for name in (".env", ".ssh/id", "notes/.git/config"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("secret")
     (tmp_path / "plain.txt").symlink_to(tmp_path / ".env")
     async with open_local(roots=[tmp_path]) as fetcher:
-        for source in (".env", str(tmp_path / ".ssh" / "id"), "notes/.git/config", "notes/../.env", "plain.txt"):
+        for source in (
+            ".env",
+            str(tmp_path / ".ssh" / "id"),
+            "notes/.git/config",
+            "notes/../.env",
+            "plain.txt",
+        ):
             error = await failure_of(fetcher, source)
             assert type(error) is AddressRefused
             assert "hidden" in error.what

@@ -30,7 +30,9 @@ from tests.support.pdf import make_pdf, pdf_of
 
 
 def read(body: bytes, kind: str = "", name: str = "") -> Page:
-    return to_page(Raw(body, "https://example.org/x", "https://example.org/x", content_type=kind, name=name))
+    return to_page(
+        Raw(body, "https://example.org/x", "https://example.org/x", content_type=kind, name=name)
+    )
 
 
 def why_unreadable(body: bytes, kind: str = "", name: str = "") -> str:
@@ -41,8 +43,18 @@ def why_unreadable(body: bytes, kind: str = "", name: str = "") -> str:
 
 REPORT = [
     [
-        *(("The harbour of Piran", 24), ("", 12), ("It was rebuilt in 1287 after", 11), ("the great storm.", 11)),
-        *(("", 30), ("1. The lighthouse", 16), ("", 12), ("It burns since then, and the light-", 11)),
+        *(
+            ("The harbour of Piran", 24),
+            ("", 12),
+            ("It was rebuilt in 1287 after", 11),
+            ("the great storm.", 11),
+        ),
+        *(
+            ("", 30),
+            ("1. The lighthouse", 16),
+            ("", 12),
+            ("It burns since then, and the light-", 11),
+        ),
         ("house keeper is a woman of the town.", 11),
     ],
     [("2. Salt", 16), ("", 12), ("Salt was the town's wealth (and its duty).", 11)],
@@ -56,14 +68,20 @@ def test_a_pdf_keeps_headings_paragraphs_and_page_anchors() -> None:
     assert "<h2>The harbour of Piran</h2>" in page.html
     assert "<h3>1. The lighthouse</h3>" in page.html
     assert "<p>It was rebuilt in 1287 after the great storm.</p>" in page.html
-    assert "<p>It burns since then, and the lighthouse keeper is a woman of the town.</p>" in page.html
+    assert (
+        "<p>It burns since then, and the lighthouse keeper is a woman of the town.</p>" in page.html
+    )
     assert '<section data-place="page=2">\n<h3>2. Salt</h3>' in page.html
     assert "wealth (and its duty)" in page.html
 
 
 def test_lines_that_recur_on_every_page_are_left_out_but_for_the_first() -> None:
     pages = [
-        [("Yearbook of Salt", 9), (f"Chapter {n} tells of the year {1900 + n * 7}.", 11), (f"page {n}", 9)]
+        [
+            ("Yearbook of Salt", 9),
+            (f"Chapter {n} tells of the year {1900 + n * 7}.", 11),
+            (f"page {n}", 9),
+        ]
         for n in range(9)
     ]
     html = read(make_pdf(pages)).html
@@ -72,7 +90,10 @@ def test_lines_that_recur_on_every_page_are_left_out_but_for_the_first() -> None
 
 
 def test_a_fixed_width_font_is_code() -> None:
-    assert "<pre>x = 1\ny = 2</pre>" in read(make_pdf([[("x = 1", 10), ("y = 2", 10)]], font="Courier")).html
+    assert (
+        "<pre>x = 1\ny = 2</pre>"
+        in read(make_pdf([[("x = 1", 10), ("y = 2", 10)]], font="Courier")).html
+    )
 
 
 def test_an_encrypted_pdf_says_that_it_needs_a_password_and_one_without_is_read() -> None:
@@ -87,7 +108,12 @@ def test_an_encrypted_pdf_says_that_it_needs_a_password_and_one_without_is_read(
             assert "password" in why_unreadable(out.getvalue())
 
 
-SCANNED = pdf_of("q 612 0 0 792 0 0 cm /Im0 Do Q", resources="/XObject << /Im0 {0} 0 R >>", more=(IMAGE,), said=())
+SCANNED = pdf_of(
+    "q 612 0 0 792 0 0 cm /Im0 Do Q",
+    resources="/XObject << /Im0 {0} 0 R >>",
+    more=(IMAGE,),
+    said=(),
+)
 
 
 def test_a_pdf_of_images_says_that_it_is_scanned() -> None:
@@ -103,20 +129,26 @@ def test_a_long_pdf_is_cut_and_says_so() -> None:
 
 
 def test_a_slow_pdf_keeps_what_was_read_in_time() -> None:
-    body = make_pdf([[(f"Words of line {n} on this page.", 11) for n in range(90)] for _ in range(400)])
+    body = make_pdf(
+        [[(f"Words of line {n} on this page.", 11) for n in range(90)] for _ in range(400)]
+    )
     started = time.thread_time()
     made = pdf_to_html(body, seconds=1.0)
     assert time.thread_time() - started < 4
     assert made.unread.startswith("pages ") and made.unread.endswith(" to 400 of 400")
 
 
-def test_many_pdfs_at_once_are_read_to_their_ends_because_each_has_processor_time_of_its_own() -> None:
-    body = make_pdf([[(f"Words of line {n} on this page.", 11) for n in range(60)] for _ in range(12)])
+def test_many_pdfs_at_once_are_read_to_their_ends_because_each_has_processor_time_of_its_own() -> (
+    None
+):
+    body = make_pdf(
+        [[(f"Words of line {n} on this page.", 11) for n in range(60)] for _ in range(12)]
+    )
     started = time.thread_time()
     alone = pdf_to_html(body, seconds=60)
     needed = time.thread_time() - started
-    # Sharing one interpreter, each takes 24 times as long by the clock. What a virtual machine waits for its host
-    # counts as processor time as well: four times have been seen.
+    # Sharing one interpreter, each takes 24 times as long by the clock. What a virtual machine
+    # waits for its host counts as processor time as well: four times have been seen.
     with ThreadPoolExecutor(24) as threads:
         together = list(threads.map(lambda _: pdf_to_html(body, seconds=12 * needed), range(24)))
     assert together == [alone] * 24
@@ -124,9 +156,15 @@ def test_many_pdfs_at_once_are_read_to_their_ends_because_each_has_processor_tim
 
 @given(st.binary(max_size=400), st.integers(0, 2000), st.integers(1, 200))
 @settings(max_examples=40, deadline=None)
-def test_a_damaged_pdf_is_read_or_refused_and_never_crashes(noise: bytes, place: int, cut: int) -> None:
+def test_a_damaged_pdf_is_read_or_refused_and_never_crashes(
+    noise: bytes, place: int, cut: int
+) -> None:
     whole = make_pdf(REPORT)
-    for body in (b"%PDF-1.7\n" + noise, whole[:place] + noise + whole[place + cut :], whole[:place]):
+    for body in (
+        b"%PDF-1.7\n" + noise,
+        whole[:place] + noise + whole[place + cut :],
+        whole[:place],
+    ):
         with contextlib.suppress(SourceUnreadable):  # in words, which is all that is asked
             assert read(body, "application/pdf").html
 
@@ -137,10 +175,13 @@ def test_a_word_file_keeps_headings_and_title_and_takes_no_tool_for_an_author_an
 ) -> None:
     core = (
         '<cp:coreProperties xmlns:cp="a" xmlns:dc="b" xmlns:dcterms="c"><dc:title>Salt</dc:title>'
-        f"<dc:creator>{creator}</dc:creator><dc:description>generated by python-docx</dc:description>"
+        f"<dc:creator>{creator}</dc:creator><dc:description>generated by "
+        f"python-docx</dc:description>"
         "<dcterms:created>2013-12-23T23:15:00Z</dcterms:created></cp:coreProperties>"
     )
-    body = make_docx(paragraph("The harbour", "Heading1") + paragraph("It was rebuilt in 1287."), core=core)
+    body = make_docx(
+        paragraph("The harbour", "Heading1") + paragraph("It was rebuilt in 1287."), core=core
+    )
     page = read(body, name="report.docx")
     assert (page.title, page.author, page.published) == ("Salt", author, "")
     assert "<h1>The harbour</h1>" in page.html
@@ -158,8 +199,12 @@ def table(*rows: Sequence[str]) -> str:
 
 
 @pytest.mark.parametrize("paragraphs", [1, 30_000], ids=["short", "long"])
-def test_a_word_file_of_any_length_keeps_headings_paragraphs_items_and_tables(paragraphs: int) -> None:
-    filling = "".join(paragraph(f"Words of paragraph {n} about the harbour.") for n in range(paragraphs))
+def test_a_word_file_of_any_length_keeps_headings_paragraphs_items_and_tables(
+    paragraphs: int,
+) -> None:
+    filling = "".join(
+        paragraph(f"Words of paragraph {n} about the harbour.") for n in range(paragraphs)
+    )
     tons = table(("Year", "Tons"), ("1871", "40 &amp; more"))
     body = paragraph("Salt", "Heading2") + item("one pan") + tons + filling
     started = time.process_time()
@@ -194,7 +239,9 @@ def test_a_small_word_file_takes_few_times_as_long_as_the_bare_parse_of_one(body
     parsed = time.process_time()
     with contextlib.suppress(SourceUnreadable):  # in words, which is all that is asked
         assert read(make_docx(body), name="a.docx").html
-    assert time.process_time() - parsed < 45 * (parsed - started)  # 17 are measured for 400,000 paragraphs
+    assert time.process_time() - parsed < 45 * (
+        parsed - started
+    )  # 17 are measured for 400,000 paragraphs
 
 
 def test_word_files_that_are_bombs_or_damaged_are_refused() -> None:
@@ -207,8 +254,13 @@ def test_word_files_that_are_bombs_or_damaged_are_refused() -> None:
 
 
 def test_markdown_becomes_html_as_does_html_inside_it() -> None:
-    front = "---\nsubtitle: Sea\ntitle: 'Salt'\nauthor: Anna Berg\ndate: 2024-05-06T10:00:00Z\n---\n"
-    text = f"{front}# Pans\n\n- one\n- two\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n<script>alert(1)</script>\n"
+    front = (
+        "---\nsubtitle: Sea\ntitle: 'Salt'\nauthor: Anna Berg\ndate: 2024-05-06T10:00:00Z\n---\n"
+    )
+    text = (
+        f"{front}# Pans\n\n- one\n- two\n\n| a | b |\n|---|---|\n| 1 | 2 "
+        f"|\n\n<script>alert(1)</script>\n"
+    )
     page = read(text.encode(), "text/markdown")
     assert (page.title, page.author, page.published) == ("Salt", "Anna Berg", "2024-05-06")
     assert "<h1>Pans</h1>" in page.html
@@ -220,13 +272,22 @@ def test_markdown_becomes_html_as_does_html_inside_it() -> None:
 def test_plain_text_keeps_paragraphs_and_the_lines_of_code() -> None:
     broken = b"The first line of a paragraph that was broken to the\nwidth of a screen & more.\n\n"
     page = read(broken + b"Second <b>one</b>.\n\n    def f():\n        return 1\n", "text/plain")
-    assert "<p>The first line of a paragraph that was broken to the width of a screen &amp; more.</p>" in page.html
+    assert (
+        "<p>The first line of a paragraph that was broken to the width of a screen &amp; more.</p>"
+        in page.html
+    )
     assert "<p>Second &lt;b&gt;one&lt;/b&gt;.</p>" in page.html
     assert "<pre>    def f():\n        return 1</pre>" in page.html
 
 
 def test_json_becomes_nested_lists_a_person_can_read() -> None:
-    value = {"title": "Salt <pans>", "years": [1287, 1343], "open": True, "keeper": None, "at": {"town": "Piran"}}
+    value = {
+        "title": "Salt <pans>",
+        "years": [1287, 1343],
+        "open": True,
+        "keeper": None,
+        "at": {"town": "Piran"},
+    }
     page = read(json.dumps(value).encode(), "application/json; charset=utf-8")
     assert page.title == "Salt <pans>"
     assert "<li>title: Salt &lt;pans&gt;</li>" in page.html
@@ -274,13 +335,18 @@ def test_feeds_become_articles_with_links_and_dates() -> None:
 
 
 def test_xml_gives_its_texts_and_never_its_entities() -> None:
-    assert "<p>Piran</p>" in read(b"<?xml version='1.0'?><t><town>Piran</town></t>", "application/xml").html
+    assert (
+        "<p>Piran</p>"
+        in read(b"<?xml version='1.0'?><t><town>Piran</town></t>", "application/xml").html
+    )
     bomb = b'<?xml version="1.0"?><!DOCTYPE l [<!ENTITY a "ha ha ha ha"><!ENTITY b "&a;&a;&a;&a;&a;&a;">]><l>&b;</l>'
     assert "ha ha ha ha ha" not in read(bomb, "application/xml").html
     assert "&lt;!ENTITY" in read(bomb, "application/xml").html  # shown as text, never parsed
     hidden = bomb.replace(b"<!DOCTYPE", b"<!--" + b"x" * 9000 + b"--><!DOCTYPE")
     assert "&lt;!ENTITY" in read(hidden, "application/xml").html
-    outside = b'<?xml version="1.0"?><!DOCTYPE l [<!ENTITY x SYSTEM "file:///etc/passwd">]><l>&x;</l>'
+    outside = (
+        b'<?xml version="1.0"?><!DOCTYPE l [<!ENTITY x SYSTEM "file:///etc/passwd">]><l>&x;</l>'
+    )
     assert "root:" not in read(outside, "application/xml").html
 
 
@@ -304,7 +370,9 @@ def test_a_feed_with_deeply_nested_content_takes_no_time() -> None:
         ("a.pdf", make_pdf([[("Salt of Piran", 11)]]), "application/pdf"),
     ],
 )
-def test_files_below_a_root_are_read_by_their_kind(tmp_path: Path, name: str, body: bytes, kind: str) -> None:
+def test_files_below_a_root_are_read_by_their_kind(
+    tmp_path: Path, name: str, body: bytes, kind: str
+) -> None:
     (tmp_path / name).write_bytes(body)
     page = read_file(tmp_path / name, roots=[tmp_path], max_bytes=100_000)
     assert page.media_type == kind
@@ -322,7 +390,14 @@ def test_nothing_outside_the_roots_is_read_by_any_road(tmp_path: Path) -> None:
     (inside / "link.txt").symlink_to(outside / "secret.txt")
     (inside / "folder").symlink_to(outside)
     (inside / "loop").symlink_to(inside / "loop")
-    roads = ["link.txt", "folder/secret.txt", "../out/secret.txt", "loop", "/etc/passwd", str(outside / "secret.txt")]
+    roads = [
+        "link.txt",
+        "folder/secret.txt",
+        "../out/secret.txt",
+        "loop",
+        "/etc/passwd",
+        str(outside / "secret.txt"),
+    ]
     for road in roads:
         with pytest.raises((AddressRefused, SourceNotFound)) as caught:
             read_file(inside / road, roots=[inside], max_bytes=1000)
@@ -375,10 +450,14 @@ KINDS = [
 
 
 @given(
-    st.binary(max_size=2000), st.sampled_from(KINDS), st.sampled_from(["", "/x.md", "/x.jsonl", "/x.docx", "/x.rss"])
+    st.binary(max_size=2000),
+    st.sampled_from(KINDS),
+    st.sampled_from(["", "/x.md", "/x.jsonl", "/x.docx", "/x.rss"]),
 )
 @settings(deadline=None)
-def test_any_bytes_under_any_type_become_a_page_or_are_refused_in_words(body: bytes, kind: str, name: str) -> None:
+def test_any_bytes_under_any_type_become_a_page_or_are_refused_in_words(
+    body: bytes, kind: str, name: str
+) -> None:
     try:
         page = read(body, kind, name)
     except SourceUnreadable as e:
@@ -389,7 +468,19 @@ def test_any_bytes_under_any_type_become_a_page_or_are_refused_in_words(body: by
 
 
 tags = st.sampled_from(
-    ["<p>", "</p>", "<script>", "</script>", "<!--", "-->", "<", ">", "<noscript>", "<title>", "<div id=root>"]
+    [
+        "<p>",
+        "</p>",
+        "<script>",
+        "</script>",
+        "<!--",
+        "-->",
+        "<",
+        ">",
+        "<noscript>",
+        "<title>",
+        "<div id=root>",
+    ]
 )
 
 

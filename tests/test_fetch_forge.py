@@ -1,4 +1,5 @@
-"""Addresses of code forges over loopback: what is asked of the API, what is shown, and what happens where it fails."""
+"""Addresses of code forges over loopback: what is asked of the API, what is shown, and what happens
+where it fails."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -33,7 +34,9 @@ def words_of(page: Page) -> str:
 
 
 @pytest.mark.parametrize(("kind", "path", "shown"), ADDRESSES)
-async def test_an_address_of_a_forge_is_read_as_what_it_holds(kind: str, path: str, shown: Sequence[str]) -> None:
+async def test_an_address_of_a_forge_is_read_as_what_it_holds(
+    kind: str, path: str, shown: Sequence[str]
+) -> None:
     async with open_site({**SITES[kind], "/robots.txt": Reply(CLOSED, kind="text/plain")}) as site:
         page = await fetch(site, kind, path)
         told = words_of(page)
@@ -47,7 +50,11 @@ async def test_a_thread_has_its_author_and_day_and_what_it_says_is_text(
 ) -> None:
     async with open_site(GITHUB) as site:
         page = await fetch(site, "github", "/lakes/orvane/issues/3")
-    assert (page.author, page.published, page.title) == ("ada", "2024-05-03", "Depth is wrong at noon (#3)")
+    assert (page.author, page.published, page.title) == (
+        "ada",
+        "2024-05-03",
+        "Depth is wrong at noon (#3)",
+    )
     assert "<script" not in page.html
     steps = next(block for block in read_document(page).blocks if "Look at noon" in block.text)
     assert steps.heading_path[-2:] == ("ada, 2024-05-03 10:00", "Steps")
@@ -63,7 +70,9 @@ async def test_a_long_thread_is_read_to_its_end_and_one_without_end_says_so() ->
     remark = {"user": {"login": "bo"}, "created_at": "2024-05-03T12:30:00Z"}
     hundred = [{**remark, "body": f"Remark {number}"} for number in range(100)]
     address = "/api/v3/repos/lakes/orvane/issues/3/comments?per_page=100"
-    async with open_site({**GITHUB, address: say(hundred), f"{address}&page=2": say(COMMENTS)}) as site:
+    async with open_site(
+        {**GITHUB, address: say(hundred), f"{address}&page=2": say(COMMENTS)}
+    ) as site:
         page = await fetch(site, "github", "/lakes/orvane/issues/3")
         assert "Remark 99" in words_of(page)
         assert "Fixed in 1.2." in words_of(page)
@@ -74,7 +83,9 @@ async def test_a_long_thread_is_read_to_its_end_and_one_without_end_says_so() ->
 
 
 async def test_a_thread_whose_comments_are_kept_back_says_that_they_are_missing() -> None:
-    kept: dict[str, Route] = {name: reply for name, reply in GITLAB.items() if "discussions" not in name}
+    kept: dict[str, Route] = {
+        name: reply for name, reply in GITLAB.items() if "discussions" not in name
+    }
     async with open_site(kept) as site:
         page = await fetch(site, "gitlab", "/lakes/deep/orvane/-/issues/3")
     assert "It says 12 m." in words_of(page)
@@ -84,7 +95,9 @@ async def test_a_thread_whose_comments_are_kept_back_says_that_they_are_missing(
 @pytest.mark.parametrize("fault", FAILURES)
 async def test_where_the_api_does_not_tell_the_page_itself_is_read_and_says_why(fault: str) -> None:
     thread = "/lakes/orvane/issues/3"
-    page_itself = Reply(b"<html><body><h1>Depth</h1><p>" + b"It says 12 m where the lake has 213 m. " * 9)
+    page_itself = Reply(
+        b"<html><body><h1>Depth</h1><p>" + b"It says 12 m where the lake has 213 m. " * 9
+    )
     async with open_site({f"/api/v3/repos{thread}": FAILURES[fault], thread: page_itself}) as site:
         page = await fetch(site, "github", thread)
         assert "213 m" in page.html
@@ -92,9 +105,12 @@ async def test_where_the_api_does_not_tell_the_page_itself_is_read_and_says_why(
 
 
 @pytest.mark.parametrize(
-    ("status", "error"), [(404, SourceNotFound), (403, SourceBlocked), (429, SourceBlocked), (500, SourceUnavailable)]
+    ("status", "error"),
+    [(404, SourceNotFound), (403, SourceBlocked), (429, SourceBlocked), (500, SourceUnavailable)],
 )
-async def test_what_neither_the_api_nor_the_page_tells_fails_with_its_kind(status: int, error: type[Exception]) -> None:
+async def test_what_neither_the_api_nor_the_page_tells_fails_with_its_kind(
+    status: int, error: type[Exception]
+) -> None:
     thread = "/lakes/orvane/issues/3"
     broken = Reply(b"", status)
     async with open_site({f"/api/v3/repos{thread}": broken, thread: broken}) as site:
@@ -138,7 +154,11 @@ def test_everybodys_forges_are_asked_where_they_say_that_programs_should_ask() -
 
 def test_ones_own_forge_is_named_in_the_settings_with_its_kind() -> None:
     (own,) = read_settings({"forges": "gitlab=https://git.example.org/"}, {}).forges
-    assert (own.kind, own.site, own.api) == ("gitlab", "https://git.example.org", "https://git.example.org/api/v4")
+    assert (own.kind, own.site, own.api) == (
+        "gitlab",
+        "https://git.example.org",
+        "https://git.example.org/api/v4",
+    )
     with pytest.raises(UsageError, match="gitlab=https://git"):
         read_settings({"forges": "bitbucket=https://git.example.org"}, {})
 
@@ -155,6 +175,8 @@ async def test_a_page_of_a_forge_is_kept_like_others(store: Store) -> None:
 
 async def test_a_forge_that_asks_for_silence_is_left_alone_with_all_its_pages() -> None:
     thread = "/lakes/orvane/issues/3"
-    async with open_site({f"/api/v3/repos{thread}": Reply(b"{}", 429, {"Retry-After": "60"}), thread: Reply()}) as site:
+    async with open_site(
+        {f"/api/v3/repos{thread}": Reply(b"{}", 429, {"Retry-After": "60"}), thread: Reply()}
+    ) as site:
         with pytest.raises(SourceBlocked, match="60 s"):
             await fetch(site, "github", thread)

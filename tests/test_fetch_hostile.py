@@ -60,7 +60,10 @@ async def test_a_server_that_never_finishes_is_left_at_the_deadline(reply: Reply
 @pytest.mark.anyio
 async def test_a_drip_of_redirects_and_robots_shares_one_deadline() -> None:
     limits = FetchLimits(allow_loopback=True, total_seconds=1.0)
-    async with open_site({"/robots.txt": Reply(stream=drip), "/p": Reply()}) as site, open_local(limits) as fetcher:
+    async with (
+        open_site({"/robots.txt": Reply(stream=drip), "/p": Reply()}) as site,
+        open_local(limits) as fetcher,
+    ):
         started = time.monotonic()
         await failure_of(fetcher, site.url("/p"))
         assert time.monotonic() - started < 2
@@ -68,7 +71,9 @@ async def test_a_drip_of_redirects_and_robots_shares_one_deadline() -> None:
 
 @pytest.mark.anyio
 async def test_an_endless_body_stops_at_the_cap() -> None:
-    limits = FetchLimits(allow_loopback=True, max_bytes=2_000_000, retry=False, respect_robots=False)
+    limits = FetchLimits(
+        allow_loopback=True, max_bytes=2_000_000, retry=False, respect_robots=False
+    )
     async with open_site({"/p": Reply(stream=flood)}) as site, open_local(limits) as fetcher:
         error = await failure_of(fetcher, site.url("/p"))
     assert type(error) is SourceTooLarge
@@ -105,7 +110,8 @@ def packed_bombs() -> dict[str, bytes]:
 async def test_bombs_of_every_method_stop_at_the_cap_in_little_memory() -> None:
     bombs = packed_bombs()
     routes = {
-        f"/{n}": Reply(body=body, headers={"Content-Encoding": name}) for n, (name, body) in enumerate(bombs.items())
+        f"/{n}": Reply(body=body, headers={"Content-Encoding": name})
+        for n, (name, body) in enumerate(bombs.items())
     }
     async with open_site(routes) as site, open_local(LONG) as fetcher:
         before = peak_memory()
@@ -120,7 +126,10 @@ async def test_bombs_of_every_method_stop_at_the_cap_in_little_memory() -> None:
 @pytest.mark.anyio
 @pytest.mark.parametrize("method", ["gzip", "br", "zstd", "deflate"])
 async def test_damaged_compression_is_said(method: str) -> None:
-    reply = Reply(body=b"this is not packed at all, not in the least" * 9, headers={"Content-Encoding": method})
+    reply = Reply(
+        body=b"this is not packed at all, not in the least" * 9,
+        headers={"Content-Encoding": method},
+    )
     async with open_site({"/p": reply}) as site, open_local(LONG) as fetcher:
         error = await failure_of(fetcher, site.url("/p"))
     assert type(error) is SourceUnreadable
@@ -237,7 +246,8 @@ async def test_such_a_page_gives_the_text_of_its_json_ld_and_says_from_where() -
 @pytest.mark.anyio
 async def test_a_short_page_that_mentions_scripts_is_still_a_page() -> None:
     words = (
-        b"<p>The salt office of Piran opens at nine and closes at five, every day but Monday; bring your own sack.</p>"
+        b"<p>The salt office of Piran opens at nine and closes at five, every day but Monday; "
+        b"bring your own sack.</p>"
     )
     async with open_site({"/p": Reply(body=(SHELL % words))}) as site, open_local(LONG) as fetcher:
         page = await fetcher.fetch(site.url("/p"))
@@ -246,7 +256,9 @@ async def test_a_short_page_that_mentions_scripts_is_still_a_page() -> None:
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize("body", [b"", b" \n\t", b"<html><body></body></html>", b"<html><body><p> </p></body></html>"])
+@pytest.mark.parametrize(
+    "body", [b"", b" \n\t", b"<html><body></body></html>", b"<html><body><p> </p></body></html>"]
+)
 async def test_an_empty_page_is_an_error_and_no_success(body: bytes) -> None:
     async with open_site({"/p": Reply(body=body)}) as site, open_local(LONG) as fetcher:
         assert type(await failure_of(fetcher, site.url("/p"))) is SourceUnreadable
@@ -254,7 +266,9 @@ async def test_an_empty_page_is_an_error_and_no_success(body: bytes) -> None:
 
 @pytest.mark.anyio
 async def test_the_loop_answers_others_while_a_large_page_is_fetched_and_read() -> None:
-    body = b"<html><title>large</title>" + b"<p>A line about the lighthouse of Piran.</p>\n" * 90_000
+    body = (
+        b"<html><title>large</title>" + b"<p>A line about the lighthouse of Piran.</p>\n" * 90_000
+    )
     reply = Reply(body=gzip.compress(body, 1), headers={"Content-Encoding": "gzip"})
     worst = 0.0
 
@@ -265,7 +279,11 @@ async def test_the_loop_answers_others_while_a_large_page_is_fetched_and_read() 
             await asyncio.sleep(0.002)
             worst = max(worst, time.monotonic() - started)
 
-    async with open_site({"/p": reply}) as site, open_local(LONG) as fetcher, anyio.create_task_group() as tasks:
+    async with (
+        open_site({"/p": reply}) as site,
+        open_local(LONG) as fetcher,
+        anyio.create_task_group() as tasks,
+    ):
         tasks.start_soon(ping)
         page = await fetcher.fetch(site.url("/p"))
         tasks.cancel_scope.cancel()

@@ -1,4 +1,5 @@
-"""The hostile set, asked of the server as a client asks: a process on stdio, its memory and its next answer watched."""
+"""The hostile set, asked of the server as a client asks: a process on stdio, its memory and its
+next answer watched."""
 
 import asyncio
 import gzip
@@ -43,7 +44,9 @@ async def flood(writer: asyncio.StreamWriter) -> None:
 
 async def specks(writer: asyncio.StreamWriter) -> None:
     """A page of 200 kB that comes in chunks of one byte."""
-    body = (f"<title>specks</title><p>{LINE}</p>" + "<p>More words about the harbour.</p>" * 6000).encode()
+    body = (
+        f"<title>specks</title><p>{LINE}</p>" + "<p>More words about the harbour.</p>" * 6000
+    ).encode()
     writer.write(b"".join(b"1\r\n%c\r\n" % octet for octet in body) + b"0\r\n\r\n")
     await writer.drain()
 
@@ -79,28 +82,45 @@ def rows() -> dict[str, Row]:
     deep = b"<div>" * 200_000 + LINE.encode() + b"</div>" * 200_000
     zero = "<p>" + LINE.replace("anchor", "an\u200bch\u2060or") + TAGS + "</p>"
     return {
-        "50 MB, announced": Row(Reply(b"x", headers={"Content-Length": "50000000"}), "over the cap", fails=True),
+        "50 MB, announced": Row(
+            Reply(b"x", headers={"Content-Length": "50000000"}), "over the cap", fails=True
+        ),
         "50 MB, unannounced": Row(Reply(stream=flood), "sent more than", fails=True),
         "1 byte in 0.5 s": Row(Reply(stream=drip), "not complete after 12 s", fails=True),
         "headers never sent": Row(Reply(silent=True), "not complete after 12 s", fails=True),
-        "one byte a chunk": Row(Reply(stream=specks, headers={"Transfer-Encoding": "chunked"}), "312 kilograms"),
-        "gzip bomb": Row(Reply(packed(), headers={"Content-Encoding": "gzip"}), "unpacks to more", fails=True),
+        "one byte a chunk": Row(
+            Reply(stream=specks, headers={"Transfer-Encoding": "chunked"}), "312 kilograms"
+        ),
+        "gzip bomb": Row(
+            Reply(packed(), headers={"Content-Encoding": "gzip"}), "unpacks to more", fails=True
+        ),
         "200,000 nested div": Row(Reply(deep), "312 kilograms"),
         "charset in meta": Row(Reply(latin.encode("latin-1"), kind="text/html"), "Orvañe pesa 312"),
         "Shift_JIS in meta": Row(
-            Reply(f"<meta charset=Shift_JIS>{shift_jis}".encode("cp932"), kind="text/html"), "錨の重さは312"
+            Reply(f"<meta charset=Shift_JIS>{shift_jis}".encode("cp932"), kind="text/html"),
+            "錨の重さは312",
         ),
         "Shift_JIS in header": Row(
             Reply(shift_jis.encode("cp932"), kind="text/html; charset=Shift_JIS"), "錨の重さは312"
         ),
-        "PDF": Row(Reply(make_pdf([[(LINE.strip(), 12)]]), kind="application/pdf"), "312 kilograms"),
+        "PDF": Row(
+            Reply(make_pdf([[(LINE.strip(), 12)]]), kind="application/pdf"), "312 kilograms"
+        ),
         "binary": Row(Reply(b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 400), "image", fails=True),
-        "empty shell": Row(Reply(b"<div id=root></div><script src=/a.js></script>"), "JavaScript", fails=True),
+        "empty shell": Row(
+            Reply(b"<div id=root></div><script src=/a.js></script>"), "JavaScript", fails=True
+        ),
         "shell with data": Row(Reply(LD.encode()), "312 kilograms"),
         "HTTP 500": Row(Reply(status=500), "500", fails=True),
         "robots.txt": Row(Reply(), "robots.txt", fails=True),
-        "to private": Row(Reply(status=302, headers={"Location": "http://10.0.0.1/"}), "private", fails=True),
-        "to metadata": Row(Reply(status=302, headers={"Location": "http://169.254.169.254/"}), "metadata", fails=True),
+        "to private": Row(
+            Reply(status=302, headers={"Location": "http://10.0.0.1/"}), "private", fails=True
+        ),
+        "to metadata": Row(
+            Reply(status=302, headers={"Location": "http://169.254.169.254/"}),
+            "metadata",
+            fails=True,
+        ),
         "zero-width and tags": Row(Reply(zero.encode()), "anchor of the Orvane", never=TAGS[0]),
         "forged frame": Row(Reply(FORGED.encode()), "312 kilograms"),
     }
@@ -113,7 +133,11 @@ async def open_server(cache: Path, **given: str) -> AsyncIterator[tuple[Client, 
     if not children.exists():
         pytest.skip("the system does not tell the processes of a process")
     before = set(children.read_text().split())
-    env = {**os.environ, "WINNOW_CACHE": str(cache), **{f"WINNOW_{name.upper()}": v for name, v in given.items()}}
+    env = {
+        **os.environ,
+        "WINNOW_CACHE": str(cache),
+        **{f"WINNOW_{name.upper()}": v for name, v in given.items()},
+    }
     server = StdioServerParameters(command=sys.executable, args=["-m", "server"], env=env, cwd=ROOT)
     async with Client(server) as client:
         yield client, int((set(children.read_text().split()) - before).pop())
@@ -127,18 +151,28 @@ def memory(process: int, field: str) -> float:
 
 async def ask(client: Client, site: Site, path: str) -> tuple[str, bool]:
     """Have one page fetched; return what the model reads, and whether it is an error."""
-    result = await client.call_tool("fetch_and_prune_html", {"sources": [site.url(path)], "question": "anchor weighs"})
+    result = await client.call_tool(
+        "fetch_and_prune_html", {"sources": [site.url(path)], "question": "anchor weighs"}
+    )
     return text_of(result), bool(result.is_error)
 
 
 async def test_each_row_is_answered_in_words_in_time_and_in_little_memory(tmp_path: Path) -> None:
     table = rows()
     robots = Reply(b"User-agent: *\nDisallow: /robots.txt-row", kind="text/plain")
-    paths = {name: "/robots.txt-row" if name == "robots.txt" else f"/{n}" for n, name in enumerate(table)}
-    routes = {paths[name]: row.reply for name, row in table.items()} | {"/robots.txt": robots, "/warm": Reply()}
+    paths = {
+        name: "/robots.txt-row" if name == "robots.txt" else f"/{n}" for n, name in enumerate(table)
+    }
+    routes = {paths[name]: row.reply for name, row in table.items()} | {
+        "/robots.txt": robots,
+        "/warm": Reply(),
+    }
     routes |= {f"/next{n}": Reply() for n in range(len(table))}
     wrong: list[str] = []
-    async with open_site(routes) as site, open_server(tmp_path, allow_loopback="true") as (client, process):
+    async with (
+        open_site(routes) as site,
+        open_server(tmp_path, allow_loopback="true") as (client, process),
+    ):
         await ask(client, site, "/warm")
         await ask(client, site, "/warm")
         before = memory(process, "VmHWM")
@@ -170,16 +204,43 @@ async def test_each_row_is_answered_in_words_in_time_and_in_little_memory(tmp_pa
 
 
 LOOPBACK = [
-    *("127.0.0.1", "localhost", "LOCALHOST.", "2130706433", "0x7f000001", "017700000001", "127.1", "127.0.1"),
-    *("0x7f.0.0.1", "0177.0.0.1", "[::1]", "[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "１２７.０.０.１", "0", "[::]"),
-    *("127。0。0。1", "a@127.0.0.1", "example.com@127.0.0.1", "127.0.0.1.", "[::127.0.0.1]", "[2002:7f00:1::]"),
+    *(
+        "127.0.0.1",
+        "localhost",
+        "LOCALHOST.",
+        "2130706433",
+        "0x7f000001",
+        "017700000001",
+        "127.1",
+        "127.0.1",
+    ),
+    *(
+        "0x7f.0.0.1",
+        "0177.0.0.1",
+        "[::1]",
+        "[::ffff:127.0.0.1]",
+        "[::ffff:7f00:1]",
+        "１２７.０.０.１",
+        "0",
+        "[::]",
+    ),
+    *(
+        "127。0。0。1",
+        "a@127.0.0.1",
+        "example.com@127.0.0.1",
+        "127.0.0.1.",
+        "[::127.0.0.1]",
+        "[2002:7f00:1::]",
+    ),
 ]
 
 
 async def test_no_spelling_of_loopback_reaches_it_through_the_server(tmp_path: Path) -> None:
     async with open_site({"/secret": Reply()}) as site, open_server(tmp_path) as (client, _):
         for host in LOOPBACK:
-            result = await client.call_tool("fetch_and_prune_html", {"sources": [site.url("/secret", host=host)]})
+            result = await client.call_tool(
+                "fetch_and_prune_html", {"sources": [site.url("/secret", host=host)]}
+            )
             assert result.is_error, host
             assert "fetched" in text_of(result), host
     assert site.asked == []
@@ -202,11 +263,16 @@ async def test_six_pages_of_two_seconds_take_little_more_than_two(tmp_path: Path
         writer.write(f"<p>{LINE * 9}</p>".encode())
 
     routes = {f"/{n}": Reply(stream=slow) for n in range(6)} | {"/warm": Reply()}
-    async with open_site(routes) as site, open_server(tmp_path, allow_loopback="true") as (client, _):
+    async with (
+        open_site(routes) as site,
+        open_server(tmp_path, allow_loopback="true") as (client, _),
+    ):
         await ask(client, site, "/warm")
         started = time.monotonic()
         async with anyio.create_task_group() as tasks:
             for n in range(6):
                 tasks.start_soon(ask, client, site, f"/{n}")
         took = time.monotonic() - started
-    assert took < 2.6, f"{took:.2f} s"  # 2.2 s is the bar, held by bench.fetch; the tests share their cores
+    assert took < 2.6, (
+        f"{took:.2f} s"
+    )  # 2.2 s is the bar, held by bench.fetch; the tests share their cores

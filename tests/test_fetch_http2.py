@@ -1,4 +1,5 @@
-"""HTTP/2 over TLS against a real server: many pages on one connection, every compression, and its ways to break."""
+"""HTTP/2 over TLS against a real server: many pages on one connection, every compression, and its
+ways to break."""
 
 import asyncio
 import gzip
@@ -80,7 +81,11 @@ class Site2:
                     window.set()
                     if isinstance(event, RequestReceived):
                         path = str(dict(event.headers)[b":path"], "ascii")
-                        tasks.add(asyncio.create_task(self._answer(http, writer, event.stream_id, path, window)))
+                        tasks.add(
+                            asyncio.create_task(
+                                self._answer(http, writer, event.stream_id, path, window)
+                            )
+                        )
         except (OSError, ProtocolError, asyncio.CancelledError):
             pass  # the fetcher has left, we have said goodbye, or the test is over
         finally:
@@ -90,7 +95,12 @@ class Site2:
             writer.close()
 
     async def _answer(
-        self, http: H2Connection, writer: asyncio.StreamWriter, stream: int, path: str, window: asyncio.Event
+        self,
+        http: H2Connection,
+        writer: asyncio.StreamWriter,
+        stream: int,
+        path: str,
+        window: asyncio.Event,
     ) -> None:
         self.asked.append(path)
         self.active += 1
@@ -104,7 +114,9 @@ class Site2:
             writer.write(http.data_to_send())
             return
         headers = [(":status", str(said.status)), ("content-type", "text/html; charset=utf-8")]
-        http.send_headers(stream, headers + ([("content-encoding", said.packed)] if said.packed else []))
+        http.send_headers(
+            stream, headers + ([("content-encoding", said.packed)] if said.packed else [])
+        )
         left = said.body
         while left or said.endless:
             room = min(http.local_flow_control_window(stream), http.max_outbound_frame_size)
@@ -145,7 +157,9 @@ async def open_pair(
 
 
 async def test_six_pages_at_once_share_one_connection(tmp_path: Path) -> None:
-    routes: Mapping[str, Said | Callable[[], Said]] = {f"/{n}": Said(wait=0.3) for n in range(6)} | {"/": Said()}
+    routes: Mapping[str, Said | Callable[[], Said]] = {
+        f"/{n}": Said(wait=0.3) for n in range(6)
+    } | {"/": Said()}
     async with open_pair(tmp_path, routes) as (site, fetcher):
         await fetcher.fetch(site.url("/"))
         started = time.monotonic()
@@ -158,8 +172,15 @@ async def test_six_pages_at_once_share_one_connection(tmp_path: Path) -> None:
 
 
 async def test_large_pages_come_whole_in_every_compression(tmp_path: Path) -> None:
-    packed = {"": LARGE, "gzip": gzip.compress(LARGE), "br": brotli.compress(LARGE), "zstd": zstd.compress(LARGE)}
-    async with open_pair(tmp_path, {f"/{name}": Said(body, packed=name) for name, body in packed.items()}) as (
+    packed = {
+        "": LARGE,
+        "gzip": gzip.compress(LARGE),
+        "br": brotli.compress(LARGE),
+        "zstd": zstd.compress(LARGE),
+    }
+    async with open_pair(
+        tmp_path, {f"/{name}": Said(body, packed=name) for name, body in packed.items()}
+    ) as (
         site,
         fetcher,
     ):
@@ -182,15 +203,23 @@ async def test_a_stream_that_is_reset_is_asked_once_more_and_then_given_up(tmp_p
 
 
 async def test_after_a_goodbye_the_next_page_comes_on_a_new_connection(tmp_path: Path) -> None:
-    async with open_pair(tmp_path, {"/last": Said(goodbye=True), "/next": Said()}) as (site, fetcher):
+    async with open_pair(tmp_path, {"/last": Said(goodbye=True), "/next": Said()}) as (
+        site,
+        fetcher,
+    ):
         assert (await fetcher.fetch(site.url("/last"))).title == "Piran"
         assert (await fetcher.fetch(site.url("/next"))).title == "Piran"
     assert site.connections == 2
 
 
-async def test_an_endless_stream_ends_at_the_deadline_and_the_next_page_comes_at_once(tmp_path: Path) -> None:
+async def test_an_endless_stream_ends_at_the_deadline_and_the_next_page_comes_at_once(
+    tmp_path: Path,
+) -> None:
     limits = FetchLimits(allow_loopback=True, respect_robots=False, total_seconds=1.0, retry=False)
-    async with open_pair(tmp_path, {"/p": Said(endless=True), "/next": Said()}, limits) as (site, fetcher):
+    async with open_pair(tmp_path, {"/p": Said(endless=True), "/next": Said()}, limits) as (
+        site,
+        fetcher,
+    ):
         started = time.monotonic()
         page = await fetcher.fetch(site.url("/p"))
         assert time.monotonic() - started < 2
@@ -204,7 +233,9 @@ async def test_cookies_are_sent_and_stand_in_no_log_at_any_level(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     jar = tmp_path / "cookies.txt"
-    jar.write_text("# Netscape HTTP Cookie File\ntwo.example\tFALSE\t/\tTRUE\t4000000000\tlogin\tsecret\n")
+    jar.write_text(
+        "# Netscape HTTP Cookie File\ntwo.example\tFALSE\t/\tTRUE\t4000000000\tlogin\tsecret\n"
+    )
     limits = replace(LIMITS, cookies=Cookies(jar))
     with caplog.at_level(logging.DEBUG):
         async with open_pair(tmp_path, {"/": Said()}, limits) as (site, fetcher):

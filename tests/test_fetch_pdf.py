@@ -1,4 +1,5 @@
-"""Tables in PDFs are found from where the text stands, and files made to exhaust us are read in part or refused."""
+"""Tables in PDFs are found from where the text stands, and files made to exhaust us are read in
+part or refused."""
 
 import queue
 import time
@@ -33,17 +34,27 @@ def make_file(objects: Sequence[bytes]) -> bytes:
     table = "".join(f"{place:010d} 00000 n \n" for place in places)
     start = len(out)
     out += f"xref\n0 {len(objects) + 1}\n0000000000 65535 f \n{table}".encode()
-    return out + f"trailer\n<< /Size {len(objects) + 1} /Root 1 0 R >>\nstartxref\n{start}\n%%EOF".encode()
+    return (
+        out
+        + f"trailer\n<< /Size {len(objects) + 1} /Root 1 0 R >>\nstartxref\n{start}\n%%EOF".encode()
+    )
 
 
 def packed(data: bytes, extra: bytes = b"") -> bytes:
     squeezed = zlib.compress(data)
-    return b"<< /Length %d /Filter /FlateDecode %s>>\nstream\n%s\nendstream" % (len(squeezed), extra, squeezed)
+    return b"<< /Length %d /Filter /FlateDecode %s>>\nstream\n%s\nendstream" % (
+        len(squeezed),
+        extra,
+        squeezed,
+    )
 
 
 def one_page(content: bytes, *, resources: bytes = FONTS, more: Sequence[bytes] = ()) -> bytes:
     """Return a PDF of one page; `content` is a stream object."""
-    page = b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R /Resources << %s >> >>" % resources
+    page = (
+        b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R /Resources << %s >> >>"
+        % resources
+    )
     pages = b"<< /Type /Pages /Kids [5 0 R] /Count 1 >>"
     return make_file([b"<< /Type /Catalog /Pages 2 0 R >>", pages, FONT, content, page, *more])
 
@@ -87,7 +98,10 @@ def one_object(rows: Sequence[Sequence[str]], lefts: Sequence[int]) -> str:
 
 
 def around(table: str) -> bytes:
-    above = "BT /F1 10 Tf 1 0 0 1 72 740 Tm (Boats leave from the north pier every day of the year.) Tj ET"
+    above = (
+        "BT /F1 10 Tf 1 0 0 1 72 740 Tm (Boats leave from the north pier every day of the "
+        "year.) Tj ET"
+    )
     below = "BT /F1 10 Tf 1 0 0 1 72 600 Tm (Children pay half the price on all lines.) Tj ET"
     return one_page(packed(f"{above}\n{table}\n{below}".encode()))
 
@@ -104,7 +118,12 @@ def test_a_table_set_in_one_go_is_kept_as_one() -> None:
 
 
 def test_cells_of_two_lines_and_empty_cells_stay_in_their_columns() -> None:
-    rows = [("Name", "Remarks", "Seats"), ("Ada", "only in summer", "40"), ("", "and at Easter", ""), ("Bo", "", "12")]
+    rows = [
+        ("Name", "Remarks", "Seats"),
+        ("Ada", "only in summer", "40"),
+        ("", "and at Easter", ""),
+        ("Bo", "", "12"),
+    ]
     html = read(around(a_piece_each(rows, (72, 200, 320)))).html
     assert "<td>Ada</td><td>only in summer and at Easter</td><td>40</td>" in html
     assert "<td>Bo</td><td></td><td>12</td>" in html
@@ -125,7 +144,10 @@ def test_two_columns_of_prose_are_read_one_after_the_other_and_are_no_table() ->
 def test_letters_that_are_joined_in_print_come_apart() -> None:
     encoding = b"<< /Type /Encoding /Differences [1 /fi /ffl] >>"
     font = b"<< /Type /Font /Subtype /Type1 /BaseFont /Times-Roman /Encoding 6 0 R >>"
-    page = b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R /Resources << %s >> >>" % FONTS
+    page = (
+        b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R /Resources << %s >> >>"
+        % FONTS
+    )
     content = packed(b"BT /F1 11 Tf 72 700 Td (The \001sh is \001ne, the ba\002ed cook too) Tj ET")
     pages = b"<< /Type /Pages /Kids [5 0 R] /Count 1 >>"
     body = make_file([b"<< /Type /Catalog /Pages 2 0 R >>", pages, font, content, page, encoding])
@@ -136,22 +158,33 @@ def nested_forms(depth: int) -> bytes:
     """Return a page whose forms each draw the next one ten times."""
     head = b"/Type /XObject /Subtype /Form /BBox [0 0 1 1] /Resources "
     forms = [
-        packed(b"/X%d Do " % (n + 1) * 10, head + b"<< /XObject << /X%d %d 0 R >> >> " % (n + 1, 7 + n))
+        packed(
+            b"/X%d Do " % (n + 1) * 10, head + b"<< /XObject << /X%d %d 0 R >> >> " % (n + 1, 7 + n)
+        )
         for n in range(depth)
     ]
     last = packed(HELLO, head + b"<< %s >> " % FONTS)
-    return one_page(packed(b"/X0 Do"), resources=FONTS + b" /XObject << /X0 6 0 R >>", more=[*forms, last])
+    return one_page(
+        packed(b"/X0 Do"), resources=FONTS + b" /XObject << /X0 6 0 R >>", more=[*forms, last]
+    )
 
 
 def page_tree(kids: bytes) -> bytes:
-    page = b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R /Resources << %s >> >>" % FONTS
+    page = (
+        b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R /Resources << %s >> >>"
+        % FONTS
+    )
     pages = b"<< /Type /Pages /Kids [%s] /Count 9 >>" % kids
     return make_file([b"<< /Type /Catalog /Pages 2 0 R >>", pages, FONT, packed(HELLO), page])
 
 
 def doubling_tree() -> bytes:
-    levels = [b"<< /Type /Pages /Kids [%s] /Count 9 >>" % (b"%d 0 R " % (n + 3) * 10) for n in range(9)]
-    return make_file([b"<< /Type /Catalog /Pages 2 0 R >>", *levels, b"<< /Type /Page /MediaBox [0 0 1 1] >>"])
+    levels = [
+        b"<< /Type /Pages /Kids [%s] /Count 9 >>" % (b"%d 0 R " % (n + 3) * 10) for n in range(9)
+    ]
+    return make_file(
+        [b"<< /Type /Catalog /Pages 2 0 R >>", *levels, b"<< /Type /Page /MediaBox [0 0 1 1] >>"]
+    )
 
 
 def layered() -> bytes:
@@ -165,7 +198,9 @@ BOMBS: dict[str, Callable[[], bytes]] = {
     "stream of 19 MB": lambda: one_page(packed(HELLO * 380_000)),
     "graphics states": lambda: one_page(packed(HELLO + b"q " * 2_000_000)),
     "nested arrays": lambda: one_page(packed(HELLO + b"[" * 200_000)),
-    "array of 500,000": lambda: one_page(packed(b"BT /F1 11 Tf [" + b"(a)-3 " * 250_000 + b"] TJ ET")),
+    "array of 500,000": lambda: one_page(
+        packed(b"BT /F1 11 Tf [" + b"(a)-3 " * 250_000 + b"] TJ ET")
+    ),
     "three layers of deflate": layered,
     "forms in forms": lambda: nested_forms(8),
     "one page 15,000 times": lambda: page_tree(b"5 0 R " * 15_000),
@@ -204,10 +239,17 @@ def test_time_is_up_inside_of_forms_too() -> None:
 
 @pytest.mark.anyio
 async def test_a_cancelled_pdf_stops_and_the_loop_never_waits_for_it() -> None:
-    row = "\n".join(f"BT /F1 11 Tf 72 {700 - n} Td (Words on line {n} of a page) Tj ET" for n in range(200))
-    page = b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R /Resources << %s >> >>" % FONTS
+    row = "\n".join(
+        f"BT /F1 11 Tf 72 {700 - n} Td (Words on line {n} of a page) Tj ET" for n in range(200)
+    )
+    page = (
+        b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R /Resources << %s >> >>"
+        % FONTS
+    )
     pages = b"<< /Type /Pages /Kids [%s] /Count 400 >>" % (b"5 0 R " * 400)
-    body = make_file([b"<< /Type /Catalog /Pages 2 0 R >>", pages, FONT, packed(row.encode()), page])
+    body = make_file(
+        [b"<< /Type /Catalog /Pages 2 0 R >>", pages, FONT, packed(row.encode()), page]
+    )
     ended: queue.Queue[float] = queue.Queue()
 
     def convert() -> None:
@@ -224,12 +266,19 @@ async def test_a_cancelled_pdf_stops_and_the_loop_never_waits_for_it() -> None:
 
 
 def test_a_citation_names_the_page_of_the_pdf() -> None:
-    pages = [f"BT /F1 11 Tf 72 700 Td (Chapter {n} tells of the year {1900 + n * 7}.) Tj ET".encode() for n in range(4)]
+    pages = [
+        f"BT /F1 11 Tf 72 700 Td (Chapter {n} tells of the year {1900 + n * 7}.) Tj ET".encode()
+        for n in range(4)
+    ]
     contents = [packed(b"" if n == 1 else content) for n, content in enumerate(pages)]
     leaf = b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents %d 0 R /Resources << %s >> >>"
     leaves = [leaf % (4 + n, FONTS) for n in range(4)]
     kids = b"<< /Type /Pages /Kids [8 0 R 9 0 R 10 0 R 11 0 R] /Count 4 >>"
-    document = read_document(read(make_file([b"<< /Type /Catalog /Pages 2 0 R >>", kids, FONT, *contents, *leaves])))
+    document = read_document(
+        read(make_file([b"<< /Type /Catalog /Pages 2 0 R >>", kids, FONT, *contents, *leaves]))
+    )
     start = document.text.index("Chapter 3")
-    assert cite(document, start, len(document.text)).startswith("https://example.org/x.pdf#page=4:~:text=Chapter%203")
+    assert cite(document, start, len(document.text)).startswith(
+        "https://example.org/x.pdf#page=4:~:text=Chapter%203"
+    )
     assert "#page=1:~:text=" in cite(document, 0, document.text.index("\n"))

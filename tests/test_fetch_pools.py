@@ -35,7 +35,10 @@ class Counted:
             while True:
                 await reader.readuntil(b"\r\n\r\n")
                 await self.hold.wait()
-                writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: %d\r\n\r\n" % len(PAGE))
+                writer.write(
+                    b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: %d\r\n\r\n"
+                    % len(PAGE)
+                )
                 writer.write(PAGE)
                 await writer.drain()
         except (ConnectionError, asyncio.IncompleteReadError):
@@ -84,7 +87,9 @@ async def test_of_a_hundred_sites_the_connections_of_the_last_64_stay_open() -> 
         assert server.opened == 101
 
 
-async def test_a_site_that_is_still_answering_keeps_its_connection_however_many_others_are_asked() -> None:
+async def test_a_site_that_is_still_answering_keeps_its_connection_however_many_others_are_asked() -> (
+    None
+):
     async with counted() as slow, counted() as quick, open_fetcher(LIMITS, pages=None) as fetcher:
         slow.hold.clear()
         async with anyio.create_task_group() as tasks:

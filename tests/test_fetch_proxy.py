@@ -1,4 +1,5 @@
-"""Proxies: public pages go through the one that is set, to the address that was checked; its key is never shown."""
+"""Proxies: public pages go through the one that is set, to the address that was checked; its key is
+never shown."""
 
 import asyncio
 import base64
@@ -28,7 +29,8 @@ KEY = base64.b64encode(b"ann:s3cret").decode()
 
 @dataclass
 class Middle:
-    """A proxy on loopback that leads every tunnel to `site`, and writes down what it was asked for."""
+    """A proxy on loopback that leads every tunnel to `site`, and writes down what it was asked
+    for."""
 
     port: int = 0
     site: int = 0
@@ -42,7 +44,11 @@ class Middle:
         both = [writer]
         try:
             first = await reader.readexactly(1)
-            opened = await (self._socks(reader, writer) if first == b"\x05" else self._connect(first, reader, writer))
+            opened = await (
+                self._socks(reader, writer)
+                if first == b"\x05"
+                else self._connect(first, reader, writer)
+            )
             if opened:
                 far_reader, far_writer = await asyncio.open_connection("127.0.0.1", self.site)
                 both.append(far_writer)
@@ -54,13 +60,19 @@ class Middle:
                 each.close()
             await asyncio.gather(*(each.wait_closed() for each in both), return_exceptions=True)
 
-    async def _connect(self, first: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+    async def _connect(
+        self, first: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> bool:
         head = (first + await reader.readuntil(b"\r\n\r\n")).decode()
         self.asked.append(head.split(" ")[1])
         if self.silent:
             await asyncio.sleep(30)
         known = not self.key or f"Proxy-Authorization: Basic {self.key}" in head
-        answer = self.answer if known else b"HTTP/1.1 407 Who are you\r\nProxy-Authenticate: Basic\r\n\r\n"
+        answer = (
+            self.answer
+            if known
+            else b"HTTP/1.1 407 Who are you\r\nProxy-Authenticate: Basic\r\n\r\n"
+        )
         writer.write(answer)
         await writer.drain()
         return b" 200 " in answer
@@ -107,7 +119,13 @@ async def open_proxy(site: Site, *, tls: ssl.SSLContext | None = None) -> AsyncI
 def by_way_of(proxy: Proxy, *, seconds: float = 5.0, inner: Sequence[str] = ()) -> FetchLimits:
     """Return limits under which only the proxy leads anywhere."""
     networks = tuple(map(ip_network, inner))
-    return FetchLimits(proxy=proxy, respect_robots=False, retry=False, total_seconds=seconds, allowed_networks=networks)
+    return FetchLimits(
+        proxy=proxy,
+        respect_robots=False,
+        retry=False,
+        total_seconds=seconds,
+        allowed_networks=networks,
+    )
 
 
 async def public(_host: str, _port: int) -> list[str]:
@@ -116,7 +134,9 @@ async def public(_host: str, _port: int) -> list[str]:
 
 
 @pytest.mark.parametrize("scheme", ["http", "socks5"])
-async def test_a_page_comes_through_the_proxy_from_the_address_that_was_checked(scheme: str) -> None:
+async def test_a_page_comes_through_the_proxy_from_the_address_that_was_checked(
+    scheme: str,
+) -> None:
     async with open_site({"/p": Reply()}) as site, open_proxy(site) as middle:
         limits = by_way_of(parse_proxy(f"{scheme}://127.0.0.1:{middle.port}"))
         async with open_fetcher(limits, pages=None, resolve=public) as fetcher:
@@ -128,10 +148,32 @@ async def test_a_page_comes_through_the_proxy_from_the_address_that_was_checked(
 
 
 FORBIDDEN = [
-    *("http://127.0.0.1/", "http://localhost/", "http://localhost./", "http://2130706433/", "http://0x7f000001/"),
-    *("http://017700000001/", "http://127.1/", "http://0/", "http://[::1]/", "http://[::ffff:127.0.0.1]/"),
-    *("http://[::ffff:7f00:1]/", "http://１２７.０.０.１/", "http://a@127.0.0.1/", "http://127.0.0.1.:80/"),
-    *("http://[64:ff9b::7f00:1]/", "http://[2002:7f00:1::]/", "http://169.254.169.254/", "http://10.0.0.1/"),
+    *(
+        "http://127.0.0.1/",
+        "http://localhost/",
+        "http://localhost./",
+        "http://2130706433/",
+        "http://0x7f000001/",
+    ),
+    *(
+        "http://017700000001/",
+        "http://127.1/",
+        "http://0/",
+        "http://[::1]/",
+        "http://[::ffff:127.0.0.1]/",
+    ),
+    *(
+        "http://[::ffff:7f00:1]/",
+        "http://１２７.０.０.１/",
+        "http://a@127.0.0.1/",
+        "http://127.0.0.1.:80/",
+    ),
+    *(
+        "http://[64:ff9b::7f00:1]/",
+        "http://[2002:7f00:1::]/",
+        "http://169.254.169.254/",
+        "http://10.0.0.1/",
+    ),
 ]
 
 
@@ -162,9 +204,14 @@ async def test_a_name_that_leads_inside_is_refused_before_the_proxy_hears_of_it(
     assert middle.asked == [f"{PUBLIC}:{site.port}"]
 
 
-@pytest.mark.parametrize("target", ["http://10.0.0.1/", "http://169.254.169.254/latest/", "http://[::ffff:7f00:1]/"])
+@pytest.mark.parametrize(
+    "target", ["http://10.0.0.1/", "http://169.254.169.254/latest/", "http://[::ffff:7f00:1]/"]
+)
 async def test_a_redirect_to_inside_is_refused_behind_a_proxy_too(target: str) -> None:
-    async with open_site({"/p": Reply(status=302, headers={"Location": target})}) as site, open_proxy(site) as middle:
+    async with (
+        open_site({"/p": Reply(status=302, headers={"Location": target})}) as site,
+        open_proxy(site) as middle,
+    ):
         limits = by_way_of(parse_proxy(f"http://127.0.0.1:{middle.port}"))
         async with open_fetcher(limits, pages=None, resolve=public) as fetcher:
             error = await failure_of(fetcher, site.url("/p", host="piran.example"))
@@ -173,7 +220,9 @@ async def test_a_redirect_to_inside_is_refused_behind_a_proxy_too(target: str) -
 
 
 @pytest.mark.parametrize("scheme", ["http", "socks5"])
-async def test_user_name_and_password_are_given_to_the_proxy_and_to_nobody_else(scheme: str) -> None:
+async def test_user_name_and_password_are_given_to_the_proxy_and_to_nobody_else(
+    scheme: str,
+) -> None:
     async with open_site({"/p": Reply()}) as site, open_proxy(site) as middle:
         middle.key = KEY
         good = by_way_of(parse_proxy(f"{scheme}://ann:s3cret@127.0.0.1:{middle.port}"))
@@ -204,8 +253,12 @@ REFUSING = [
 ]
 
 
-@pytest.mark.parametrize(("answer", "says"), REFUSING, ids=["403", "502", "no HTTP", "nothing", "too much"])
-async def test_a_proxy_that_opens_no_tunnel_is_named_with_its_reason(answer: bytes, says: str) -> None:
+@pytest.mark.parametrize(
+    ("answer", "says"), REFUSING, ids=["403", "502", "no HTTP", "nothing", "too much"]
+)
+async def test_a_proxy_that_opens_no_tunnel_is_named_with_its_reason(
+    answer: bytes, says: str
+) -> None:
     async with open_site({"/p": Reply()}) as site, open_proxy(site) as middle:
         middle.answer = answer
         limits = by_way_of(parse_proxy(f"http://ann:s3cret@127.0.0.1:{middle.port}"))
@@ -222,13 +275,17 @@ async def test_a_proxy_that_is_away_or_silent_ends_in_words() -> None:
     async with open_site({"/p": Reply()}) as site, open_proxy(site) as middle:
         middle.silent = True
         async with open_fetcher(
-            by_way_of(parse_proxy(f"http://127.0.0.1:{middle.port}"), seconds=0.5), pages=None, resolve=public
+            by_way_of(parse_proxy(f"http://127.0.0.1:{middle.port}"), seconds=0.5),
+            pages=None,
+            resolve=public,
         ) as fetcher:
             started = time.monotonic()
             silent = await failure_of(fetcher, site.url("/p", host="piran.example"))
             assert time.monotonic() - started < 2
     async with open_fetcher(
-        by_way_of(parse_proxy(f"http://ann:s3cret@127.0.0.1:{middle.port}")), pages=None, resolve=public
+        by_way_of(parse_proxy(f"http://ann:s3cret@127.0.0.1:{middle.port}")),
+        pages=None,
+        resolve=public,
     ) as fetcher:
         away = await failure_of(fetcher, "http://piran.example/")
     assert type(silent) is SourceTimeout
@@ -249,7 +306,9 @@ async def test_what_an_operator_opened_inside_is_asked_directly() -> None:
 
 
 @pytest.mark.parametrize("scheme", ["http", "socks5", "socks5h"])
-async def test_a_proxy_that_resolves_is_given_public_names_and_nothing_is_resolved_here(scheme: str) -> None:
+async def test_a_proxy_that_resolves_is_given_public_names_and_nothing_is_resolved_here(
+    scheme: str,
+) -> None:
     resolved: list[str] = []
 
     async def nowhere(host: str, _port: int) -> list[str]:
@@ -260,7 +319,13 @@ async def test_a_proxy_that_resolves_is_given_public_names_and_nothing_is_resolv
         limits = by_way_of(parse_proxy(f"{scheme}://127.0.0.1:{middle.port}", resolves=True))
         async with open_fetcher(limits, pages=None, resolve=nowhere) as fetcher:
             await fetcher.fetch(site.url("/p", host="piran.org"))
-            for host in ("intranet", "metadata.google.internal", "printer.local", "wiki.corp", "db.home.arpa."):
+            for host in (
+                "intranet",
+                "metadata.google.internal",
+                "printer.local",
+                "wiki.corp",
+                "db.home.arpa.",
+            ):
                 error = await failure_of(fetcher, site.url("/p", host=host))
                 assert type(error) is AddressRefused
                 assert "no public name" in error.what
@@ -268,11 +333,18 @@ async def test_a_proxy_that_resolves_is_given_public_names_and_nothing_is_resolv
     assert resolved == []
 
 
-async def test_https_pages_are_checked_end_to_end_and_the_proxy_may_speak_tls_itself(tmp_path: Path) -> None:
+async def test_https_pages_are_checked_end_to_end_and_the_proxy_may_speak_tls_itself(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "site").mkdir()
     (tmp_path / "proxy").mkdir()
-    ours, theirs = (make_certificate(tmp_path / name, f"{name}.example") for name in ("site", "proxy"))
-    served, between = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    ours, theirs = (
+        make_certificate(tmp_path / name, f"{name}.example") for name in ("site", "proxy")
+    )
+    served, between = (
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER),
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER),
+    )
     served.load_cert_chain(ours)
     between.load_cert_chain(theirs)
     site = Site({"/p": Reply()})
@@ -286,7 +358,9 @@ async def test_https_pages_are_checked_end_to_end_and_the_proxy_may_speak_tls_it
         trusted = ssl.create_default_context(cafile=str(theirs))
         proxy = Proxy("https", "proxy.example", middle.port, tls=trusted)
         trusting = ssl.create_default_context(cafile=str(ours))
-        async with open_fetcher(by_way_of(proxy), pages=None, resolve=resolve, tls=trusting) as fetcher:
+        async with open_fetcher(
+            by_way_of(proxy), pages=None, resolve=resolve, tls=trusting
+        ) as fetcher:
             page = await fetcher.fetch(f"https://site.example:{site.port}/p")
             other = await failure_of(fetcher, f"https://other.example:{site.port}/p")
     assert page.title == "Piran"
@@ -319,13 +393,22 @@ def test_the_settings_do_not_show_a_proxys_password() -> None:
     settings = read_settings({"proxy": "http://ann:s3cret@proxy.example:3128"}, {})
     assert "s3cret" not in repr(settings)
     proxy = parse_proxy(settings.proxy)
-    assert (proxy.user, proxy.password, str(proxy)) == ("ann", "s3cret", "http://proxy.example:3128")
+    assert (proxy.user, proxy.password, str(proxy)) == (
+        "ann",
+        "s3cret",
+        "http://proxy.example:3128",
+    )
     assert "s3cret" not in repr(proxy)
 
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("networks", "10.0.0.0/99"), ("networks", "home"), ("nat64", "10.0.0.0/8"), ("nat64", "64::/33")],
+    [
+        ("networks", "10.0.0.0/99"),
+        ("networks", "home"),
+        ("nat64", "10.0.0.0/8"),
+        ("nat64", "64::/33"),
+    ],
 )
 def test_networks_that_cannot_be_are_named(name: str, value: str) -> None:
     with pytest.raises(UsageError, match=name):

@@ -1,4 +1,5 @@
-"""Bad input and bad answers: a table of what was tried, which error each gives, and the words that say why."""
+"""Bad input and bad answers: a table of what was tried, which error each gives, and the words that
+say why."""
 
 import asyncio
 import gzip
@@ -23,7 +24,12 @@ from tests.support.web_site import PAGE, Reply, failure_of, open_local, open_sit
 pytestmark = pytest.mark.anyio
 
 LIMITS = FetchLimits(
-    allow_loopback=True, retry=False, respect_robots=False, total_seconds=1.0, max_bytes=200_000, max_unpacked=400_000
+    allow_loopback=True,
+    retry=False,
+    respect_robots=False,
+    total_seconds=1.0,
+    max_bytes=200_000,
+    max_unpacked=400_000,
 )
 
 SOURCES: list[tuple[str, type[SourceError], str]] = [
@@ -128,8 +134,12 @@ async def resolve(host: str, _port: int) -> list[str]:
     return NAMES[host]
 
 
-@pytest.mark.parametrize(("source", "kind", "says"), SOURCES, ids=[repr(source)[:60] for source, *_ in SOURCES])
-async def test_a_source_that_may_not_or_cannot_be_asked(source: str, kind: type[SourceError], says: str) -> None:
+@pytest.mark.parametrize(
+    ("source", "kind", "says"), SOURCES, ids=[repr(source)[:60] for source, *_ in SOURCES]
+)
+async def test_a_source_that_may_not_or_cannot_be_asked(
+    source: str, kind: type[SourceError], says: str
+) -> None:
     limits = FetchLimits(total_seconds=1.0, retry=False, respect_robots=False)
     async with open_fetcher(limits, pages=None, resolve=resolve) as fetcher:
         error = await failure_of(fetcher, source)
@@ -165,12 +175,42 @@ ANSWERS: list[tuple[str, Reply, type[SourceError], str]] = [
     ("300 to nowhere", Reply(status=300), SourceUnavailable, "300"),
     ("301 to nowhere", Reply(status=301), SourceUnavailable, "301"),
     ("circle", Reply(status=302, headers={"Location": "/p"}), SourceUnavailable, "circle"),
-    ("to ftp", Reply(status=302, headers={"Location": "ftp://a.example/"}), AddressRefused, "redirects to where"),
-    ("to private", Reply(status=307, headers={"Location": "http://10.0.0.1/"}), AddressRefused, "private"),
-    ("to metadata", Reply(status=308, headers={"Location": "http://169.254.169.254/"}), AddressRefused, "metadata"),
-    ("to a port", Reply(status=302, headers={"Location": "http://127.0.0.1:25/"}), AddressRefused, "port 25"),
-    ("to nonsense", Reply(status=302, headers={"Location": "http://[::1"}), SourceUnavailable, "invalid address"),
-    ("challenge", Reply(headers={"cf-mitigated": "challenge"}), SourceBlocked, "check against robots"),
+    (
+        "to ftp",
+        Reply(status=302, headers={"Location": "ftp://a.example/"}),
+        AddressRefused,
+        "redirects to where",
+    ),
+    (
+        "to private",
+        Reply(status=307, headers={"Location": "http://10.0.0.1/"}),
+        AddressRefused,
+        "private",
+    ),
+    (
+        "to metadata",
+        Reply(status=308, headers={"Location": "http://169.254.169.254/"}),
+        AddressRefused,
+        "metadata",
+    ),
+    (
+        "to a port",
+        Reply(status=302, headers={"Location": "http://127.0.0.1:25/"}),
+        AddressRefused,
+        "port 25",
+    ),
+    (
+        "to nonsense",
+        Reply(status=302, headers={"Location": "http://[::1"}),
+        SourceUnavailable,
+        "invalid address",
+    ),
+    (
+        "challenge",
+        Reply(headers={"cf-mitigated": "challenge"}),
+        SourceBlocked,
+        "check against robots",
+    ),
     ("never", Reply(silent=True), SourceTimeout, "not complete after 1 s"),
     ("drip", Reply(stream=drip), SourceTimeout, "not complete after 1 s"),
     (
@@ -180,14 +220,39 @@ ANSWERS: list[tuple[str, Reply, type[SourceError], str]] = [
         "broke",
     ),
     ("too large", Reply(b"x" * 300_000), SourceTooLarge, "300,000 bytes, over the cap of 200,000"),
-    ("bomb", Reply(gzip.compress(b"x" * 900_000), headers={"Content-Encoding": "gzip"}), SourceTooLarge, "unpacks to"),
-    ("bad gzip", Reply(headers={"Content-Encoding": "gzip"}), SourceUnreadable, "compression is damaged"),
-    ("bad brotli", Reply(headers={"Content-Encoding": "br"}), SourceUnreadable, "compression is damaged"),
-    ("bad zstd", Reply(headers={"Content-Encoding": "zstd"}), SourceUnreadable, "compression is damaged"),
+    (
+        "bomb",
+        Reply(gzip.compress(b"x" * 900_000), headers={"Content-Encoding": "gzip"}),
+        SourceTooLarge,
+        "unpacks to",
+    ),
+    (
+        "bad gzip",
+        Reply(headers={"Content-Encoding": "gzip"}),
+        SourceUnreadable,
+        "compression is damaged",
+    ),
+    (
+        "bad brotli",
+        Reply(headers={"Content-Encoding": "br"}),
+        SourceUnreadable,
+        "compression is damaged",
+    ),
+    (
+        "bad zstd",
+        Reply(headers={"Content-Encoding": "zstd"}),
+        SourceUnreadable,
+        "compression is damaged",
+    ),
     ("empty", Reply(b""), SourceUnreadable, "empty"),
     ("blank", Reply(b"<html><body> </body></html>"), SourceUnreadable, "without visible text"),
     ("picture", Reply(b"\x89PNG\r\n\x1a\n" + bytes(900)), SourceUnreadable, "image"),
-    ("broken PDF", Reply(b"%PDF-1.7 broken", kind="application/pdf"), SourceUnreadable, "holds no text"),
+    (
+        "broken PDF",
+        Reply(b"%PDF-1.7 broken", kind="application/pdf"),
+        SourceUnreadable,
+        "holds no text",
+    ),
     ("no HTTP headers", Reply(headers={"A B": "x"}), SourceUnavailable, "broke"),
     ("endless header", Reply(headers={"X": "x" * 200_000}), SourceUnavailable, "broke"),
     (
@@ -199,8 +264,12 @@ ANSWERS: list[tuple[str, Reply, type[SourceError], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "reply", "kind", "says"), ANSWERS, ids=[name for name, *_ in ANSWERS])
-async def test_an_answer_that_is_no_page(name: str, reply: Reply, kind: type[SourceError], says: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "reply", "kind", "says"), ANSWERS, ids=[name for name, *_ in ANSWERS]
+)
+async def test_an_answer_that_is_no_page(
+    name: str, reply: Reply, kind: type[SourceError], says: str
+) -> None:
     async with open_site({"/p": reply, "/ok": Reply()}) as site, open_local(LIMITS) as fetcher:
         error = await failure_of(fetcher, site.url("/p"))
         assert (await fetcher.fetch(site.url("/ok"))).title == "Piran", name

@@ -1,4 +1,5 @@
-"""robots.txt is read as RFC 9309 says, and respected where the setting is on; freshness as RFC 9111 says."""
+"""robots.txt is read as RFC 9309 says, and respected where the setting is on; freshness as RFC 9111
+says."""
 
 import time
 
@@ -7,7 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from errors import AddressRefused
-from pipeline.fetch.exchange import USER_AGENT, Rules, lifetime, parse_robots, retry_after, validators
+from pipeline.fetch.exchange import (
+    USER_AGENT,
+    Rules,
+    lifetime,
+    parse_robots,
+    retry_after,
+    validators,
+)
 from pipeline.fetch.limits import FetchLimits
 from tests.support.web_site import LOOPBACK, Reply, failure_of, open_local, open_site
 
@@ -56,7 +64,10 @@ def test_a_group_for_us_replaces_the_general_one() -> None:
 @given(st.text(max_size=300), st.text(max_size=60))
 def test_no_robots_txt_and_no_path_raise(text: str, path: str) -> None:
     assert parse_robots(text, agent="winnow").allows("/" + path) in {True, False}
-    assert parse_robots(f"User-agent: *\nDisallow: /{text}", agent="winnow").allows("/" + path) in {True, False}
+    assert parse_robots(f"User-agent: *\nDisallow: /{text}", agent="winnow").allows("/" + path) in {
+        True,
+        False,
+    }
 
 
 def test_hostile_patterns_cost_linear_time() -> None:
@@ -74,7 +85,10 @@ def test_rules_that_cannot_be_had_allow_nothing() -> None:
 @pytest.mark.anyio
 async def test_a_disallowed_page_is_refused_and_not_asked_for() -> None:
     robots = Reply(b"User-agent: *\nDisallow: /p", kind="text/plain")
-    async with open_site({"/robots.txt": robots, "/p": Reply(), "/q": Reply()}) as site, open_local() as fetcher:
+    async with (
+        open_site({"/robots.txt": robots, "/p": Reply(), "/q": Reply()}) as site,
+        open_local() as fetcher,
+    ):
         error = await failure_of(fetcher, site.url("/p"))
         await fetcher.fetch(site.url("/q"))
     assert type(error) is AddressRefused
@@ -86,17 +100,26 @@ async def test_a_disallowed_page_is_refused_and_not_asked_for() -> None:
 async def test_the_setting_switches_the_rule_off() -> None:
     robots = Reply(b"User-agent: *\nDisallow: /", kind="text/plain")
     limits = FetchLimits(allow_loopback=True, respect_robots=False)
-    async with open_site({"/robots.txt": robots, "/p": Reply()}) as site, open_local(limits) as fetcher:
+    async with (
+        open_site({"/robots.txt": robots, "/p": Reply()}) as site,
+        open_local(limits) as fetcher,
+    ):
         await fetcher.fetch(site.url("/p"))
     assert [asked.path for asked in site.asked] == ["/p"]
 
 
 @pytest.mark.anyio
 @pytest.mark.parametrize(
-    ("status", "allowed"), [(404, True), (403, True), (401, True), (500, False), (503, False), (429, False)]
+    ("status", "allowed"),
+    [(404, True), (403, True), (401, True), (500, False), (503, False), (429, False)],
 )
-async def test_a_missing_robots_txt_allows_and_a_failing_one_refuses(status: int, allowed: bool) -> None:
-    async with open_site({"/robots.txt": Reply(status=status), "/p": Reply()}) as site, open_local() as fetcher:
+async def test_a_missing_robots_txt_allows_and_a_failing_one_refuses(
+    status: int, allowed: bool
+) -> None:
+    async with (
+        open_site({"/robots.txt": Reply(status=status), "/p": Reply()}) as site,
+        open_local() as fetcher,
+    ):
         if allowed:
             assert (await fetcher.fetch(site.url("/p"))).title == "Piran"
         else:
@@ -126,7 +149,10 @@ async def test_a_redirected_robots_txt_is_followed_but_not_into_private_networks
     }
     async with open_site(routes) as site, open_local() as fetcher:
         assert "robots.txt" in (await failure_of(fetcher, site.url("/p"))).what
-    private = {"/robots.txt": Reply(status=301, headers={"Location": "http://10.0.0.1/"}), "/p": Reply()}
+    private = {
+        "/robots.txt": Reply(status=301, headers={"Location": "http://10.0.0.1/"}),
+        "/p": Reply(),
+    }
     async with open_site(private) as site, open_local(LOOPBACK) as fetcher:
         assert type(await failure_of(fetcher, site.url("/p"))) is AddressRefused
 
@@ -152,7 +178,11 @@ def test_freshness_follows_the_headers(headers: dict[str, str], seconds: float |
     assert lifetime(headers, default=600.0) == seconds
 
 
-@given(st.dictionaries(st.sampled_from(["cache-control", "expires", "date", "age"]), st.text(max_size=40)))
+@given(
+    st.dictionaries(
+        st.sampled_from(["cache-control", "expires", "date", "age"]), st.text(max_size=40)
+    )
+)
 def test_no_headers_break_freshness(headers: dict[str, str]) -> None:
     seconds = lifetime(headers, default=600.0)
     assert seconds is None or 0 <= seconds <= 86_400

@@ -1,4 +1,5 @@
-"""A small web server on loopback whose every byte a test decides, and tests that fetching from it works at all."""
+"""A small web server on loopback whose every byte a test decides, and tests that fetching from it
+works at all."""
 
 import asyncio
 
@@ -58,7 +59,11 @@ async def test_requests_to_one_host_wait_for_a_place() -> None:
 
     routes = {f"/{n}": Reply(stream=slow) for n in range(10)}
     limits = FetchLimits(allow_loopback=True, per_host=2, respect_robots=False)
-    async with open_site(routes) as site, open_local(limits) as fetcher, anyio.create_task_group() as tasks:
+    async with (
+        open_site(routes) as site,
+        open_local(limits) as fetcher,
+        anyio.create_task_group() as tasks,
+    ):
         for n in range(10):
             tasks.start_soon(fetcher.fetch, site.url(f"/{n}"))
     assert site.most_active == 2

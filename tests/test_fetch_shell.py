@@ -1,4 +1,5 @@
-"""Pages that show nothing by themselves: what their data holds is read, and what they need is said."""
+"""Pages that show nothing by themselves: what their data holds is read, and what they need is
+said."""
 
 import json
 import time
@@ -15,8 +16,14 @@ from pipeline.html.document import FROM_SCRIPTS, read_document
 from pipeline.read.convert import Raw, to_page
 from pipeline.read.scripts import MAY_NEED_BROWSER, linked_data, script_texts
 
-STORY = "The harbour light of Pell was built in 1871 by Orvane, and it still burns every night of the year."
-MORE = "Ferries to the island leave the north pier at nine every morning, and at noon on Sundays as well."
+STORY = (
+    "The harbour light of Pell was built in 1871 by Orvane, and it still burns every night of "
+    "the year."
+)
+MORE = (
+    "Ferries to the island leave the north pier at nine every morning, and at noon on Sundays "
+    "as well."
+)
 POST = {"title": "The light of Pell", "slug": "the-light", "body": f"<p>{STORY}</p><p>{MORE}"}
 STATE = {"buildId": "x9", "props": {"pageProps": {"post": POST}}}
 LINKED = {"headline": "The light of Pell", "articleBody": STORY + MORE}
@@ -31,31 +38,52 @@ def read(body: str) -> Document:
 
 
 def shell(inside: str) -> str:
-    return f'<!doctype html><html lang="en"><title>Pell</title><body><div id="__next"></div>{inside}</body></html>'
+    return (
+        f'<!doctype html><html lang="en"><title>Pell</title><body><div '
+        f'id="__next"></div>{inside}</body></html>'
+    )
 
 
-STREAM = [{"_1": 2}, "loaderData", {"_3": 4, "_5": 6}, "title", "The light of Pell", "body", POST["body"]]
+STREAM = [
+    {"_1": 2},
+    "loaderData",
+    {"_3": 4, "_5": 6},
+    "title",
+    "The light of Pell",
+    "body",
+    POST["body"],
+]
 SCRIPTS = {
-    "__NEXT_DATA__": f'<script id="__NEXT_DATA__" type="application/json">{json.dumps(STATE)}</script>',
-    "any JSON": f'<script type="application/json" data-x>{json.dumps({"list": [1, STATE]})}</script>',
+    "__NEXT_DATA__": f'<script id="__NEXT_DATA__" '
+    f'type="application/json">{json.dumps(STATE)}</script>',
+    "any JSON": f'<script type="application/json" '
+    f"data-x>{json.dumps({'list': [1, STATE]})}</script>",
     "assigned state": f"<script>window.__INITIAL_STATE__ = {json.dumps(STATE)};\nstart()</script>",
     "assigned to a name": f"<script>var __APOLLO_STATE__={json.dumps(STATE)}</script>",
-    "parsed text": f"<script>window.__STATE__ = JSON.parse({json.dumps(json.dumps(STATE))});</script>",
+    "parsed text": f"<script>window.__STATE__ = "
+    f"JSON.parse({json.dumps(json.dumps(STATE))});</script>",
     "JSON-LD": f'<script type="application/ld+json">{json.dumps(LINKED)}</script>',
-    "an attribute (Inertia)": f'<div data-page="{escape(json.dumps(STATE))}"></div><script src=/app.js></script>',
+    "an attribute (Inertia)": f'<div data-page="{escape(json.dumps(STATE))}"></div><script '
+    f"src=/app.js></script>",
     "an attribute of JSON in JSON (Discourse)": "<script src=/app.js></script>"
     f"<div data-preloaded='{escape(json.dumps({'t': json.dumps(STATE)}))}'></div>",
-    "an island (Astro)": f'<astro-island props="{escape(json.dumps({key: [0, one] for key, one in POST.items()}))}">'
+    "an island (Astro)": f"<astro-island "
+    f'props="{escape(json.dumps({key: [0, one] for key, one in POST.items()}))}">'
     "</astro-island><script src=/app.js></script>",
-    "a function's arguments (Nuxt 2)": "<script>window.__NUXT__=(function(a,b,c){a.x=c;return {data:[{post:{title:a,"
+    "a function's arguments (Nuxt 2)": "<script>window.__NUXT__=(function(a,b,c){a.x=c;return "
+    "{data:[{post:{title:a,"
     f"slug:c,body:b}}}}],fetch:{{}}}}}}({json.dumps(POST['title'])},{json.dumps(POST['body'])},'the-light'));</script>",
     "an arrow's arguments": "<script>const s = ((a, b) => {return {title: b, body: a}})"
     f"({json.dumps(POST['body'])}, 'The light of Pell')</script>",
-    "names without quotes (SvelteKit)": "<script>{ const element = document.currentScript.parentElement;"
-    ' Promise.all([]).then(([kit, app]) => { kit.start(app, element, { node_ids: [0, 2], data: [null,{type:"data",'
-    f"data:{{post:{{title:'The light of Pell',body:{json.dumps(POST['body'])}}},n:void 0}},uses:{{}}}}], form: null"
+    "names without quotes (SvelteKit)": "<script>{ const element = "
+    "document.currentScript.parentElement;"
+    " Promise.all([]).then(([kit, app]) => { kit.start(app, element, { node_ids: [0, 2], data: "
+    '[null,{type:"data",'
+    f"data:{{post:{{title:'The light of Pell',body:{json.dumps(POST['body'])}}},n:void "
+    f"0}},uses:{{}}}}], form: null"
     " }); }); }</script>",
-    "a fetched answer (SvelteKit)": '<script type="application/json" data-sveltekit-fetched data-url=/api>'
+    "a fetched answer (SvelteKit)": '<script type="application/json" data-sveltekit-fetched '
+    "data-url=/api>"
     f"{json.dumps({'status': 200, 'body': json.dumps(STATE)})}</script>",
     "a stream (React Router)": "<script>window.__reactRouterContext.streamController.enqueue("
     f"{json.dumps(json.dumps(STREAM) + chr(10))});</script>",
@@ -64,7 +92,8 @@ SCRIPTS = {
     "objects that a function fills (Nuxt 2)": "<script>window.__NUXT__=(function(a,b){b.title='The light of Pell';"
     f"b.body=a;return {{data:[{{post:b}}]}}}}({json.dumps(POST['body'])},{{}}))</script>",
     "percent signs": f'<script>window.S=JSON.parse(decodeURIComponent("{quote(json.dumps(POST))}"))</script>',
-    "a second assignment": f"<script>window.__A__ = {{}};\nwindow.__B__ = {json.dumps(STATE)};</script>",
+    "a second assignment": f"<script>window.__A__ = {{}};\nwindow.__B__ = "
+    f"{json.dumps(STATE)};</script>",
 }
 
 ELEMENTS = ["$", "main", None, {"children": [
@@ -73,7 +102,8 @@ ELEMENTS = ["$", "main", None, {"children": [
     ["$", "$L1", None, {"children": ["$", "ul", None, {"children": [["$", "li", "", {"children": ["$$12 each"]}]]}]}],
 ]}]  # fmt: skip
 FLIGHT = f'1:I[7,["a.js"],"x"]\n0:{json.dumps(ELEMENTS)}\n2:T{len(MORE.encode()):x},{MORE}'
-NUXT = [["ShallowReactive", 1], {"data": 2}, {"title": 3, "body": 4, "specs": 5}, "The light of Pell",
+NUXT = [["ShallowReactive", 1], {"data": 2}, {"title": 3, "body": 4, "specs": 5}, "The light of "
+"Pell",
         f"{STORY} {MORE}", [6], {"name": 7, "value": 8}, "Height of the tower", "31 m"]  # fmt: skip
 SHOP = {"@type": "Product", "name": "Storm lantern", "description": STORY + MORE,
         "offers": {"price": "129.00", "priceCurrency": "EUR"},
@@ -82,15 +112,23 @@ SHOP = {"@type": "Product", "name": "Storm lantern", "description": STORY + MORE
 
 def test_the_elements_of_a_flight_are_read_in_their_order() -> None:
     pushes = "".join(
-        f"<script>self.__next_f.push({json.dumps([1, part])})</script>" for part in (FLIGHT[:90], FLIGHT[90:])
+        f"<script>self.__next_f.push({json.dumps([1, part])})</script>"
+        for part in (FLIGHT[:90], FLIGHT[90:])
     )
     document = read(shell(f"<script>self.__next_f=[]</script>{pushes}"))
     assert document.text == f"The light of Pell\n{STORY}\n$12 each\n{MORE}"
-    assert [block.kind for block in document.blocks] == ["heading", "paragraph", "item", "paragraph"]
+    assert [block.kind for block in document.blocks] == [
+        "heading",
+        "paragraph",
+        "item",
+        "paragraph",
+    ]
 
 
 def test_values_that_name_each_other_by_number_are_read() -> None:
-    text = read(shell(f'<script type="application/json" id="__NUXT_DATA__">{json.dumps(NUXT)}</script>')).text
+    text = read(
+        shell(f'<script type="application/json" id="__NUXT_DATA__">{json.dumps(NUXT)}</script>')
+    ).text
     assert f"The light of Pell\n{STORY} {MORE}" in text
     assert "Height of the tower: 31 m" in text
     assert "ShallowReactive" not in text
@@ -101,7 +139,10 @@ def test_texts_of_a_stream_that_comes_in_pieces_are_read() -> None:
         [{"_1": 2}, "data", {"_3": 4, "_5": 6}, "title", "The light of Pell", "texts", [7], STORY],
         ["more", MORE],
     )
-    calls = [f"c.enqueue({json.dumps('P8:' * bool(n) + json.dumps(one))});" for n, one in enumerate(pieces)]
+    calls = [
+        f"c.enqueue({json.dumps('P8:' * bool(n) + json.dumps(one))});"
+        for n, one in enumerate(pieces)
+    ]
     text = read(shell("".join(f"<script>{call}</script>" for call in calls))).text
     assert STORY in text
     assert MORE in text
@@ -109,7 +150,10 @@ def test_texts_of_a_stream_that_comes_in_pieces_are_read() -> None:
 
 @pytest.mark.parametrize(
     ("kind", "data"),
-    [("ld+json", SHOP), ("json", {"props": [SHOP | {"price": {"amount": "129.00", "currencyCode": "EUR"}}]})],
+    [
+        ("ld+json", SHOP),
+        ("json", {"props": [SHOP | {"price": {"amount": "129.00", "currencyCode": "EUR"}}]}),
+    ],
 )
 def test_prices_and_named_values_of_data_are_definitions(kind: str, data: object) -> None:
     document = read(shell(f'<script type="application/{kind}">{json.dumps(data)}</script>'))
@@ -137,26 +181,49 @@ def test_what_a_loading_page_does_show_stays_beside_its_data() -> None:
 
 
 def test_what_a_page_shows_is_not_gone_on_with_by_data_that_it_does_not_show() -> None:
-    assert read(f"<h1>The light of Pell</h1><p>{STORY}</p>{SCRIPTS['JSON-LD']}").text == f"The light of Pell\n{STORY}"
+    assert (
+        read(f"<h1>The light of Pell</h1><p>{STORY}</p>{SCRIPTS['JSON-LD']}").text
+        == f"The light of Pell\n{STORY}"
+    )
 
 
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_the_data_of_a_short_page_never_stands_for_what_it_shows(script: str) -> None:
-    fact = "The ferry of Skellmouth costs four pounds on Sundays, and three on every other day of the week."
+    fact = (
+        "The ferry of Skellmouth costs four pounds on Sundays, and three on every other day of "
+        "the week."
+    )
     assert read(f"<h1>Ferries</h1><p>{fact}</p>{SCRIPTS[script]}").text == f"Ferries\n{fact}"
-    assert read(f"<p>The boat costs four pounds.</p>{SCRIPTS[script]}").text == "The boat costs four pounds."
+    assert (
+        read(f"<p>The boat costs four pounds.</p>{SCRIPTS[script]}").text
+        == "The boat costs four pounds."
+    )
 
 
 @pytest.mark.parametrize("script", SCRIPTS)
-def test_the_frame_of_a_site_around_an_empty_place_does_not_keep_its_data_unread(script: str) -> None:
-    frame = "© 2026 The harbour authority of Pell. All rights reserved. Imprint, privacy, terms of use, accessibility."
+def test_the_frame_of_a_site_around_an_empty_place_does_not_keep_its_data_unread(
+    script: str,
+) -> None:
+    frame = (
+        "© 2026 The harbour authority of Pell. All rights reserved. Imprint, privacy, terms "
+        "of use, accessibility."
+    )
     for footer in (f"<footer>{frame}</footer>", f"<div><p>{frame}</p></div>"):
         text = read(shell(footer + SCRIPTS[script])).text
         assert STORY in text
         assert frame in text
 
 
-BEGUN = ("=[1,", "={a:[", ",[1,1,1,1,1,1,1,1", "(function(a){return {a:", "=`{", ':"[', "({\\", "=>[{")
+BEGUN = (
+    "=[1,",
+    "={a:[",
+    ",[1,1,1,1,1,1,1,1",
+    "(function(a){return {a:",
+    "=`{",
+    ':"[',
+    "({\\",
+    "=>[{",
+)
 
 
 @pytest.mark.parametrize("piece", BEGUN)
@@ -168,12 +235,20 @@ def test_code_that_begins_values_without_end_is_read_in_the_time_of_its_length(p
 
 def test_a_page_that_shows_its_text_only_without_scripts_is_read() -> None:
     message = "<noscript>You need to enable JavaScript to run this app.</noscript>"
-    document = read(shell(f"{message}<script src=/app.js></script><noscript><p>{STORY}</p><p>{MORE}</p></noscript>"))
+    document = read(
+        shell(
+            f"{message}<script "
+            f"src=/app.js></script><noscript><p>{STORY}</p><p>{MORE}</p></noscript>"
+        )
+    )
     assert document.text.endswith(f"{STORY}\n{MORE}")
 
 
 def test_a_summary_in_a_pages_data_does_not_stand_for_the_whole_text_without_scripts() -> None:
-    summary = f'<script type="application/ld+json">{{"@type": "DiscussionForumPosting", "text": "{STORY}"}}</script>'
+    summary = (
+        f'<script type="application/ld+json">{{"@type": "DiscussionForumPosting", "text": '
+        f'"{STORY}"}}</script>'
+    )
     document = read(shell(f"{summary}<noscript><p>{STORY}</p><p>{MORE}</p></noscript>"))
     assert document.text.endswith(f"{STORY}\n{MORE}")
 
@@ -182,13 +257,16 @@ def test_a_summary_in_a_pages_data_does_not_stand_for_the_whole_text_without_scr
     "script",
     [
         '<script type="application/json">{"a": "b", "path": "/a/b/c", "n": [1, 2, 3]}</script>',
-        "<script>window.x = function () { return 'a long sentence that only code would hold in it, truly' }</script>",
+        "<script>window.x = function () { return 'a long sentence that only code would hold in "
+        "it, truly' }</script>",
         '<script type="application/json">{"broken": "' + STORY + "</script>",
         "<script>window.deep = " + "[" * 100_000 + "</script>",
         "<script src=/app.js></script>",
     ],
 )
-def test_a_shell_without_such_data_says_that_it_needs_a_browser_and_what_it_shows(script: str) -> None:
+def test_a_shell_without_such_data_says_that_it_needs_a_browser_and_what_it_shows(
+    script: str,
+) -> None:
     with pytest.raises(NeedsBrowser, match=r"needs JavaScript.*it shows nothing") as caught:
         fetched(shell(script))
     assert "WINNOW_BROWSER" in caught.value.hint
@@ -216,13 +294,24 @@ def test_a_page_without_scripts_and_text_is_no_matter_for_a_browser() -> None:
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=80),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=10), inner, max_size=4),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=10), inner, max_size=4)
+    ),
     max_leaves=20,
 )
 
 
-@given(json_values, st.sampled_from(["", "type=application/json", 'type="application/ld+json"']), st.text(max_size=20))
-def test_any_data_in_any_script_is_read_without_a_crash(value: object, kind: str, before: str) -> None:
-    page = f"<script {kind}>{before}{json.dumps(value)}</script><script>window.x = {json.dumps(value)}{before}</script>"
+@given(
+    json_values,
+    st.sampled_from(["", "type=application/json", 'type="application/ld+json"']),
+    st.text(max_size=20),
+)
+def test_any_data_in_any_script_is_read_without_a_crash(
+    value: object, kind: str, before: str
+) -> None:
+    page = (
+        f"<script {kind}>{before}{json.dumps(value)}</script><script>window.x = "
+        f"{json.dumps(value)}{before}</script>"
+    )
     assert all(text for _, text in script_texts(page))
     assert all(isinstance(item, dict) for item in linked_data(page))

@@ -1,4 +1,5 @@
-"""HTTPS through the pinned connection: the name in the URL is the name that the certificate is checked for."""
+"""HTTPS through the pinned connection: the name in the URL is the name that the certificate is
+checked for."""
 
 import asyncio
 import ssl
@@ -16,7 +17,9 @@ LIMITS = FetchLimits(allow_loopback=True, respect_robots=False, total_seconds=5.
 
 
 @pytest.mark.anyio
-async def test_the_certificate_is_checked_for_the_name_and_not_for_the_address(tmp_path: Path) -> None:
+async def test_the_certificate_is_checked_for_the_name_and_not_for_the_address(
+    tmp_path: Path,
+) -> None:
     file = make_certificate(tmp_path, "secure.example")
     served = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     served.load_cert_chain(file)

@@ -1,4 +1,5 @@
-"""Ways to a page that are no plain answer: cookies between hops, pages that send on, bodies that break off."""
+"""Ways to a page that are no plain answer: cookies between hops, pages that send on, bodies that
+break off."""
 
 import asyncio
 import gzip
@@ -19,7 +20,17 @@ from pipeline.fetch.refresh import refresh_of
 from pipeline.read.sniff import PAGED, holds_text, media_type
 from tests.support import Connect, text_of
 from tests.support import Site as FixedSite
-from tests.support.web_site import LOOPBACK, PAGE, WORDS, Asked, Reply, Route, failure_of, open_local, open_site
+from tests.support.web_site import (
+    LOOPBACK,
+    PAGE,
+    WORDS,
+    Asked,
+    Reply,
+    Route,
+    failure_of,
+    open_local,
+    open_site,
+)
 
 pytestmark = pytest.mark.anyio
 
@@ -35,7 +46,11 @@ def wall(name: str) -> Callable[[Asked], Reply]:
     """Send back who has no cookie of this name yet, with one."""
 
     def answer(asked: Asked) -> Reply:
-        return Reply() if f"{name}=1" in asked.headers.get("cookie", "") else to(asked.path, f"{name}=1; Path=/")
+        return (
+            Reply()
+            if f"{name}=1" in asked.headers.get("cookie", "")
+            else to(asked.path, f"{name}=1; Path=/")
+        )
 
     return answer
 
@@ -57,7 +72,9 @@ async def test_a_login_that_leads_over_other_addresses_and_back_is_read() -> Non
     routes: dict[str, Route] = {
         "/p": entry,
         "/idp?back=/p": to("/check", "state=open; Path=/"),
-        "/check": lambda asked: to("/p", "ticket=7; Path=/") if "state=open" in asked.headers["cookie"] else Reply(b""),
+        "/check": lambda asked: (
+            to("/p", "ticket=7; Path=/") if "state=open" in asked.headers["cookie"] else Reply(b"")
+        ),
     }
     async with open_site(routes) as site, open_local(ONCE) as fetcher:
         assert (await fetcher.fetch(site.url("/p"))).title == "Piran"
@@ -99,12 +116,19 @@ SET = [
     ("https://1.2.3.4/", "k=1; Domain=3.4", "https://9.9.3.4/", False),
     ("https://a.example.org/", "k=1; Secure", "http://a.example.org/", False),
     ("https://a.example.org/", "k=1; Max-Age=0", "https://a.example.org/", False),
-    ("https://a.example.org/", "k=1; Expires=Thu, 01 Jan 1970 00:00:00 GMT", "https://a.example.org/", False),
+    (
+        "https://a.example.org/",
+        "k=1; Expires=Thu, 01 Jan 1970 00:00:00 GMT",
+        "https://a.example.org/",
+        False,
+    ),
     ("https://a.example.org/", f"k={'x' * 5000}", "https://a.example.org/", False),
 ]
 
 
-@pytest.mark.parametrize(("first", "line", "then", "is_sent"), SET, ids=[f"{a} {b[:40]} {c}" for a, b, c, _ in SET])
+@pytest.mark.parametrize(
+    ("first", "line", "then", "is_sent"), SET, ids=[f"{a} {b[:40]} {c}" for a, b, c, _ in SET]
+)
 def test_where_a_cookie_of_a_hop_goes(first: str, line: str, then: str, is_sent: bool) -> None:
     jar = Jar(None)
     jar.keep(first, [line])
@@ -130,7 +154,9 @@ async def test_what_a_hop_sets_counts_before_the_cookie_of_the_persons_file(tmp_
 
 
 def sender(markup: str, text: str = "") -> Reply:
-    return Reply(f"<html><head><title>Moved</title>{markup}</head><body>{text}</body></html>".encode())
+    return Reply(
+        f"<html><head><title>Moved</title>{markup}</head><body>{text}</body></html>".encode()
+    )
 
 
 META = '<meta http-equiv="refresh" content="{}">'
@@ -141,9 +167,17 @@ FOLLOWED = [
     sender(META.format("0;end#part")),
     sender("<META content='0; URL=&#47;end' HTTP-EQUIV=Refresh>"),
     sender("<meta content=0;url=/end http-equiv=refresh>"),
-    sender(f'<base href="/"><!-- <meta http-equiv=refresh content="0;url=/no"> -->{META.format("1; url=end")}'),
-    sender(f"<script>var a = '<meta http-equiv=refresh content=\"0;url=/no\">'</script>{META.format('0;url=/end')}"),
-    sender(f"<noscript>{META.format('0; url=/end')}</noscript><script>go()</script>", "Please wait"),
+    sender(
+        f'<base href="/"><!-- <meta http-equiv=refresh content="0;url=/no"> '
+        f"-->{META.format('1; url=end')}"
+    ),
+    sender(
+        f"<script>var a = '<meta http-equiv=refresh "
+        f'content="0;url=/no">\'</script>{META.format("0;url=/end")}'
+    ),
+    sender(
+        f"<noscript>{META.format('0; url=/end')}</noscript><script>go()</script>", "Please wait"
+    ),
     sender("", f"<p>Redirecting…</p>{META.format('2; url=/end')}"),
     sender(META.format("0; url=/end"), WORDS),
     Reply(b"<p>x</p>", headers={"Refresh": "0; url=/end"}),
@@ -153,7 +187,9 @@ FOLLOWED = [
 
 @pytest.mark.parametrize("reply", FOLLOWED, ids=range(len(FOLLOWED)))
 async def test_a_page_that_sends_its_reader_on_at_once_is_a_redirect(reply: Reply) -> None:
-    end = Reply(b"<html><title>End</title><p>The key number is K-end, and here it stands.</p></html>")
+    end = Reply(
+        b"<html><title>End</title><p>The key number is K-end, and here it stands.</p></html>"
+    )
     async with open_site({"/p": reply, "/end": end}) as site, open_local(ONCE) as fetcher:
         page = await fetcher.fetch(site.url("/p"))
     assert page.title == "End"
@@ -186,7 +222,10 @@ async def test_a_page_that_is_meant_to_be_read_is_read(reply: Reply) -> None:
 
 
 async def test_a_page_that_sends_on_later_names_its_target() -> None:
-    routes = {"/p": sender(META.format("20; url=/end"), WORDS), "/bare": sender(META.format("20; url=/end"))}
+    routes = {
+        "/p": sender(META.format("20; url=/end"), WORDS),
+        "/bare": sender(META.format("20; url=/end")),
+    }
     async with open_site(routes) as site, open_local(ONCE) as fetcher:
         page = await fetcher.fetch(site.url("/p"))
         error = await failure_of(fetcher, site.url("/bare"))
@@ -204,9 +243,14 @@ async def test_pages_that_send_on_for_ever_end_after_five() -> None:
     assert any(site.url("/6") in note for note in page.notes)
 
 
-@pytest.mark.parametrize("target", ["http://10.0.0.1/", "http://169.254.169.254/latest/", "http://127.0.0.1:22/"])
+@pytest.mark.parametrize(
+    "target", ["http://10.0.0.1/", "http://169.254.169.254/latest/", "http://127.0.0.1:22/"]
+)
 async def test_the_guard_stands_before_each_page_that_is_sent_to(target: str) -> None:
-    routes = {"/meta": sender(META.format(f"0; url={target}")), "/header": Reply(headers={"Refresh": f"0;{target}"})}
+    routes = {
+        "/meta": sender(META.format(f"0; url={target}")),
+        "/header": Reply(headers={"Refresh": f"0;{target}"}),
+    }
     async with open_site(routes) as site, open_local(ONCE) as fetcher:
         errors = [await failure_of(fetcher, site.url(path)) for path in routes]
     assert [type(error) for error in errors] == [AddressRefused, AddressRefused]
@@ -216,14 +260,22 @@ async def test_a_check_that_sets_a_cookie_and_sends_to_itself_is_passed() -> Non
     def check(asked: Asked) -> Reply:
         if "passed=1" in asked.headers.get("cookie", ""):
             return Reply()
-        return replace(sender(META.format("0; url=/p"), "One moment"), headers={"Set-Cookie": "passed=1; Path=/"})
+        return replace(
+            sender(META.format("0; url=/p"), "One moment"),
+            headers={"Set-Cookie": "passed=1; Path=/"},
+        )
 
     async with open_site({"/p": check}) as site, open_local(ONCE) as fetcher:
         assert (await fetcher.fetch(site.url("/p"))).title == "Piran"
 
 
 async def test_a_hostile_head_costs_little_time() -> None:
-    heads = ["<meta 'refresh" * 5_000, "<!-- refresh" * 5_000, "<script>refresh" * 5_000, '<a "refresh' * 6_000]
+    heads = [
+        "<meta 'refresh" * 5_000,
+        "<!-- refresh" * 5_000,
+        "<script>refresh" * 5_000,
+        '<a "refresh' * 6_000,
+    ]
     for head in heads:
         began = time.process_time()
         refresh_of({}, head.encode() + PAGE, "https://example.org/")
@@ -233,7 +285,9 @@ async def test_a_hostile_head_costs_little_time() -> None:
 # Bodies that break off
 
 CUT = {"Content-Length": "9999", "Connection": "close"}
-PACKED = gzip.compress(PAGE.replace(b"</p>", b" ".join(b"word%d" % (n * n) for n in range(60_000)) + b"</p>"))
+PACKED = gzip.compress(
+    PAGE.replace(b"</p>", b" ".join(b"word%d" % (n * n) for n in range(60_000)) + b"</p>")
+)
 
 
 async def stall(writer: asyncio.StreamWriter) -> None:
@@ -262,7 +316,9 @@ BROKEN = [
 
 
 @pytest.mark.parametrize(("name", "reply", "says"), BROKEN, ids=[name for name, *_ in BROKEN])
-async def test_a_body_that_breaks_off_is_read_as_far_as_it_came(name: str, reply: Reply, says: str) -> None:
+async def test_a_body_that_breaks_off_is_read_as_far_as_it_came(
+    name: str, reply: Reply, says: str
+) -> None:
     limits = replace(ONCE, total_seconds=1.0)
     async with open_site({"/p": reply}) as site, open_local(limits) as fetcher:
         page = await fetcher.fetch(site.url("/p"))
@@ -275,7 +331,10 @@ async def test_a_body_that_breaks_off_is_read_as_far_as_it_came(name: str, reply
 async def test_of_two_broken_bodies_the_longer_one_is_read() -> None:
     bodies = iter([PAGE[:-60], PAGE[:-200]])
     limits = replace(ONCE, retry=True, retry_pause=(0.0, 0.01))
-    async with open_site({"/p": lambda _: Reply(next(bodies), headers=CUT)}) as site, open_local(limits) as fetcher:
+    async with (
+        open_site({"/p": lambda _: Reply(next(bodies), headers=CUT)}) as site,
+        open_local(limits) as fetcher,
+    ):
         page = await fetcher.fetch(site.url("/p"))
     assert f"first {len(PAGE) - 60:,} bytes" in page.unread
     assert len(site.paths) == 2
@@ -284,7 +343,10 @@ async def test_of_two_broken_bodies_the_longer_one_is_read() -> None:
 async def test_what_broke_off_is_not_kept_for_the_next_call(tmp_path: Path) -> None:
     bodies = iter([Reply(PAGE[:-90], headers=CUT), Reply()])
     store = Store(tmp_path / "pages", size_limit=50_000_000, clock=time.time)
-    async with open_site({"/p": lambda _: next(bodies)}) as site, open_local(ONCE, pages=store) as fetcher:
+    async with (
+        open_site({"/p": lambda _: next(bodies)}) as site,
+        open_local(ONCE, pages=store) as fetcher,
+    ):
         first, second = [await fetcher.fetch(site.url("/p")) for _ in range(2)]
     store.close()
     assert first.unread
@@ -314,7 +376,11 @@ async def test_a_beginning_that_says_nothing_is_a_connection_that_broke(reply: R
 async def test_a_page_from_the_cache_says_its_age_and_is_read_again_on_request(
     connect: Connect, site: FixedSite, tool: str
 ) -> None:
-    question = {} if tool == "fetch_and_prune_html" else {"question": "When was the harbour of Piran rebuilt?"}
+    question = (
+        {}
+        if tool == "fetch_and_prune_html"
+        else {"question": "When was the harbour of Piran rebuilt?"}
+    )
     url = site.put(f"/aged-{tool}", PAGE)
     async with connect(folders=" ", search="none", allow_loopback="true") as client:
 
@@ -353,9 +419,19 @@ SAID = [
     ("first line\nsecond line\n", "audio/x-mpegurl", "/log", "text/plain"),
     ("<p>Fish &amp; chips", "text/html", "/p", "text/html"),
     ("Fish &amp; chips", "text/html", "/p", "text/html"),
-    ("<h1 align=center>Harbour</h1>\n\n# Install\n", "text/markdown", "/README.md", "text/markdown"),
+    (
+        "<h1 align=center>Harbour</h1>\n\n# Install\n",
+        "text/markdown",
+        "/README.md",
+        "text/markdown",
+    ),
     ("Use `<html>` first.\n", "text/plain", "/notes", "text/plain"),
-    ('<svg xmlns="http://www.w3.org/2000/svg"><text>Quay</text></svg>', "image/svg+xml", "/q.svg", "application/xml"),
+    (
+        '<svg xmlns="http://www.w3.org/2000/svg"><text>Quay</text></svg>',
+        "image/svg+xml",
+        "/q.svg",
+        "application/xml",
+    ),
 ]
 
 
@@ -364,7 +440,9 @@ def test_the_bytes_decide_where_they_are_clear(body: str, said: str, name: str, 
     assert media_type(body.encode(), content_type=said, name=name) == kind
 
 
-@pytest.mark.parametrize("said", ["image/png", "video/mp2t", "application/octet-stream", "text/html"])
+@pytest.mark.parametrize(
+    "said", ["image/png", "video/mp2t", "application/octet-stream", "text/html"]
+)
 def test_bytes_that_are_no_text_are_none_whatever_is_said(said: str) -> None:
     noise = bytes(range(256)) * 8
     assert not holds_text(media_type(noise, content_type=said)) or said in PAGED

@@ -1,4 +1,5 @@
-"""What a folder's search reads: every text by its content, packed ones too; the rest is counted, and keys stay out."""
+"""What a folder's search reads: every text by its content, packed ones too; the rest is counted,
+and keys stay out."""
 
 import bz2
 import gzip
@@ -56,7 +57,9 @@ async def test_a_text_is_read_whatever_its_name_ends_with(
     assert "not searched" not in answer
 
 
-@pytest.mark.parametrize(("ending", "pack"), [("gz", gzip.compress), ("bz2", bz2.compress), ("xz", lzma.compress)])
+@pytest.mark.parametrize(
+    ("ending", "pack"), [("gz", gzip.compress), ("bz2", bz2.compress), ("xz", lzma.compress)]
+)
 @pytest.mark.parametrize("name", ["lock.log", "lock", "lock.html"])
 async def test_a_packed_text_is_read(
     connect: Connect, tmp_path: Path, name: str, ending: str, pack: Callable[[bytes], bytes]
@@ -101,7 +104,9 @@ async def test_a_packed_file_that_is_a_bomb_or_cut_is_refused_in_words(
     assert said in text_of(result)
 
 
-async def test_files_that_are_no_text_are_counted_by_their_endings(connect: Connect, tmp_path: Path) -> None:
+async def test_files_that_are_no_text_are_counted_by_their_endings(
+    connect: Connect, tmp_path: Path
+) -> None:
     draw = random.Random(3)
     (tmp_path / "other.txt").write_text(OTHER, "utf-8")
     for number in range(3):
@@ -115,11 +120,15 @@ async def test_files_that_are_no_text_are_counted_by_their_endings(connect: Conn
         assert counted in answer
         assert "None:" not in answer
     async with connect(folders=str(tmp_path)) as client:
-        listed = await client.call_tool("fetch_and_prune_html", {"sources": [str(tmp_path)], "part": "files"})
+        listed = await client.call_tool(
+            "fetch_and_prune_html", {"sources": [str(tmp_path)], "part": "files"}
+        )
     assert counted in text_of(listed)
 
 
-async def test_pictures_beside_texts_leave_a_verdict_as_it_is(connect: Connect, tmp_path: Path) -> None:
+async def test_pictures_beside_texts_leave_a_verdict_as_it_is(
+    connect: Connect, tmp_path: Path
+) -> None:
     (tmp_path / "other.txt").write_text(OTHER, "utf-8")
     (tmp_path / "photo.gif").write_bytes(b"GIF89a" + bytes(500))
     answer = await found(connect, tmp_path, "extract_relevant")
@@ -139,7 +148,9 @@ async def test_a_file_of_keys_is_neither_searched_nor_read_whatever_it_is_called
     words = KEYS[name].decode("utf-8", "replace").replace("\x00", "").split()
     inside = max(words, key=lambda word: (any(map(str.isdigit, word)), len(word)))[:40]
     async with connect(folders=str(tmp_path), search="folder") as client:
-        read = await client.call_tool("fetch_and_prune_html", {"sources": [str(tmp_path / "notes.txt")]})
+        read = await client.call_tool(
+            "fetch_and_prune_html", {"sources": [str(tmp_path / "notes.txt")]}
+        )
         searched = await client.call_tool("search_web", {"question": f"private key fee {inside}"})
     assert read.is_error
     assert "naming the file itself in WINNOW_FOLDERS" in text_of(read)
@@ -149,7 +160,9 @@ async def test_a_file_of_keys_is_neither_searched_nor_read_whatever_it_is_called
 async def test_a_file_of_keys_that_a_person_names_is_read(connect: Connect, tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_bytes(KEYS["pgpass"])
     async with connect(folders=str(tmp_path / "notes.txt")) as client:
-        read = await client.call_tool("fetch_and_prune_html", {"sources": [str(tmp_path / "notes.txt")]})
+        read = await client.call_tool(
+            "fetch_and_prune_html", {"sources": [str(tmp_path / "notes.txt")]}
+        )
     assert "localhost:5432:shop" in text_of(read)
 
 
@@ -160,6 +173,12 @@ def test_a_text_that_only_mentions_keys_is_none(name: str) -> None:
 
 def test_no_file_of_this_checkout_is_taken_for_keys() -> None:
     root = Path(__file__).resolve().parents[1]
-    files = [path for top in ("docs", "examples", "pipeline", "server", "tests") for path in (root / top).rglob("*.*")]
-    written = [path for path in files if path.is_file() and path.suffix != ".pyc"]  # which hold the keys of these tests
+    files = [
+        path
+        for top in ("docs", "examples", "pipeline", "server", "tests")
+        for path in (root / top).rglob("*.*")
+    ]
+    written = [
+        path for path in files if path.is_file() and path.suffix != ".pyc"
+    ]  # which hold the keys of these tests
     assert [path.name for path in written if is_secret(path.read_bytes())] == []

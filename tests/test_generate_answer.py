@@ -1,4 +1,5 @@
-"""A written answer: each sentence checked against the passages that it cites, failures told, the budget kept."""
+"""A written answer: each sentence checked against the passages that it cites, failures told, the
+budget kept."""
 
 import json
 from collections.abc import Sequence
@@ -44,10 +45,16 @@ def reply(*sentences: tuple[str, str]) -> str:
         ("2a", "Anna Lind kept the lighthouse until 1931.", True),
         ("2a", "Until 1931 the lighthouse was kept by Bertil Holm.", False),
         ("1a", "Bananas contain a lot of potassium and fibre.", False),
-        ("1a 2a", "Built in 1868, the lighthouse of Quoxholm was kept by Anna Lind until 1931.", True),
+        (
+            "1a 2a",
+            "Built in 1868, the lighthouse of Quoxholm was kept by Anna Lind until 1931.",
+            True,
+        ),
     ],
 )
-def test_a_sentence_has_support_only_where_its_passages_hold_it(labels: str, sentence: str, supported: bool) -> None:
+def test_a_sentence_has_support_only_where_its_passages_hold_it(
+    labels: str, sentence: str, supported: bool
+) -> None:
     (found,) = checked(reply((labels, sentence)), PASSAGES)
     assert found.supported == supported
     assert bool(found.reason) != supported
@@ -87,7 +94,9 @@ def writing(model: Writer) -> Writing:
 
 
 async def test_what_was_made_up_is_marked_in_the_text() -> None:
-    model = Writer(reply(("1a", "The lighthouse was built in 1868."), ("1a", "It fell down in 1999.")))
+    model = Writer(
+        reply(("1a", "The lighthouse was built in 1868."), ("1a", "It fell down in 1999."))
+    )
     found = await write_answer("When?", [evidence(PASSAGES["1a"])], ["1a"], writing(model))
     assert found.text.count(MARKED) == 1
     assert found.text.endswith(f"[1a] {MARKED}")
@@ -97,7 +106,9 @@ async def test_what_was_made_up_is_marked_in_the_text() -> None:
 async def test_evidence_is_fitted_to_the_context_and_the_number_shown_is_told() -> None:
     many = [evidence(f"Passage number {n}.") for n in range(20)]
     model = Writer(reply(("1b", "Passage number 1.")), most=5)
-    found = await write_answer("Which?", many, [f"1{chr(97 + n)}" for n in range(20)], writing(model))
+    found = await write_answer(
+        "Which?", many, [f"1{chr(97 + n)}" for n in range(20)], writing(model)
+    )
     assert 0 < found.shown <= 5
     assert found.statements[0].supported
 
@@ -109,12 +120,22 @@ async def test_a_server_that_cannot_take_all_evidence_is_shown_less_of_it(server
         assert isinstance(messages, list)
         over = messages[-1]["content"].count("\n[") > 5
         if over and server == "llama-server":
-            fault = {"error": {"message": "request (900 tokens) exceeds the available context size (512 tokens)"}}
+            fault = {
+                "error": {
+                    "message": "request (900 tokens) exceeds the available context size (512 "
+                    "tokens)"
+                }
+            }
             return JSONResponse(fault, status_code=400)
         # Ollama cuts the prompt to its window and says nothing.
-        message = {"role": "assistant", "content": reply(("1b", "Ships." if over else "Passage number 1."))}
+        message = {
+            "role": "assistant",
+            "content": reply(("1b", "Ships." if over else "Passage number 1.")),
+        }
         usage = {"prompt_tokens": 512 if over else 300}
-        return JSONResponse({"choices": [{"message": message, "finish_reason": "stop"}], "usage": usage})
+        return JSONResponse(
+            {"choices": [{"message": message, "finish_reason": "stop"}], "usage": usage}
+        )
 
     many = [evidence(f"Passage number {n}.") for n in range(20)]
     with model_server() as remote:
@@ -124,7 +145,9 @@ async def test_a_server_that_cannot_take_all_evidence_is_shown_less_of_it(server
         async with loopback_client() as http:
             model = OpenAIGenerator(Endpoint(http, remote.url, "m"))
             labels = [f"1{chr(97 + n)}" for n in range(20)]
-            found = await write_answer("Which?", many, labels, Writing(model, None, 30.0, date(2026, 11, 21)))
+            found = await write_answer(
+                "Which?", many, labels, Writing(model, None, 30.0, date(2026, 11, 21))
+            )
     assert 0 < found.shown <= 5
     assert found.statements[0].supported
 
@@ -137,7 +160,11 @@ async def test_a_model_that_finds_no_answer_or_fails_says_so() -> None:
 
 
 async def test_without_a_generator_research_says_why_there_is_no_answer(connect: Connect) -> None:
-    call = {"question": "When does the first ferry leave on Sundays?", "answer": True, "max_tokens": 600}
+    call = {
+        "question": "When does the first ferry leave on Sundays?",
+        "answer": True,
+        "max_tokens": 600,
+    }
     async with connect() as client:
         result = await client.call_tool("research", call)
     assert text_of(result).startswith("No answer was written: no generator is set")
@@ -148,9 +175,16 @@ async def test_without_a_generator_research_says_why_there_is_no_answer(connect:
 @needs_llama
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "question", ["When was the lighthouse built?", "Who kept the lighthouse until 1931?", "How tall is the lighthouse?"]
+    "question",
+    [
+        "When was the lighthouse built?",
+        "Who kept the lighthouse until 1931?",
+        "How tall is the lighthouse?",
+    ],
 )
-async def test_a_small_model_puts_a_label_that_was_shown_behind_each_sentence(question: str) -> None:
+async def test_a_small_model_puts_a_label_that_was_shown_behind_each_sentence(
+    question: str,
+) -> None:
     model = LlamaGenerator(smol_weights())
     try:
         shown = [evidence(text) for text in PASSAGES.values()]
@@ -164,9 +198,15 @@ async def test_a_small_model_puts_a_label_that_was_shown_behind_each_sentence(qu
 
 
 @needs_llama
-async def test_real_weights_answer_within_the_budget_and_every_sentence_is_checked(connect: Connect) -> None:
+async def test_real_weights_answer_within_the_budget_and_every_sentence_is_checked(
+    connect: Connect,
+) -> None:
     weights: Path = smol_weights()
-    call = {"question": "When does the first ferry leave on Sundays?", "answer": True, "max_tokens": 700}
+    call = {
+        "question": "When does the first ferry leave on Sundays?",
+        "answer": True,
+        "max_tokens": 700,
+    }
     async with connect(generator=f"llama:{weights}", seconds="100") as client:
         result = await client.call_tool("research", call)
     assert not result.is_error, text_of(result)

@@ -1,4 +1,5 @@
-"""PARSER by a generator: one call, checked against the request; rules with the reason where it fails."""
+"""PARSER by a generator: one call, checked against the request; rules with the reason where it
+fails."""
 
 import json
 from collections.abc import Sequence
@@ -22,7 +23,10 @@ GOOD = {
     "entities": ["Quoxholm", "Atlantis"],
     "parts": [],
     "freshness": "year",
-    "queries": [{"text": "Fähre Quoxholm Preis", "language": "de"}, {"text": "Quoxholm ferry fare", "language": "en"}],
+    "queries": [
+        {"text": "Fähre Quoxholm Preis", "language": "de"},
+        {"text": "Quoxholm ferry fare", "language": "en"},
+    ],
 }
 
 
@@ -47,7 +51,9 @@ class Scripted:
         return answer
 
 
-def parser(model: Scripted | LlamaGenerator, store: Store | None = None, seconds: float = 30.0) -> Parser:
+def parser(
+    model: Scripted | LlamaGenerator, store: Store | None = None, seconds: float = 30.0
+) -> Parser:
     return Parser(model, store, seconds)
 
 
@@ -60,7 +66,10 @@ async def test_one_call_gives_queries_names_and_time() -> None:
     assert found.queries[0].text == QUESTION
     assert {query.language for query in found.queries} >= {"de", "en"}
     # The raw request stays open in time: a guess must not filter out what answers.
-    assert [query.freshness for query in found.queries] == ["any", *["year"] * (len(found.queries) - 1)]
+    assert [query.freshness for query in found.queries] == [
+        "any",
+        *["year"] * (len(found.queries) - 1),
+    ]
     assert "Quoxholm" in found.entities
     assert "Atlantis" not in found.entities
 
@@ -97,15 +106,22 @@ async def test_the_same_request_is_asked_once_and_again_on_another_day(tmp_path:
 
 
 @needs_llama
-async def test_real_weights_answer_in_form_and_rules_stand_in_for_queries_of_other_words(smol: LlamaGenerator) -> None:
+async def test_real_weights_answer_in_form_and_rules_stand_in_for_queries_of_other_words(
+    smol: LlamaGenerator,
+) -> None:
     question = "When does the first ferry to Quoxholm leave on Sundays?"
     found = await parse(question, parser(smol, seconds=60), today=TODAY)
     assert found.queries[0].text == question
-    assert found.made_by == "model" or "none of its queries has a word of the request" in found.fallback
+    assert (
+        found.made_by == "model"
+        or "none of its queries has a word of the request" in found.fallback
+    )
 
 
 @needs_llama
-async def test_a_generator_without_time_leaves_the_rules_and_the_answer_says_so(connect: Connect, shared: Path) -> None:
+async def test_a_generator_without_time_leaves_the_rules_and_the_answer_says_so(
+    connect: Connect, shared: Path
+) -> None:
     weights = shared / "models" / "stories260K" / "stories260K-f32.gguf"
     async with connect(generator=f"llama:{weights}") as client:
         result = await client.call_tool("search_web", {"question": "ferry timetable Sunday"})

@@ -1,4 +1,5 @@
-"""Generative pruning: the paper's worked example by hand, real weights against brute force, contexts fitted aloud."""
+"""Generative pruning: the paper's worked example by hand, real weights against brute force,
+contexts fitted aloud."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -30,9 +31,11 @@ from tests.support.pages import document
 
 pytestmark = pytest.mark.anyio
 FIGURE_3 = (
-    "<nav><div><h1>Introducing OpenAI o1-preview, a series of models that reason about hard problems</h1>"
+    "<nav><div><h1>Introducing OpenAI o1-preview, a series of models that reason about hard "
+    "problems</h1>"
     "<a href='/more'>Read more</a></div></nav>"
-    "<div><div>{other}</div><div><p>In our tests, the next model update</p><p>performs similarly.</p></div>"
+    "<div><div>{other}</div><div><p>In our tests, the next model update</p><p>performs "
+    "similarly.</p></div>"
     "<div>{other}</div></div>"
 ).format(other="Some other text of the page that nobody asked for, in one sentence.")
 SHARES = {
@@ -44,7 +47,8 @@ SHARES = {
 
 
 class Figure3:
-    """The figure's tokenizer and its numbers as logits, walked by the token tree that real models use."""
+    """The figure's tokenizer and its numbers as logits, walked by the token tree that real models
+    use."""
 
     name = "figure-3"
     abilities: frozenset[Ability] = frozenset({"score_tree"})
@@ -53,7 +57,9 @@ class Figure3:
     def __init__(self) -> None:
         self.seen: Sequence[str] = ()
 
-    async def score_tree(self, prefix: Prompt, paths: Sequence[str], *, among_siblings: bool = False) -> PathScores:
+    async def score_tree(
+        self, prefix: Prompt, paths: Sequence[str], *, among_siblings: bool = False
+    ) -> PathScores:
         """Return scores of `paths` out of `SHARES`."""
         self.seen = paths
         pieces = [findall(r"><|[<>]|\d|[a-z]+|\S", path) for path in paths]
@@ -65,7 +71,9 @@ class Figure3:
             if node.children:
                 shares = SHARES.get(text, {})
                 # Whatever the rest of the vocabulary has: only siblings count.
-                logits = np.array([np.log(shares.get(piece, 99.0)) for piece in known], dtype=np.float32)
+                logits = np.array(
+                    [np.log(shares.get(piece, 99.0)) for piece in known], dtype=np.float32
+                )
                 read(node, logits, among_siblings=among_siblings)
             waiting.extend((child, text + known[child.token]) for child in node.children.values())
         return PathScores(np.array([end.score for end in tree.ends]), 0, 0, tree.size, 0)
@@ -74,7 +82,9 @@ class Figure3:
 async def test_the_papers_figure_3_comes_out_as_computed_by_hand() -> None:
     page, model = document(FIGURE_3), Figure3()
     found = paper_blocks([page], max_words=14)
-    scores = await PathScorer(model, [page], context_tokens=2_000, seconds=10).score("OpenAI tests", found)
+    scores = await PathScorer(model, [page], context_tokens=2_000, seconds=10).score(
+        "OpenAI tests", found
+    )
     by_path = dict(zip(model.seen, np.exp(scores).tolist(), strict=True))
     expected = {
         "<html><body><nav><h1>": 0.1 * 0.8,
@@ -87,18 +97,25 @@ async def test_the_papers_figure_3_comes_out_as_computed_by_hand() -> None:
 
 
 async def test_the_paper_method_keeps_the_block_whose_path_is_likeliest() -> None:
-    long = FIGURE_3.replace("nobody asked for", "nobody asked for " * 40).replace("In our tests", "In our tests " * 40)
+    long = FIGURE_3.replace("nobody asked for", "nobody asked for " * 40).replace(
+        "In our tests", "In our tests " * 40
+    )
     page, model = document(long), Figure3()
     scorer = PathScorer(model, [page], context_tokens=9_000, seconds=10)
     options = PruneOptions(260, "html", method="paper")
-    result = await prune([page], "other text of the page", options=options, reader=Blend(None), finer=scorer)
+    result = await prune(
+        [page], "other text of the page", options=options, reader=Blend(None), finer=scorer
+    )
     assert "performs similarly" in result.pages[0].text
     assert "nobody" not in result.pages[0].text
     assert "figure-3" in result.scored_by
 
 
 def test_tags_are_numbered_in_the_html_as_in_the_paths() -> None:
-    page = document("<section>own words <p>one</p><p>two <b>bold</b></p></section><section>x<h2>y</h2></section>")
+    page = document(
+        "<section>own words <p>one</p><p>two "
+        "<b>bold</b></p></section><section>x<h2>y</h2></section>"
+    )
     found = paper_blocks([page], max_words=1)
     html = numbered_html([page], found, first=1)
     assert "<p1>one</p1>" in html
@@ -117,15 +134,25 @@ def test_the_authors_pruners_get_their_numbers_from_zero_and_pages_are_siblings(
 
 
 def brute_force(path: Path, prefix: str, paths: list[str]) -> tuple[NDArray[np.float64], int]:
-    """Score each path by an evaluation of its own, softmax among the tokens that some path has there."""
+    """Score each path by an evaluation of its own, softmax among the tokens that some path has
+    there."""
     import llama_cpp  # noqa: PLC0415  only with the extra llama, which the caller has checked
 
     from models.llama.native import ChatTemplate  # noqa: PLC0415  as above
 
     model = llama_cpp.Llama(
-        str(path), n_ctx=512, logits_all=True, verbose=False, n_threads=1, type_k=0, type_v=0, flash_attn=False
+        str(path),
+        n_ctx=512,
+        logits_all=True,
+        verbose=False,
+        n_threads=1,
+        type_k=0,
+        type_v=0,
+        flash_attn=False,
     )
-    template = ChatTemplate(model.metadata.get("tokenizer.chat_template"), begins="<s>", ends="</s>", control=[])
+    template = ChatTemplate(
+        model.metadata.get("tokenizer.chat_template"), begins="<s>", ends="</s>", control=[]
+    )
     said = template.render([{"role": "user", "content": prefix}])
     before = model.tokenize(said.encode(), add_bos=not said.startswith("<s>"), special=True)
     line = model.tokenize(b"\n", add_bos=False)
@@ -137,7 +164,13 @@ def brute_force(path: Path, prefix: str, paths: list[str]) -> tuple[NDArray[np.f
         evaluated += len(before) + len(one)
         total = 0.0
         for place, token in enumerate(one):
-            rivals = sorted({other[place] for other in tokens if other[:place] == one[:place] and len(other) > place})
+            rivals = sorted(
+                {
+                    other[place]
+                    for other in tokens
+                    if other[:place] == one[:place] and len(other) > place
+                }
+            )
             logits = model.scores[len(before) - 1 + place][rivals].astype(np.float64)
             total += float(logits[rivals.index(token)] - np.log(np.exp(logits).sum()))
         scores.append(total)
@@ -149,7 +182,9 @@ def brute_force(path: Path, prefix: str, paths: list[str]) -> tuple[NDArray[np.f
 async def test_real_weights_score_as_brute_force_does_with_far_fewer_tokens(
     stories: LlamaGenerator, shared: Path
 ) -> None:
-    page = document("<div><p>A cat.</p><p>A dog.</p></div><div><ul><li>sun</li><li>sea</li></ul></div>")
+    page = document(
+        "<div><p>A cat.</p><p>A dog.</p></div><div><ul><li>sun</li><li>sea</li></ul></div>"
+    )
     found = paper_blocks([page], max_words=1)
     scorer = path_scorer(stories, [page], seconds=60)
     assert scorer is not None
@@ -164,8 +199,12 @@ async def test_real_weights_score_as_brute_force_does_with_far_fewer_tokens(
 
 
 @needs_llama
-async def test_a_page_over_the_context_is_fitted_by_whole_blocks_and_said(stories: LlamaGenerator) -> None:
-    page = document("".join(f"<div><p>Cat {n} sat by the sea and saw {n} ships.</p></div>" for n in range(400)))
+async def test_a_page_over_the_context_is_fitted_by_whole_blocks_and_said(
+    stories: LlamaGenerator,
+) -> None:
+    page = document(
+        "".join(f"<div><p>Cat {n} sat by the sea and saw {n} ships.</p></div>" for n in range(400))
+    )
     found = paper_blocks([page], max_words=20)
     scorer = path_scorer(stories, [page], seconds=60)
     assert scorer is not None
@@ -175,10 +214,14 @@ async def test_a_page_over_the_context_is_fitted_by_whole_blocks_and_said(storie
 
 
 @needs_llama
-async def test_a_model_without_room_scores_nothing_and_the_pruning_goes_on(stories: LlamaGenerator) -> None:
+async def test_a_model_without_room_scores_nothing_and_the_pruning_goes_on(
+    stories: LlamaGenerator,
+) -> None:
     page = document(f"<p>{'cats ' * 2_000}</p>")
     scorer = path_scorer(stories, [page], seconds=60)
-    result = await prune([page], "cats", options=PruneOptions(300), reader=Blend(None), finer=scorer)
+    result = await prune(
+        [page], "cats", options=PruneOptions(300), reader=Blend(None), finer=scorer
+    )
     assert result.pages
     assert "no room" in result.scored_by
 
@@ -205,7 +248,11 @@ async def test_a_model_that_fails_leaves_the_rules_and_the_reason() -> None:
 @needs_llama
 async def test_the_tool_tells_which_generator_scored(connect: Connect, shared: Path) -> None:
     weights = shared / "models" / "stories260K" / "stories260K-f32.gguf"
-    call = {"sources": [str(LIBRARY / "ferry-timetable.html")], "question": "first Sunday departure", "max_tokens": 600}
+    call = {
+        "sources": [str(LIBRARY / "ferry-timetable.html")],
+        "question": "first Sunday departure",
+        "max_tokens": 600,
+    }
     async with connect(generator=f"llama:{weights}", seconds="90", pruner="any") as client:
         result = await client.call_tool("fetch_and_prune_html", call)
     async with connect() as client:
@@ -217,7 +264,9 @@ async def test_the_tool_tells_which_generator_scored(connect: Connect, shared: P
 
 def test_messages_carry_the_prompt_in_the_authors_words() -> None:
     text = load("prune_html").fill(html="<p>x</p>", question="y?")
-    assert text.startswith("**HTML**: ```<p>x</p>```\n**Question**: **y?**\n Your task is to identify")
+    assert text.startswith(
+        "**HTML**: ```<p>x</p>```\n**Question**: **y?**\n Your task is to identify"
+    )
     assert text.endswith("<html1><body><div2><p>Some key information...")
     assert Said("user", text).role == "user"
     assert isinstance(PaperBlocks().blocks, list)

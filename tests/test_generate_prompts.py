@@ -1,4 +1,5 @@
-"""Prompts: every one a file with a header that tells the truth, and a version that keeps answers apart."""
+"""Prompts: every one a file with a header that tells the truth, and a version that keeps answers
+apart."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -32,9 +33,18 @@ def test_a_header_states_purpose_variables_and_source_as_they_are(file: Path) ->
 def test_what_strangers_wrote_stands_behind_a_word_that_says_so(file: Path) -> None:
     text = load(file.stem).text
     variables = set(Template(text).get_identifiers())
-    foreign = {"text", "evidence", "candidates", "sentences", "context", "html", "request"} & variables
+    foreign = {
+        "text",
+        "evidence",
+        "candidates",
+        "sentences",
+        "context",
+        "html",
+        "request",
+    } & variables
     if foreign and file.stem not in ("prune_html", "segment", "enriched"):
-        # Trained or margin prompts are fixed by their paper; `enriched` and the extractor's carry the frame's notice.
+        # Trained or margin prompts are fixed by their paper; `enriched` and the extractor's carry
+        # the frame's notice.
         assert "data" in text or "notice" in variables
 
 
@@ -58,9 +68,14 @@ class Counting:
 
 
 @pytest.mark.anyio
-async def test_an_answer_to_another_version_of_a_prompt_is_not_taken_for_this_ones(tmp_path: Path) -> None:
+async def test_an_answer_to_another_version_of_a_prompt_is_not_taken_for_this_ones(
+    tmp_path: Path,
+) -> None:
     store = Store(tmp_path / "store", size_limit=1_000_000, clock=lambda: 1_800_000_000.0)
     model, said = Counting(), [Said("user", "x")]
-    told = [await ask(model, said, Asking(9, 5.0, version), store=store) for version in ("a", "a", "b", "a")]
+    told = [
+        await ask(model, said, Asking(9, 5.0, version), store=store)
+        for version in ("a", "a", "b", "a")
+    ]
     store.close()
     assert told == ["1", "1", "2", "1"]

@@ -1,4 +1,5 @@
-"""Files of other programs whose words are all known: read or said to be unread; with random damage: read or refused.
+"""Files of other programs whose words are all known: read or said to be unread; with random damage:
+read or refused.
 
 Few of what `bench/documents.py` and `bench/mutated.py` read by the thousand.
 """

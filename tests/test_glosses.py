@@ -1,4 +1,5 @@
-"""Questions in another language than the page's: found by their words, in the tools' answers and in folder search."""
+"""Questions in another language than the page's: found by their words, in the tools' answers and in
+folder search."""
 
 from pathlib import Path
 
@@ -38,7 +39,9 @@ RUSSIAN = "".join(
 
 def page(folder: Path, language: str, body: str) -> Path:
     path = folder / f"{language}.html"
-    path.write_text(f'<html lang="{language}"><title>Orvane</title><main>{body}</main></html>', encoding="utf-8")
+    path.write_text(
+        f'<html lang="{language}"><title>Orvane</title><main>{body}</main></html>', encoding="utf-8"
+    )
     return path
 
 
@@ -48,22 +51,36 @@ async def test_an_english_page_answers_in_a_few_words_what_it_is_asked_in_anothe
     connect: Connect, tmp_path: Path, language: str, tool: str
 ) -> None:
     async with connect(folders=str(tmp_path)) as client:
-        arguments = {"question": ASKED[language], "sources": [str(page(tmp_path, "en", ENGLISH))], "max_tokens": 150}
+        arguments = {
+            "question": ASKED[language],
+            "sources": [str(page(tmp_path, "en", ENGLISH))],
+            "max_tokens": 150,
+        }
         assert ANSWER in text_of(await client.call_tool(tool, arguments))
 
 
 async def test_a_russian_page_answers_an_english_question(connect: Connect, tmp_path: Path) -> None:
     async with connect(folders=str(tmp_path)) as client:
         source = str(page(tmp_path, "ru", RUSSIAN))
-        arguments = {"question": "When does the last bus leave for the city?", "sources": [source], "max_tokens": 200}
-        assert "десять часов вечера" in text_of(await client.call_tool("extract_relevant", arguments))
+        arguments = {
+            "question": "When does the last bus leave for the city?",
+            "sources": [source],
+            "max_tokens": 200,
+        }
+        assert "десять часов вечера" in text_of(
+            await client.call_tool("extract_relevant", arguments)
+        )
 
 
-async def test_a_folder_is_searched_in_its_documents_language(connect: Connect, tmp_path: Path) -> None:
+async def test_a_folder_is_searched_in_its_documents_language(
+    connect: Connect, tmp_path: Path
+) -> None:
     for place, line in enumerate([*FILLER, ANSWER]):
         (tmp_path / f"note{place}.md").write_text(f"# Note {place}\n\n{line}\n", encoding="utf-8")
     async with connect(folders=str(tmp_path), search="folder", embedder="none") as client:
-        found = text_of(await client.call_tool("search_web", {"question": ASKED["es"], "max_results": 1}))
+        found = text_of(
+            await client.call_tool("search_web", {"question": ASKED["es"], "max_results": 1})
+        )
     assert "four crowns" in found
 
 
@@ -80,7 +97,9 @@ def test_a_german_compound_is_heard_by_its_parts() -> None:
     assert heard("Wo finde ich den Brückenkassenschalter?", "en").startswith("where find i bridge")
 
 
-@pytest.mark.parametrize("question", ["google sans flex award", "best plus-minus rating", "Who is the tallest Duke?"])
+@pytest.mark.parametrize(
+    "question", ["google sans flex award", "best plus-minus rating", "Who is the tallest Duke?"]
+)
 def test_an_english_question_with_a_foreign_word_is_left_alone(question: str) -> None:
     assert heard(question, "en") == question
 

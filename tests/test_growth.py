@@ -1,4 +1,5 @@
-"""Large pages: processor time grows with their size, the server answers meanwhile, deadlines are kept.
+"""Large pages: processor time grows with their size, the server answers meanwhile, deadlines are
+kept.
 
 Times are robust on a machine that others use: a wait counts only as far as this process used the
 processor in it, so that a process which the machine holds up does not fail.
@@ -23,7 +24,18 @@ pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 QUESTION: Final = "When was the harbour light of Orvane built?"
 ANSWER: Final = "<p>The harbour light of Orvane was built in 1871.</p>"
-WORDS: Final = ("ferry", "lake", "council", "winter", "keeper", "island", "bridge", "market", "cheese", "storm")
+WORDS: Final = (
+    "ferry",
+    "lake",
+    "council",
+    "winter",
+    "keeper",
+    "island",
+    "bridge",
+    "market",
+    "cheese",
+    "storm",
+)
 TENTH: Final = 10
 FIXED: Final = 0.5
 """Processor seconds of a call that its page's size does not change, and of what measuring adds."""
@@ -34,17 +46,27 @@ OVER: Final = 2.0
 """Seconds after its deadline by which a call has ended."""
 PATIENCE: Final = 300.0
 """Seconds of a call that is to end by itself, however slow the machine is."""
-TOOLS: Final = ("research", "search_web", "fetch_and_prune_html", "extract_relevant", "raptor_query")
+TOOLS: Final = (
+    "research",
+    "search_web",
+    "fetch_and_prune_html",
+    "extract_relevant",
+    "raptor_query",
+)
 
 
 def said(number: int, count: int) -> str:
     """Return words that differ from those of the numbers beside it."""
-    return " ".join(WORDS[(number * 7 + place * (number % 11 + 1)) % len(WORDS)] for place in range(count))
+    return " ".join(
+        WORDS[(number * 7 + place * (number % 11 + 1)) % len(WORDS)] for place in range(count)
+    )
 
 
 def headings(count: int) -> str:
     """Every heading is nearer to the question than the one paragraph is."""
-    own = (f"<h2>{said(i, 3)}: the harbour light of Orvane was built {i}</h2>" for i in range(count))
+    own = (
+        f"<h2>{said(i, 3)}: the harbour light of Orvane was built {i}</h2>" for i in range(count)
+    )
     return f"{''.join(own)}<p>Cheese is made by Goat Brothers in the valley.</p>"
 
 
@@ -59,7 +81,10 @@ def links(count: int) -> str:
 
 def rows(count: int) -> str:
     head = "".join(f"<th>Column {column}</th>" for column in range(30))
-    cells = ("".join(f"<td>{said(i + column, 1)} {i * column}</td>" for column in range(30)) for i in range(count))
+    cells = (
+        "".join(f"<td>{said(i + column, 1)} {i * column}</td>" for column in range(30))
+        for i in range(count)
+    )
     return f"{ANSWER}<table><tr>{head}</tr>{''.join(f'<tr>{own}</tr>' for own in cells)}</table>"
 
 
@@ -142,7 +167,9 @@ class Desk:
     connect: Connect
     folder: Path
 
-    async def call(self, tool: str, case: str, tenths: int, seconds: float) -> tuple[CallToolResult, Watch]:
+    async def call(
+        self, tool: str, case: str, tenths: int, seconds: float
+    ) -> tuple[CallToolResult, Watch]:
         """Call a tool with a deadline in seconds; return its answer and what it used."""
         place = self.folder / f"{case}{tenths}"
         place.mkdir()
@@ -150,8 +177,15 @@ class Desk:
         arguments: dict[str, object] = {"question": QUESTION}
         if tool not in {"research", "search_web"}:
             arguments["sources"] = [source]
-        given = {"folders": str(place / "docs"), "cache": str(place / "cache"), "seconds": str(seconds)}
-        async with self.connect(embedder="none", reader="none", **given) as client, watched() as watch:
+        given = {
+            "folders": str(place / "docs"),
+            "cache": str(place / "cache"),
+            "seconds": str(seconds),
+        }
+        async with (
+            self.connect(embedder="none", reader="none", **given) as client,
+            watched() as watch,
+        ):
             result = await client.call_tool(tool, arguments)
         return result, watch
 
@@ -177,7 +211,9 @@ async def test_a_page_ten_times_as_long_takes_little_more_than_ten_times_the_wor
 
 @pytest.mark.parametrize("tool", ["research", "raptor_query"])
 @pytest.mark.parametrize("case", ["items", "rows", "paragraph"])
-async def test_a_call_over_a_long_page_ends_soon_after_its_deadline(desk: Desk, case: str, tool: str) -> None:
+async def test_a_call_over_a_long_page_ends_soon_after_its_deadline(
+    desk: Desk, case: str, tool: str
+) -> None:
     result, watch = await desk.call(tool, case, TENTH, 1)
     assert watch.seconds <= 1 + OVER
     assert text_of(result)

@@ -17,7 +17,8 @@ from pipeline.html.tree import Node, count_words, text_of, walk
 from pipeline.text.tokens import count_tokens
 
 FIGURE_6 = (
-    "<div><h1>OpenAI o1-preview</h1><div><p>In our tests, the next model update performs similarly to PhD students</p>"
+    "<div><h1>OpenAI o1-preview</h1><div><p>In our tests, the next model update performs "
+    "similarly to PhD students</p>"
     "</div>For complex reasoning tasks this is a significant advancement</div>"
 )
 
@@ -45,7 +46,9 @@ def test_a_larger_node_is_opened_and_its_own_text_is_a_block_as_in_figure_6() ->
 
 
 def test_equal_siblings_are_numbered_and_blocks_come_breadth_first() -> None:
-    html = "<div><p>a a a</p><p>b b b</p></div><div><ul><li>c c</li><li>d d</li></ul><p>e e</p></div>"
+    html = (
+        "<div><p>a a a</p><p>b b b</p></div><div><ul><li>c c</li><li>d d</li></ul><p>e e</p></div>"
+    )
     assert [block.path for block in block_tree(clean(html), max_words=3)] == [
         "html/body/div1/p1",
         "html/body/div1/p2",
@@ -61,9 +64,30 @@ def test_chinese_counts_as_words_so_that_a_chinese_page_is_cut_like_an_english_o
     assert len(block_tree(clean(html), max_words=100)) == 2
 
 
-WORDS = st.lists(st.sampled_from(["one", "two", "three", "天地", "word."]), min_size=1, max_size=5).map(" ".join)
-JOINERS = {"|", "/"}  # what stands between the cells of a row, and between the lines of a table inside a cell
-TAGS = ["div", "p", "ul", "li", "span", "b", "a", "section", "h2", "blockquote", "dl", "dt", "dd", "nav", "figcaption"]
+WORDS = st.lists(
+    st.sampled_from(["one", "two", "three", "天地", "word."]), min_size=1, max_size=5
+).map(" ".join)
+JOINERS = {
+    "|",
+    "/",
+}  # what stands between the cells of a row, and between the lines of a table inside a cell
+TAGS = [
+    "div",
+    "p",
+    "ul",
+    "li",
+    "span",
+    "b",
+    "a",
+    "section",
+    "h2",
+    "blockquote",
+    "dl",
+    "dt",
+    "dd",
+    "nav",
+    "figcaption",
+]
 TREES = st.recursive(
     WORDS,
     lambda below: st.one_of(
@@ -75,7 +99,9 @@ TREES = st.recursive(
         st.lists(st.lists(below, min_size=1, max_size=3), min_size=1, max_size=3).map(
             lambda rows: (
                 "<table>"
-                + "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in rows)
+                + "".join(
+                    "<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in rows
+                )
                 + "</table>"
             )
         ),
@@ -87,10 +113,14 @@ TREES = st.recursive(
 @pytest.mark.slow
 @given(TREES, st.integers(1, 30))
 @settings(max_examples=400, deadline=None)
-def test_every_word_is_in_exactly_one_block_of_the_tree_and_paths_resolve(html: str, max_words: int) -> None:
+def test_every_word_is_in_exactly_one_block_of_the_tree_and_paths_resolve(
+    html: str, max_words: int
+) -> None:
     root = clean(html)
     blocks = block_tree(root, max_words=max_words)
-    assert Counter(word for block in blocks for word in block.text.split()) == Counter(split_words(root))
+    assert Counter(word for block in blocks for word in block.text.split()) == Counter(
+        split_words(root)
+    )
     assert len({block.path for block in blocks}) == len(blocks)
     for block in blocks:
         node = resolve(root, block.path)
@@ -104,7 +134,9 @@ def test_every_word_is_in_exactly_one_block_of_the_tree_and_paths_resolve(html: 
 def test_every_word_is_in_exactly_one_content_unit_and_paths_resolve(html: str) -> None:
     root = clean(html)
     text, blocks = content_blocks(root)
-    have = Counter(word for word in text.replace(": ", " ").replace(", ", " ").split() if word not in JOINERS)
+    have = Counter(
+        word for word in text.replace(": ", " ").replace(", ", " ").split() if word not in JOINERS
+    )
     assert have == Counter(text_of(root).split())
     assert len({block.path for block in blocks}) == len(blocks)
     last = -1
@@ -114,13 +146,14 @@ def test_every_word_is_in_exactly_one_content_unit_and_paths_resolve(html: str) 
         assert block.tokens == count_tokens(block.text)
         node = resolve(root, block.path)
         assert node is not None
-        assert set(text[block.start : block.end].split()) - JOINERS <= set(text_of(root).replace(": ", " ").split()) | {
-            word + end for word in text_of(root).split() for end in ":,"
-        }
+        assert set(text[block.start : block.end].split()) - JOINERS <= set(
+            text_of(root).replace(": ", " ").split()
+        ) | {word + end for word in text_of(root).split() for end in ":,"}
 
 
 def split_words(root: Node) -> list[str]:
-    """Words as block texts hold them: cut where an inline element begins or ends, as Algorithm 1 does."""
+    """Words as block texts hold them: cut where an inline element begins or ends, as Algorithm 1
+    does."""
     return text_of(root).split()
 
 
@@ -221,9 +254,12 @@ def test_two_line_breaks_end_a_paragraph_and_one_does_not() -> None:
 
 def test_navigation_and_link_lists_are_not_main_and_linked_prose_is() -> None:
     html = (
-        "<nav><a>Home</a> <a>Shop</a></nav><p>A sentence of the article that <a>links</a> to something else.</p>"
-        "<ul><li><a>One</a><li><a>Two</a><li><a>Three</a></ul><footer><p>© 2020 Somebody, address</p></footer>"
-        "<p>Another paragraph that has enough words to be the larger part of this page, and says a little more.</p>"
+        "<nav><a>Home</a> <a>Shop</a></nav><p>A sentence of the article that <a>links</a> to "
+        "something else.</p>"
+        "<ul><li><a>One</a><li><a>Two</a><li><a>Three</a></ul><footer><p>© 2020 Somebody, "
+        "address</p></footer>"
+        "<p>Another paragraph that has enough words to be the larger part of this page, and says "
+        "a little more.</p>"
     )
     main = {block.text.split()[0]: block.main for block in units(html)}
     assert main == {
@@ -234,18 +270,29 @@ def test_navigation_and_link_lists_are_not_main_and_linked_prose_is() -> None:
 def test_pickers_of_links_are_furniture_where_menus_hold_nearly_all_words() -> None:
     links = " ".join(f"<a href='?l={n}'>language number {n}</a>" for n in range(45))
     pickers = f"<div class=select-menu>{links}</div>" * 2
-    html = f"<main>{pickers}<div class=menu>Three boats and their crews</div><p>Two left.</p></main>"
-    assert [block.text for block in units(html) if block.main] == ["Three boats and their crews", "Two left."]
+    html = (
+        f"<main>{pickers}<div class=menu>Three boats and their crews</div><p>Two left.</p></main>"
+    )
+    assert [block.text for block in units(html) if block.main] == [
+        "Three boats and their crews",
+        "Two left.",
+    ]
 
 
 def test_a_document_holds_what_the_page_says_of_itself() -> None:
     html = (
-        '<html lang="de-AT"><head><title>Ein Titel | Seite</title><meta name=author content="Eva Muster">'
+        '<html lang="de-AT"><head><title>Ein Titel | Seite</title><meta name=author content="Eva '
+        'Muster">'
         '<script type="application/ld+json">{"@type":"Article","datePublished":"2021-05-04T10:00:00Z"}</script>'
         "</head><body><h1>Ein Titel</h1><p>Text</p>"
     )
     page = read_document(Page("u", "u", "", html, "text/html")).page
-    assert (page.title, page.author, page.published, page.language) == ("Ein Titel", "Eva Muster", "2021-05-04", "de")
+    assert (page.title, page.author, page.published, page.language) == (
+        "Ein Titel",
+        "Eva Muster",
+        "2021-05-04",
+        "de",
+    )
     kept = read_document(Page("u", "u", "Given", html, "text/html", author="Other")).page
     assert (kept.title, kept.author) == ("Given", "Other")
 
@@ -256,10 +303,16 @@ def test_a_client_side_page_is_read_from_its_data() -> None:
     state = '{"props":{"page":{"title":"Flood","body":"' + body + '","id":"a-b"}}}'
     html = f'<div id=app></div><script id=__NEXT_DATA__ type="application/json">{state}</script>'
     document = read_document(Page("u", "u", "", html, "text/html"))
-    assert [block.text for block in document.blocks] == ["Flood", story.strip(), "Second part of it all."]
+    assert [block.text for block in document.blocks] == [
+        "Flood",
+        story.strip(),
+        "Second part of it all.",
+    ]
     assert document.page.notes
     linked = (
-        '<script type="application/ld+json">{"@type":"Article","headline":"H","articleBody":"' + story + '"}</script>'
+        '<script type="application/ld+json">{"@type":"Article","headline":"H","articleBody":"'
+        + story
+        + '"}</script>'
     )
     assert "old bridge" in read_document(Page("u", "u", "", linked, "text/html")).text
 
@@ -279,6 +332,8 @@ def test_headings_of_real_pages_keep_their_sections(shared: Path) -> None:
         text, blocks = content_blocks(root)
         assert len({block.path for block in blocks}) == len(blocks)
         assert all(0 <= block.start < block.end <= len(text) for block in blocks)
-        words = Counter(word for node in walk(root) if node.tag == "body" for word in text_of(node).split())
+        words = Counter(
+            word for node in walk(root) if node.tag == "body" for word in text_of(node).split()
+        )
         lost = words - Counter(text.replace(" | ", " ").split())
         assert lost.total() <= 0.02 * words.total() + 5

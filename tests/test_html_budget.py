@@ -1,4 +1,5 @@
-"""Budgets: never over, never empty, whatever the pages; and how many tokens are taken when nobody says."""
+"""Budgets: never over, never empty, whatever the pages; and how many tokens are taken when nobody
+says."""
 
 import random
 from pathlib import Path
@@ -27,11 +28,31 @@ def test_mutated_real_pages_stay_within_every_budget(shared: Path, seed: int) ->
         assert one_case(sources, random.Random(f"test {seed}:{number}")) == ""
 
 
-TAGS = ("p", "h1", "h3", "ul", "ol", "li", "table", "tr", "th", "td", "pre", "dl", "dt", "dd", "div", "b", "details")
+TAGS = (
+    "p",
+    "h1",
+    "h3",
+    "ul",
+    "ol",
+    "li",
+    "table",
+    "tr",
+    "th",
+    "td",
+    "pre",
+    "dl",
+    "dt",
+    "dd",
+    "div",
+    "b",
+    "details",
+)
 MARKUP = st.lists(
     st.one_of(
         st.sampled_from([f"<{tag}>" for tag in TAGS] + [f"</{tag}>" for tag in TAGS]),
-        st.sampled_from(["river", "1871", "a | b", "&lt;", "\n\n", "```", "天地", "x" * 90, "first of all "]),
+        st.sampled_from(
+            ["river", "1871", "a | b", "&lt;", "\n\n", "```", "天地", "x" * 90, "first of all "]
+        ),
     ),
     max_size=60,
 ).map("".join)
@@ -54,16 +75,26 @@ def test_mutation_depends_on_its_seed_alone() -> None:
     assert mutated(html, random.Random(7)) != mutated(html, random.Random(8))
 
 
-FILLER = "".join(f"<p>Paragraph {i} tells of birds and trees and weather of that day at length.</p>" for i in range(90))
+FILLER = "".join(
+    f"<p>Paragraph {i} tells of birds and trees and weather of that day at length.</p>"
+    for i in range(90)
+)
 
 
 async def test_without_a_budget_one_clear_answer_takes_few_tokens_and_many_near_ones_more() -> None:
     clear = document(f"<h1>Diary</h1>{FILLER}<p>The zeppelin landed at Orvane in 1931.</p>")
-    flights = (f"<p>Zeppelin number {i} landed at Orvane after {i} hours in the air.</p>" for i in range(90))
+    flights = (
+        f"<p>Zeppelin number {i} landed at Orvane after {i} hours in the air.</p>"
+        for i in range(90)
+    )
     many = document(f"<h1>Log</h1>{''.join(flights)}")
     options = PruneOptions(None, "html")
-    one = await prune([clear], "When did the zeppelin land at Orvane?", options=options, reader=Blend(None))
-    more = await prune([many], "When did the zeppelin land at Orvane?", options=options, reader=Blend(None))
+    one = await prune(
+        [clear], "When did the zeppelin land at Orvane?", options=options, reader=Blend(None)
+    )
+    more = await prune(
+        [many], "When did the zeppelin land at Orvane?", options=options, reader=Blend(None)
+    )
     assert "1931" in one.pages[0].text
     assert 2 * one.tokens < more.tokens <= more.budget == UNASKED
 
@@ -73,8 +104,13 @@ async def test_without_query_and_budget_the_page_is_read_up_to_a_fixed_length() 
     assert result.tokens <= result.budget == UNASKED_PAGE
 
 
-async def test_the_tool_chooses_a_budget_and_keeps_to_a_named_one(connect: Connect, site: Site) -> None:
-    url = site.put("/diary", f"<title>Diary</title><h1>Diary</h1>{FILLER}<p>The zeppelin landed in <b>1931</b>.</p>")
+async def test_the_tool_chooses_a_budget_and_keeps_to_a_named_one(
+    connect: Connect, site: Site
+) -> None:
+    url = site.put(
+        "/diary",
+        f"<title>Diary</title><h1>Diary</h1>{FILLER}<p>The zeppelin landed in <b>1931</b>.</p>",
+    )
     arguments = {"sources": [url], "question": "When did the zeppelin land?"}
     async with connect(allow_loopback="true", embedder="none") as client:
         chosen = await client.call_tool("fetch_and_prune_html", arguments)
@@ -86,8 +122,14 @@ async def test_the_tool_chooses_a_budget_and_keeps_to_a_named_one(connect: Conne
     assert small.is_error and "100 or more" in text_of(small)
 
 
-async def test_the_tool_lists_links_and_cites_each_kept_block_on_request(connect: Connect, site: Site) -> None:
-    url = site.put("/p", "<h1>Orvane</h1><p>The keeper wrote <a href='/logs'>the logs</a> in 1871.</p><p>It rains.</p>")
+async def test_the_tool_lists_links_and_cites_each_kept_block_on_request(
+    connect: Connect, site: Site
+) -> None:
+    url = site.put(
+        "/p",
+        "<h1>Orvane</h1><p>The keeper wrote <a href='/logs'>the logs</a> in 1871.</p><p>It "
+        "rains.</p>",
+    )
     arguments = {"sources": [url], "question": "", "format": "markdown"}
     async with connect(allow_loopback="true", embedder="none") as client:
         plain = await client.call_tool("fetch_and_prune_html", arguments)

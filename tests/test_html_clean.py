@@ -23,7 +23,8 @@ PAGES = SHARED / "data" / "pages"
 MOST_PARSES = 20.0
 """Bare parses that cleaning may take: 16 were measured, half of them for the style of sheets."""
 PAGE_SECONDS = 20.0
-"""Most seconds of processor time for a hostile page in these tests; a quadratic step takes hours."""
+"""Most seconds of processor time for a hostile page in these tests; a quadratic step takes
+hours."""
 
 
 def cleaned(html: str) -> str:
@@ -36,7 +37,14 @@ def body(html: str) -> str:
 
 def document(html: str) -> Document:
     return read_document(
-        Page("https://a.example/", "https://a.example/", "", html, "text/html", published="2020-01-01")
+        Page(
+            "https://a.example/",
+            "https://a.example/",
+            "",
+            html,
+            "text/html",
+            published="2020-01-01",
+        )
     )
 
 
@@ -50,7 +58,8 @@ def test_empty_tags_are_dropped_as_in_the_paper() -> None:
 
 def test_scripts_styles_comments_templates_and_drawings_leave_nothing() -> None:
     html = (
-        "<script>var a</script><style>p{}</style><!-- c --><template><p>t</p></template><noscript>n</noscript>"
+        "<script>var a</script><style>p{}</style><!-- c "
+        "--><template><p>t</p></template><noscript>n</noscript>"
         "<svg><desc>s</desc></svg><canvas>v</canvas><iframe>i</iframe><p>kept</p>"
     )
     assert body(html) == "<p>kept</p>"
@@ -95,21 +104,27 @@ def test_scripts_styles_comments_templates_and_drawings_leave_nothing() -> None:
         "<style>ul > li a:not(.y, [rel]):is(.x, .z)[data-k^='v']{display:none}</style>"
         "<ul><li><b><a class=x data-k=vw>secret</a></b></ul>",
         "<style>:root :where(.x){display:none}</style><p class=x>secret</p>",
-        "<style>.a{.b &{& > .x, .y{display:none}}}</style><div class=b><div class=a><p class=x>secret</p></div></div>",
+        "<style>.a{.b &{& > .x, .y{display:none}}}</style><div class=b><div class=a><p "
+        "class=x>secret</p></div></div>",
         "<style>[type=TEXT]{display:none}</style><p type=text>secret</p>",
         "<style>.a [data-k]{display:none}</style><div class=a><p data-k=v>secret</p></div>",
-        "<style>.a + .b [data-k]{display:none}</style><i class=a></i><div class=b><p data-k=v>secret</p></div>",
+        "<style>.a + .b [data-k]{display:none}</style><i class=a></i><div class=b><p "
+        "data-k=v>secret</p></div>",
         "<style>p:nth-child(2){display:none}</style><div><p>word</p><p>secret</p></div>",
         "<style>"
         + "".join(f".q{n}{{display:none}}" for n in range(9_000))
         + ".x{display:none}</style><p class=x>secret</p>",
-        "<style>.sr-only{position:absolute;clip:rect(0,0,0,0)}</style><p class=sr-only>" + "secret " * 20 + "</p>",
+        "<style>.sr-only{position:absolute;clip:rect(0,0,0,0)}</style><p class=sr-only>"
+        + "secret " * 20
+        + "</p>",
         "<dialog>secret</dialog>",
         "<p>a\U000e0073\U000e0065</p><textarea hidden>secret</textarea>",
         "<select hidden><option>secret</select>",
         "<div class=faq style='font-size:0' hidden>secret</div>",
-        "<style>.x{left:-999px;position:absolute}.faq{display:none}</style><div class='faq x'>secret</div>",
-        "<button aria-controls=a>Q</button><p id=a style='color:#fff;background:#fff;display:none'>secret</p>",
+        "<style>.x{left:-999px;position:absolute}.faq{display:none}</style><div class='faq "
+        "x'>secret</div>",
+        "<button aria-controls=a>Q</button><p id=a "
+        "style='color:#fff;background:#fff;display:none'>secret</p>",
         "<button aria-controls=a>Q</button><p id=a style='width:0;overflow:hidden'>secret</p>",
         "<button aria-expanded=false>Q</button><p class=sr-only aria-hidden=true>secret</p>",
         "<button aria-expanded=false>Menu</button><div role=menu hidden>secret</div>",
@@ -145,22 +160,29 @@ def test_text_that_the_page_hides_is_gone(hidden: str) -> None:
         "<button aria-expanded=false>Q</button><p hidden=until-found>word</p>",
         "<link rel=stylesheet href=dark.css><p style='color:white'>word</p>",
         "<body bgcolor=black><p style='color:white'>word</p>",
-        "<style>.dark{background:#123}</style><div class=dark><p style='color:white'>word</p></div>",
+        "<style>.dark{background:#123}</style><div class=dark><p "
+        "style='color:white'>word</p></div>",
         "<style>p{color:white}p.x{color:black}</style><p class=x>word</p>",
         "<style>.a{font-size:0}.a span{font-size:16px}</style><div class=a><span>word</span></div>",
-        "<style>.a .b{display:none}.a .b.on{display:block}</style><div class=a><p class='b on'>word</p></div>",
-        "<style>@media print{.z{display:none}}@media (max-width:600px){.z{display:none}}</style><p class=z>word</p>",
+        "<style>.a .b{display:none}.a .b.on{display:block}</style><div class=a><p class='b "
+        "on'>word</p></div>",
+        "<style>@media print{.z{display:none}}@media "
+        "(max-width:600px){.z{display:none}}</style><p class=z>word</p>",
         "<style>@media print{.x{display:none}}</style><p class=x>word</p>",
-        "<style>.x{display:none}@media (min-width: 900px){.x{display:block}}</style><p class=x>word</p>",
+        "<style>.x{display:none}@media (min-width: 900px){.x{display:block}}</style><p "
+        "class=x>word</p>",
         "<style>.menu .x{display:none}</style><p class=x>word</p>",
-        "<style>ul > a, .x:not(p), .x:is(.y), p[rel], .x + .x{display:none}</style><ul><li><p class=x>word</p></ul>",
-        "<style>.a > .b .x{display:none}</style><div class=a><div><div class=b><p class=x>word</p></div></div></div>",
+        "<style>ul > a, .x:not(p), .x:is(.y), p[rel], .x + .x{display:none}</style><ul><li><p "
+        "class=x>word</p></ul>",
+        "<style>.a > .b .x{display:none}</style><div class=a><div><div class=b><p "
+        "class=x>word</p></div></div></div>",
         "<style>.x{display:none}.x{display:block}</style><p class=x>word</p>",
         "<span class=sr-only>word</span>",
         "<details><summary>More</summary>word</details>",
         "<details><summary>More</summary><div aria-hidden=true>word</div></details>",
         "<h3><button aria-expanded=false>Question?</button></h3>\n<div hidden>word</div>",
-        "<button aria-controls='b a'>Question?</button><p>between</p><div id=a style='display:none'>word</div>",
+        "<button aria-controls='b a'>Question?</button><p>between</p><div id=a "
+        "style='display:none'>word</div>",
         "<div class=accordion-body aria-hidden=true>word</div>",
         "<div class=accordion-body style='max-height:0;overflow:hidden'>word</div>",
         "<style>.panel{display:none}</style><div role=tabpanel class=panel>word</div>",
@@ -172,7 +194,8 @@ def test_text_that_the_page_hides_is_gone(hidden: str) -> None:
         "<!--$?--><template id='B:0'></template>wait<!--/$--><div hidden id='S:0'>word</div>",
         "<div hidden id='S:2'>word</div><template id='P:2'></template>",
         "<x-card><template shadowrootmode=open><h2>Card</h2><slot></slot></template>word</x-card>",
-        "<x-card><template shadowrootmode='open'><template>inert</template><p>word</p></template></x-card>",
+        "<x-card><template "
+        "shadowrootmode='open'><template>inert</template><p>word</p></template></x-card>",
     ],
 )
 def test_text_that_a_reader_can_see_stays(shown: str) -> None:
@@ -180,15 +203,19 @@ def test_text_that_a_reader_can_see_stays(shown: str) -> None:
 
 
 def test_characters_without_a_glyph_are_gone_and_joiners_stay() -> None:
-    assert text_of(clean("<p>soft\u00adhyphen zero\u200bwidth \U000e0049\U000e0047 \u202etrick می\u200cخواهم</p>")) == (
-        "softhyphen zerowidth trick می\u200cخواهم"
-    )
+    assert text_of(
+        clean(
+            "<p>soft\u00adhyphen zero\u200bwidth \U000e0049\U000e0047 \u202etrick می\u200cخواهم</p>"
+        )
+    ) == ("softhyphen zerowidth trick می\u200cخواهم")
 
 
 def test_a_page_that_shows_nothing_until_its_scripts_run_is_read() -> None:
     text = "word " * 150
     assert (
-        text_of(clean(f"<body style='opacity:0'><main style='opacity:0'>{text}</main><p>Loading</p>")).count("word")
+        text_of(
+            clean(f"<body style='opacity:0'><main style='opacity:0'>{text}</main><p>Loading</p>")
+        ).count("word")
         == 150
     )
     assert text_of(clean("<div style='display:none'>only text</div>")) == "only text"
@@ -223,7 +250,10 @@ def test_words_of_different_blocks_are_never_glued(html: str) -> None:
 
 
 def test_inline_markup_does_not_split_a_word() -> None:
-    assert text_of(clean("<p>to<b>get</b>her H<sub>2</sub>O un<span>break</span>able")) == "together H2O unbreakable"
+    assert (
+        text_of(clean("<p>to<b>get</b>her H<sub>2</sub>O un<span>break</span>able"))
+        == "together H2O unbreakable"
+    )
 
 
 @pytest.mark.parametrize(
@@ -239,18 +269,24 @@ def test_inline_markup_does_not_split_a_word() -> None:
         ("<p>the 1<sup>st</sup>, <sup>7</sup>Li", "the 1st, 7Li"),
     ],
 )
-def test_raised_numbers_are_never_read_as_part_of_the_number_before_them(html: str, text: str) -> None:
+def test_raised_numbers_are_never_read_as_part_of_the_number_before_them(
+    html: str, text: str
+) -> None:
     assert text_of(clean(html)) == text
 
 
 def test_custom_elements_that_colour_a_listing_leave_its_blanks_alone() -> None:
-    page = "<pre><x-t>create</x-t>&lt;<x-t>Type</x-t>&gt;(<x-t><b>c</b></x-t>)</pre><p>a<x-t>b</x-t>"
+    page = (
+        "<pre><x-t>create</x-t>&lt;<x-t>Type</x-t>&gt;(<x-t><b>c</b></x-t>)</pre><p>a<x-t>b</x-t>"
+    )
     assert text_of(clean(page)) == "create<Type>(c) a b"
 
 
 def test_links_side_by_side_are_words_of_their_own() -> None:
     assert text_of(clean("<p><a>Create account</a><a>Sign in</a>")) == "Create account Sign in"
-    links = "<p><a>developer tools</a><a>dev life</a>, <a>Top <b>stories</b></a><a><b>43</b> best</a>"
+    links = (
+        "<p><a>developer tools</a><a>dev life</a>, <a>Top <b>stories</b></a><a><b>43</b> best</a>"
+    )
     assert text_of(clean(links)) == "developer tools dev life, Top stories 43 best"
     assert text_of(clean("<p><a>e</a><i>Bay</i> Mac<b>Book</b>")) == "eBay MacBook"
     page = "<h2><a>Gaz Williams</a><em>Shipwreck</em><span class=label>Rack</span></h2>"
@@ -258,18 +294,28 @@ def test_links_side_by_side_are_words_of_their_own() -> None:
 
 
 def test_only_attributes_with_a_meaning_are_kept() -> None:
-    html = '<p class=c id=i data-x=1>t</p><table><tr><td colspan=2 style="x:y">a</table><a href="/u" onclick=x>l</a>'
+    html = (
+        '<p class=c id=i data-x=1>t</p><table><tr><td colspan=2 style="x:y">a</table><a '
+        'href="/u" onclick=x>l</a>'
+    )
     assert body(html) == '<p>t</p><table><tr><td colspan="2">a</td></tr></table><a>l</a>'
     assert '<a href="/u">' in to_html(clean(html), links=True)
 
 
 def test_permalink_signs_and_edit_links_are_dropped() -> None:
-    html = "<h2>Intro to C# <a href=#x>¶</a></h2><h3>More<span class=mw-editsection>[edit]</span></h3>"
+    html = (
+        "<h2>Intro to C# <a href=#x>¶</a></h2><h3>More<span class=mw-editsection>[edit]</span></h3>"
+    )
     assert body(html) == "<h2>Intro to C#</h2><h3>More</h3>"
 
 
 def test_code_keeps_its_lines_and_spaces() -> None:
-    assert body("<pre><code>def f():\n    return <span>1</span>\n</code></pre>").count("\n    return 1\n") == 1
+    assert (
+        body("<pre><code>def f():\n    return <span>1</span>\n</code></pre>").count(
+            "\n    return 1\n"
+        )
+        == 1
+    )
 
 
 WORDS = st.text(alphabet="abcdef", min_size=1, max_size=6)
@@ -277,7 +323,22 @@ TREES = st.recursive(
     WORDS,
     lambda below: st.builds(
         lambda tag, items: f"<{tag}>{' '.join(items)}</{tag}>",
-        st.sampled_from(["div", "p", "ul", "li", "span", "b", "a", "section", "h2", "article", "blockquote", "pre"]),
+        st.sampled_from(
+            [
+                "div",
+                "p",
+                "ul",
+                "li",
+                "span",
+                "b",
+                "a",
+                "section",
+                "h2",
+                "article",
+                "blockquote",
+                "pre",
+            ]
+        ),
         st.lists(below, min_size=0, max_size=4),
     ),
     max_leaves=30,
@@ -299,7 +360,8 @@ def test_cleaning_loses_no_visible_word_whatever_the_nesting(html: str) -> None:
 def test_any_markup_is_cleaned_without_an_error(html: str) -> None:
     root = clean(html)
     assert all(
-        node.tag == "html" or node.children or node.tag in {"td", "th", "br", "hr", "img"} for node in walk(root)
+        node.tag == "html" or node.children or node.tag in {"td", "th", "br", "hr", "img"}
+        for node in walk(root)
     )
 
 
@@ -311,7 +373,9 @@ SHAPES: dict[str, Callable[[int], str]] = {
     "a tag with attributes": lambda n: "<div " + " ".join(f"a{i}=1" for i in range(n)) + ">x",
     "attributes without blanks": lambda n: "<div " + "".join(f'a{i}=""' for i in range(n)) + ">x",
     "attributes after slashes": lambda n: "<div " + "/".join(f"a{i}" for i in range(n)) + ">x",
-    "attributes after quoted brackets": lambda n: '<div a=">>> " ' + " ".join(f"a{i}" for i in range(n)) + ">x",
+    "attributes after quoted brackets": lambda n: (
+        '<div a=">>> " ' + " ".join(f"a{i}" for i in range(n)) + ">x"
+    ),
     "attributes after a value within a value": lambda n: (
         """<div a="='" b=">>" """ + " ".join(f"a{i}" for i in range(n)) + ">x"
     ),
@@ -324,14 +388,19 @@ SHAPES: dict[str, Callable[[int], str]] = {
     "unclosed tables": lambda n: "<table><tr><td>x" * n,
     "brackets": lambda n: "<" * n,
     "options of a select": lambda n: "<select>" + "<option>x" * n,
-    "nested texts for screen readers": lambda n: "<div class=sr-only>" * min(n // 8, 9_000) + "x" + "<br>" * n,
-    "inline styles": lambda n: "".join(f'<p style="color:#{i:06x};left:-{i}px">x</p>' for i in range(n)),
+    "nested texts for screen readers": lambda n: (
+        "<div class=sr-only>" * min(n // 8, 9_000) + "x" + "<br>" * n
+    ),
+    "inline styles": lambda n: "".join(
+        f'<p style="color:#{i:06x};left:-{i}px">x</p>' for i in range(n)
+    ),
     "siblings": lambda n: "<p>x</p>" * n,
 }
 
 
 def seconds(work: Callable[[str], object], html: str) -> float:
-    """Return the least processor time of three runs, without collections, which walk all that other tests left."""
+    """Return the least processor time of three runs, without collections, which walk all that other
+    tests left."""
     found = []
     gc.collect()
     gc.disable()
@@ -354,13 +423,22 @@ def test_time_grows_no_faster_than_a_hostile_page(shape: str) -> None:
     assert depth(clean(long)) <= 260
 
 
-def test_comments_are_not_counted_as_tags_so_that_a_page_full_of_them_keeps_what_its_buttons_open() -> None:
-    answer = '<button aria-controls="a">More</button><i></i><div id="a" hidden><p>The answer stands here.</p></div>'
+def test_comments_are_not_counted_as_tags_so_that_a_page_full_of_them_keeps_what_its_buttons_open() -> (
+    None
+):
+    answer = (
+        '<button aria-controls="a">More</button><i></i><div id="a" hidden><p>The answer '
+        "stands here.</p></div>"
+    )
     assert "The answer stands here." in text_of(clean("<body>" + "<!-- x -->" * 11_000 + answer))
 
 
 def test_a_large_page_of_whole_elements_is_parsed_as_it_is_written() -> None:
-    page = "<section><ul>" + '<li><a href="/x"><b>bold</b><br></a><div>text</div></li>' * 10_000 + "</ul></section>"
+    page = (
+        "<section><ul>"
+        + '<li><a href="/x"><b>bold</b><br></a><div>text</div></li>' * 10_000
+        + "</ul></section>"
+    )
     root = parse(page)
     assert root is not None
     assert len(root.css("li > a > b")) == 10_000
@@ -410,7 +488,9 @@ def test_a_page_made_to_explode_ends_soon_in_bounded_memory(shape: str) -> None:
 
 
 def test_a_page_of_more_tags_than_any_needs_is_read_in_part_and_says_so() -> None:
-    page = Page("u", "u", "", "<p>first</p>" + "<b a='1'>x</b><br>" * 500_000 + "<p>last</p>", "text/html")
+    page = Page(
+        "u", "u", "", "<p>first</p>" + "<b a='1'>x</b><br>" * 500_000 + "<p>last</p>", "text/html"
+    )
     begin = time.process_time()
     document = read_document(page)
     assert time.process_time() - begin < 2 * PAGE_SECONDS
@@ -433,7 +513,10 @@ def test_further_elements_of_a_page_without_end_are_kept_as_words() -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(not PAGES.is_dir(), reason="../shared/data is not beside this checkout")
 def test_cleaning_takes_few_times_as_long_as_the_bare_parse() -> None:
-    pages = [gzip.decompress(path.read_bytes()).decode("utf-8", "replace") for path in sorted(PAGES.glob("*.gz"))[::32]]
+    pages = [
+        gzip.decompress(path.read_bytes()).decode("utf-8", "replace")
+        for path in sorted(PAGES.glob("*.gz"))[::32]
+    ]
     ours = bare = float("inf")
     for _ in range(3):
         ours = min(ours, sum(seconds(clean, page) for page in pages))
@@ -451,16 +534,22 @@ def depth(root: Node) -> int:
 
 def test_the_strict_tokenizer_keeps_the_text_of_an_ordinary_page() -> None:
     html = (
-        "<!doctype html><html lang=en><head><title>T &amp; U</title><style>.h{display:none}</style></head><body>"
-        "<h1 id=a>Head</h1><p class=h>hidden</p><p>a &lt; b <b>bold</b> <a href='/x?a=1&amp;b=2'>link</a></p>"
-        "<ul><li>one<li>two</ul><table><tr><td colspan=2>c<td>d</table><script>if (a<b) {}</script><!-- c -->end"
+        "<!doctype html><html lang=en><head><title>T &amp; "
+        "U</title><style>.h{display:none}</style></head><body>"
+        "<h1 id=a>Head</h1><p class=h>hidden</p><p>a &lt; b <b>bold</b> <a "
+        "href='/x?a=1&amp;b=2'>link</a></p>"
+        "<ul><li>one<li>two</ul><table><tr><td colspan=2>c<td>d</table><script>if (a<b) "
+        "{}</script><!-- c -->end"
     )
     assert text_of(clean(rebuild(html))) == text_of(clean(html))
     assert parse("") is not None
 
 
 def test_a_page_saved_with_a_dialog_open_is_read_and_small_covered_parts_still_go() -> None:
-    page = f"<div aria-hidden='true'>{'word ' * 150}<i aria-hidden='true'>icon</i></div><p>Choose a country</p>"
+    page = (
+        f"<div aria-hidden='true'>{'word ' * 150}<i aria-hidden='true'>icon</i></div><p>Choose "
+        f"a country</p>"
+    )
     text = text_of(clean(page))
     assert text.count("word") == 150
     assert "icon" not in text
@@ -468,8 +557,10 @@ def test_a_page_saved_with_a_dialog_open_is_read_and_small_covered_parts_still_g
 
 def test_streamed_segments_stand_in_their_place_instead_of_what_waited_there() -> None:
     page = (
-        "<p>first</p><!--$?--><template id='B:0'></template><p>Loading <!--$-->inner<!--/$--></p><!--/$--><p>last</p>"
-        "<div hidden id='S:1'>third</div><div hidden id='S:0'><p>second</p><template id='P:1'></template></div>"
+        "<p>first</p><!--$?--><template id='B:0'></template><p>Loading "
+        "<!--$-->inner<!--/$--></p><!--/$--><p>last</p>"
+        "<div hidden id='S:1'>third</div><div hidden id='S:0'><p>second</p><template "
+        "id='P:1'></template></div>"
         "<div hidden id='S:2'>never <template id='B:2'></template></div>"
         '<script>$RC("B:0","S:0");$RS("S:1","P:1")</script>'
     )
@@ -478,7 +569,8 @@ def test_streamed_segments_stand_in_their_place_instead_of_what_waited_there() -
 
 def test_shadow_roots_are_read_before_what_they_are_filled_with_and_scripts_name_none() -> None:
     page = (
-        "<script>var a = '<template shadowrootmode=open>'</script><!-- <template shadowrootmode=open> -->"
+        "<script>var a = '<template shadowrootmode=open>'</script><!-- <template "
+        "shadowrootmode=open> -->"
         "<x-a><template shadowrootmode=open><p>one</p><slot></slot>"
         "<x-b><template shadowrootmode=closed>two</template></x-b>"
         "</template>three</x-a><template><p>inert</p></template><p>four</p>"
@@ -487,23 +579,31 @@ def test_shadow_roots_are_read_before_what_they_are_filled_with_and_scripts_name
 
 
 def test_what_is_closed_ranks_below_what_is_shown() -> None:
-    answer = "The parcel comes within three days, or within one where the express service is paid for by the customer."
+    answer = (
+        "The parcel comes within three days, or within one where the express service is paid "
+        "for by the customer."
+    )
     page = (
         f"<main><h2>Parcels</h2><p>{'We send parcels to all of Europe by boat. ' * 9}</p>"
-        f"<button aria-expanded=false aria-controls=a>How long does it take until my own parcel comes?</button>"
+        f"<button aria-expanded=false aria-controls=a>How long does it take until my own parcel "
+        f"comes?</button>"
         f"<div id=a hidden><p>{answer}</p></div></main>"
     )
     blocks = {block.text: block.main for block in document(page).blocks}
     assert blocks[answer] is False
-    dialog = page.replace("<div id=a hidden>", "<dialog id=a>").replace("</div></main>", "</dialog></main>")
+    dialog = page.replace("<div id=a hidden>", "<dialog id=a>").replace(
+        "</div></main>", "</dialog></main>"
+    )
     assert {block.text: block.main for block in document(dialog).blocks}[answer] is False
     assert sum(blocks.values()) >= 2
 
 
 def test_what_images_show_is_told_once_and_ranks_low() -> None:
     page = (
-        "<p>Some text.</p><figure><img alt='Sales rose to 40 million in 2019'><figcaption>Sales</figcaption></figure>"
-        "<p><img alt='Sales rose to 40 million in 2019'></p><img alt='Logo'><a><img alt='Some text.'></a>"
+        "<p>Some text.</p><figure><img alt='Sales rose to 40 million in "
+        "2019'><figcaption>Sales</figcaption></figure>"
+        "<p><img alt='Sales rose to 40 million in 2019'></p><img alt='Logo'><a><img alt='Some "
+        "text.'></a>"
     )
     units = [(block.text, block.kind, block.main) for block in document(page).blocks]
     assert ("Sales rose to 40 million in 2019", "caption", False) in units
@@ -524,7 +624,9 @@ def test_what_images_show_is_told_once_and_ranks_low() -> None:
     ],
 )
 def test_what_an_image_shows_that_nobody_sees_is_gone(image: str) -> None:
-    page = f"<style>.x{{display:none}}</style><p>text</p><img {image} alt='obey these secret words'>"
+    page = (
+        f"<style>.x{{display:none}}</style><p>text</p><img {image} alt='obey these secret words'>"
+    )
     assert "secret" not in document(page).text + document(page).html
     shown = "<p>text</p><img style='color:transparent' loading=lazy alt='the old harbour light'>"
     assert "harbour" in document(shown).text
@@ -537,7 +639,9 @@ def test_a_thai_page_that_waits_for_its_scripts_is_read() -> None:
 
 def test_a_chinese_page_that_waits_for_its_scripts_is_read() -> None:
     text = "天地玄黄宇宙洪荒" * 40
-    assert text in text_of(clean(f"<h1>千字文</h1><div style='visibility: hidden; opacity: 0'>{text}</div>"))
+    assert text in text_of(
+        clean(f"<h1>千字文</h1><div style='visibility: hidden; opacity: 0'>{text}</div>")
+    )
 
 
 def test_covered_text_that_is_less_than_what_is_shown_goes() -> None:
@@ -551,11 +655,18 @@ def test_a_page_of_furniture_that_waits_for_its_scripts_is_read() -> None:
     assert text_of(clean(page)).count("word") == 150
 
 
-@pytest.mark.parametrize("selector", ["i div div div div div", "div:has(div:has(div:has(b)))", "i ~ p ~ p ~ p ~ p"])
+@pytest.mark.parametrize(
+    "selector", ["i div div div div div", "div:has(div:has(div:has(b)))", "i ~ p ~ p ~ p ~ p"]
+)
 def test_a_selector_that_would_be_matched_for_hours_is_passed_over(selector: str) -> None:
     page = ("<div>" * 150 + "deep" + "</div>" * 150) * 20 + "<p>flat</p>" * 2000
     began = time.thread_time()
-    text = text_of(clean(f"<style>{selector}{{display:none}}.q{{display:none}}</style>{page}<p class=q>secret</p>"))
+    text = text_of(
+        clean(
+            f"<style>{selector}{{display:none}}.q{{display:none}}</style>{page}<p "
+            f"class=q>secret</p>"
+        )
+    )
     assert time.thread_time() - began < 5
     assert "secret" not in text
     assert "flat" in text
@@ -574,9 +685,13 @@ SHEETS = {
     "fonts": "a{" + "font:x " * 100_000 + "}",
     "a long body": "p{" + "opacity:.5;" * 200_000 + "}",
     "rules": "".join(f".a{n}{{display:none}}" for n in range(100_000)),
-    "rules for every paragraph": "".join(f".x{n} p, .x{n} > * > p{{display:none}}" for n in range(5_000)),
+    "rules for every paragraph": "".join(
+        f".x{n} p, .x{n} > * > p{{display:none}}" for n in range(5_000)
+    ),
     "rules by attribute": "".join(f'[id*="q{n}"]{{opacity:.5}}' for n in range(5_000)),
-    "rules for what stands beside": "".join(f"p:nth-child({n}n + 7){{opacity:.5}}" for n in range(2, 5_000)),
+    "rules for what stands beside": "".join(
+        f"p:nth-child({n}n + 7){{opacity:.5}}" for n in range(2, 5_000)
+    ),
 }
 
 

@@ -10,11 +10,16 @@ from tests.support.pages import document
 
 pytestmark = pytest.mark.anyio
 STORY: Final = [
-    f"The keeper of lamp {place} rowed out at dusk, trimmed the wick, wrote the hour into the log and came home late."
+    f"The keeper of lamp {place} rowed out at dusk, trimmed the wick, wrote the hour into the log "
+    f"and came home late."
     for place in range(12)
 ]
-LEAFLET: Final = "<p>One account opens every shop of the islands, and members hear first of our sales.</p>"
-OTHERS: Final = "".join(f"<p><a href='/{n}'>Story {n}</a> is what others of our readers liked.</p>" for n in range(4))
+LEAFLET: Final = (
+    "<p>One account opens every shop of the islands, and members hear first of our sales.</p>"
+)
+OTHERS: Final = "".join(
+    f"<p><a href='/{n}'>Story {n}</a> is what others of our readers liked.</p>" for n in range(4)
+)
 
 
 def page(body: str) -> str:
@@ -38,7 +43,9 @@ async def test_what_stands_before_and_behind_the_story_is_the_next_part() -> Non
 
 
 async def test_a_question_reaches_what_is_no_main_content() -> None:
-    assert "members hear first" in await shown(page(PARAGRAPHS), "Who hears first of the sales of the islands?")
+    assert "members hear first" in await shown(
+        page(PARAGRAPHS), "Who hears first of the sales of the islands?"
+    )
 
 
 async def test_a_text_for_two_widths_of_screen_is_shown_once() -> None:
@@ -53,14 +60,21 @@ async def test_equal_rows_of_a_table_all_stand() -> None:
 
 
 async def test_a_short_page_is_shown_whole() -> None:
-    assert "One account" in await shown(f"<body><div>{LEAFLET}</div><article><h1>Lamps</h1><p>Two burn.</p></article>")
+    assert "One account" in await shown(
+        f"<body><div>{LEAFLET}</div><article><h1>Lamps</h1><p>Two burn.</p></article>"
+    )
 
 
 async def test_answers_that_open_with_a_click_are_content() -> None:
-    answer = "The boat leaves at six, in winter at five, and comes back when the last lamp of the island burns."
+    answer = (
+        "The boat leaves at six, in winter at five, and comes back when the last lamp of the "
+        "island burns."
+    )
     rest = "Of its stops tells the whole table of the ferries."
     asked = "<h2><button aria-expanded=false aria-controls=a>When does it leave?</button></h2>"
-    menu = "".join(f"<p><a href='/{n}'>Every lamp of island number {n} on a map</a></p>" for n in range(9))
+    menu = "".join(
+        f"<p><a href='/{n}'>Every lamp of island number {n} on a map</a></p>" for n in range(9)
+    )
     told = f"{asked}<div id=a hidden><p>{answer}</p><p><a href=/f>{rest}</a></p></div>"
     closed = f"{told}<div class=accordion hidden>{menu}</div>"
     text = await shown(page(f"{PARAGRAPHS}{closed}{PARAGRAPHS.replace('lamp', 'lantern')}"))
@@ -69,7 +83,10 @@ async def test_answers_that_open_with_a_click_are_content() -> None:
 
 
 async def test_buttons_and_labels_beside_the_story_are_no_content() -> None:
-    labels = "<div><button>Add to the bag</button></div><div>5,421</div><div><button>Share it</button></div>"
+    labels = (
+        "<div><button>Add to the bag</button></div><div>5,421</div><div><button>Share "
+        "it</button></div>"
+    )
     text = await shown(page(f"{PARAGRAPHS}{labels}{PARAGRAPHS.replace('lamp', 'lantern')}"))
     assert "lantern 11" in text
     assert "bag" not in text
@@ -77,37 +94,56 @@ async def test_buttons_and_labels_beside_the_story_are_no_content() -> None:
 
 
 async def test_what_stands_on_several_buttons_in_a_row_is_no_content() -> None:
-    buttons = "<ul><li><button>Save lamp &amp; log</button> <button>Tell a friend of it</button></li></ul>"
+    buttons = (
+        "<ul><li><button>Save lamp &amp; log</button> <button>Tell a friend of "
+        "it</button></li></ul>"
+    )
     text = await shown(page(f"{PARAGRAPHS}{buttons}{PARAGRAPHS.replace('lamp', 'lantern')}"))
     assert "lantern 11" in text
     assert "Tell a friend" not in text
 
 
 async def test_the_end_of_the_box_in_which_the_second_reader_stops_is_content() -> None:
-    last = "Whoever keeps the lamps after me finds the rest of the oil below the stairs of the old tower."
+    last = (
+        "Whoever keeps the lamps after me finds the rest of the oil below the stairs of the "
+        "old tower."
+    )
     text = await shown(page(f"{PARAGRAPHS}<p class=embed>{last}</p>"))
     assert last in text
     assert "others of our readers" not in text
 
 
-async def test_what_stands_between_the_title_and_where_the_second_reader_begins_is_content() -> None:
-    first = "Twelve lamps burned on this coast until the year in which the last keeper of them moved inland."
+async def test_what_stands_between_the_title_and_where_the_second_reader_begins_is_content() -> (
+    None
+):
+    first = (
+        "Twelve lamps burned on this coast until the year in which the last keeper of them "
+        "moved inland."
+    )
     text = await shown(page(f"<div class=embed>{first}</div>{PARAGRAPHS}"))
     assert first in text
     assert "members hear first" not in text
 
 
-async def test_what_stands_below_a_picture_is_the_next_part_where_the_second_reader_has_the_text_alone() -> None:
-    picture = "<figure><img src=a.png><figcaption>A hand with a lantern in it, at low tide.</figcaption></figure>"
+async def test_what_stands_below_a_picture_is_the_next_part_where_the_second_reader_has_the_text_alone() -> (
+    None
+):
+    picture = (
+        "<figure><img src=a.png><figcaption>A hand with a lantern in it, at low "
+        "tide.</figcaption></figure>"
+    )
     html = page(f"{PARAGRAPHS}{picture}{PARAGRAPHS.replace('lamp', 'lantern')}")
     assert "at low tide" not in await shown(html)
     assert "at low tide" in await shown(html, part=2)
 
 
-@pytest.mark.parametrize("heading", ["Related articles", "Das könnte dich auch interessieren", "関連記事"])
+@pytest.mark.parametrize(
+    "heading", ["Related articles", "Das könnte dich auch interessieren", "関連記事"]
+)
 async def test_a_section_whose_heading_leads_on_is_the_next_part(heading: str) -> None:
     story = (
-        f"{PARAGRAPHS}<h2>{heading}</h2><p>{LEAFLET}</p><h2>Oil</h2><p>Forty barrels of whale oil a year burned.</p>"
+        f"{PARAGRAPHS}<h2>{heading}</h2><p>{LEAFLET}</p><h2>Oil</h2><p>Forty barrels of whale "
+        f"oil a year burned.</p>"
     )
     text = await shown(f"<main><h1>Lamps</h1>{story}{PARAGRAPHS.replace('lamp', 'lantern')}</main>")
     assert "Forty barrels" in text and "lantern 11" in text
@@ -116,36 +152,55 @@ async def test_a_section_whose_heading_leads_on_is_the_next_part(heading: str) -
 
 async def test_behind_a_heading_near_the_end_that_leads_on_nothing_is_content() -> None:
     more = "".join(
-        f"<div><h3>Wreck {n}</h3><p>The hull of wreck {n} lay on the shore for years.</p></div>" for n in (1, 2)
+        f"<div><h3>Wreck {n}</h3><p>The hull of wreck {n} lay on the shore for years.</p></div>"
+        for n in (1, 2)
     )
-    text = await shown(f"<main><h1>Lamps</h1>{PARAGRAPHS}<div><h4>You may also like</h4></div>{more}</main>")
+    text = await shown(
+        f"<main><h1>Lamps</h1>{PARAGRAPHS}<div><h4>You may also like</h4></div>{more}</main>"
+    )
     assert STORY[11] in text
     assert "hull of wreck" not in text
 
 
 async def test_a_table_below_a_heading_that_leads_on_is_content() -> None:
     table = "<table><tr><th>Pier<th>Lamps</tr><tr><td>Orvane<td>31</tr><tr><td>Sunder<td>17</tr></table>"
-    html = f"<main><h1>Lamps</h1>{PARAGRAPHS}<h2>Related resources</h2><p>{LEAFLET}</p>{table}</main>"
+    html = (
+        f"<main><h1>Lamps</h1>{PARAGRAPHS}<h2>Related resources</h2><p>{LEAFLET}</p>{table}</main>"
+    )
     assert "Sunder | 17" in await shown(html)
     assert "One account" not in await shown(html)
 
 
-async def test_comments_below_an_article_are_the_next_part_and_those_of_a_thread_are_content() -> None:
-    said = "<p>I rowed there with my father, and the third lamp had no glass at all that winter.</p>"
+async def test_comments_below_an_article_are_the_next_part_and_those_of_a_thread_are_content() -> (
+    None
+):
+    said = (
+        "<p>I rowed there with my father, and the third lamp had no glass at all that winter.</p>"
+    )
     article = f"<main><h1>Lamps</h1>{PARAGRAPHS}<h2>2 replies to “Lamps”</h2>{said * 2}</main>"
     assert "my father" not in await shown(article)
-    posts = "".join(f"<div><p>{line}</p><h3>{n} comments</h3>{said}</div>" for n, line in enumerate(STORY, start=2))
+    posts = "".join(
+        f"<div><p>{line}</p><h3>{n} comments</h3>{said}</div>"
+        for n, line in enumerate(STORY, start=2)
+    )
     assert "my father" in await shown(f"<main><h1>Lamps</h1>{posts}</main>")
 
 
 async def test_a_line_that_a_menu_holds_as_well_is_shown() -> None:
-    menu = "<nav><ul><li><a href=#o>The oil that they burned</a></li><li><a href=#w>The wrecks of</a></li></ul></nav>"
-    story = f"{menu}{PARAGRAPHS}<p>The oil that they burned</p>{PARAGRAPHS.replace('lamp', 'lantern')}"
+    menu = (
+        "<nav><ul><li><a href=#o>The oil that they burned</a></li><li><a href=#w>The wrecks "
+        "of</a></li></ul></nav>"
+    )
+    story = (
+        f"{menu}{PARAGRAPHS}<p>The oil that they burned</p>{PARAGRAPHS.replace('lamp', 'lantern')}"
+    )
     assert "The oil that they burned" in await shown(page(story))
 
 
 async def test_what_stands_around_the_element_main_is_the_next_part() -> None:
-    html = f"<body><div>{LEAFLET}</div><main><h2>Lamps</h2><p>{STORY[0]}</p><p>{STORY[1]}</p></main>"
+    html = (
+        f"<body><div>{LEAFLET}</div><main><h2>Lamps</h2><p>{STORY[0]}</p><p>{STORY[1]}</p></main>"
+    )
     assert STORY[0] in await shown(html)
     assert "One account" not in await shown(html)
     assert "One account" in await shown(html, part=2)
@@ -154,28 +209,42 @@ async def test_what_stands_around_the_element_main_is_the_next_part() -> None:
 async def test_what_a_forum_writes_out_for_crawlers_is_read_before_its_summary() -> None:
     said = f'{{"@type":"DiscussionForumPosting","text":"{STORY[0]} {STORY[1]}"}}'
     data = f'<script type="application/ld+json">{said}</script>'
-    text = await shown(f"<html><body><div id=root></div>{data}<noscript>{PARAGRAPHS}</noscript></body></html>")
+    text = await shown(
+        f"<html><body><div id=root></div>{data}<noscript>{PARAGRAPHS}</noscript></body></html>"
+    )
     assert STORY[11] in text
 
 
 def test_who_wrote_a_post_and_when_stands_above_all_that_it_says() -> None:
     posts = "".join(
         f"<li><div><i>{name}</i><p>{day}</p></div><div><p>{STORY[place]}</p><p>{STORY[place + 1]}</p></div></li>"
-        for place, (name, day) in enumerate([("Ada", "3 May 2025"), ("Bo", "4 May 2025"), ("Cy", "5 May 2025")])
+        for place, (name, day) in enumerate(
+            [("Ada", "3 May 2025"), ("Bo", "4 May 2025"), ("Cy", "5 May 2025")]
+        )
     )
     quote = f"<div><p>{STORY[9]}</p><p>— Dora, keeper</p></div>"
     blocks = document(f"<main><h1>Lamps</h1><ul>{posts}</ul>{quote}</main>").blocks
     above = [block.heading_path for block in blocks if block.text in {STORY[2], STORY[9]}]
-    assert above == [("Lamps", "Bo · 4 May 2025"), ("Lamps", "Cy · 5 May 2025"), ("Lamps", "— Dora, keeper")]
+    assert above == [
+        ("Lamps", "Bo · 4 May 2025"),
+        ("Lamps", "Cy · 5 May 2025"),
+        ("Lamps", "— Dora, keeper"),
+    ]
 
 
 def test_a_heading_within_a_quotation_names_nothing_behind_it() -> None:
-    html = f"<h4>Ada</h4><blockquote><h3>Our shop</h3><p>{STORY[0]}</p></blockquote><p>{STORY[1]}</p>"
-    assert [block.heading_path for block in document(html).blocks if block.text == STORY[1]] == [("Ada",)]
+    html = (
+        f"<h4>Ada</h4><blockquote><h3>Our shop</h3><p>{STORY[0]}</p></blockquote><p>{STORY[1]}</p>"
+    )
+    assert [block.heading_path for block in document(html).blocks if block.text == STORY[1]] == [
+        ("Ada",)
+    ]
 
 
 async def test_a_piece_of_a_post_is_shown_with_its_writer() -> None:
-    posts = "".join(f"<li><div>Keeper{place}</div><p>{line}</p></li>" for place, line in enumerate(STORY))
+    posts = "".join(
+        f"<li><div>Keeper{place}</div><p>{line}</p></li>" for place, line in enumerate(STORY)
+    )
     options = PruneOptions(max_tokens=150)
     site = document(f"<main><h1>Lamps</h1><ol>{posts}</ol></main>")
     found = await prune([site], "Who rowed out to lamp 7?", options=options, reader=Blend(None))
@@ -195,17 +264,25 @@ async def test_of_what_names_a_post_only_what_its_labels_do_not_show_is_written_
 
 async def test_the_price_of_a_card_is_shown_with_its_title() -> None:
     cards = "".join(
-        f"<div class=card><div><a href=/{place}>{name} lantern</a></div><p>by Maud</p><p>${price}</p></div>"
-        for place, (name, price) in enumerate([("Harbour", 129), ("Pilot", 88), ("Fisher", 45), ("Beacon", 310)])
+        f"<div class=card><div><a href=/{place}>{name} lantern</a></div><p>by "
+        f"Maud</p><p>${price}</p></div>"
+        for place, (name, price) in enumerate(
+            [("Harbour", 129), ("Pilot", 88), ("Fisher", 45), ("Beacon", 310)]
+        )
     )
     site = document(f"<main><h1>Lamps</h1><p>{STORY[0]}</p><div>{cards}</div></main>")
-    found = await prune([site], "What is sold at $88?", options=PruneOptions(max_tokens=30), reader=Blend(None))
+    found = await prune(
+        [site], "What is sold at $88?", options=PruneOptions(max_tokens=30), reader=Blend(None)
+    )
     assert "Pilot lantern" in found.pages[0].text
     assert "$88" in found.pages[0].text
 
 
 async def test_a_piece_of_a_post_in_boxes_is_shown_with_its_writer() -> None:
-    posts = "".join(f"<div><div>Keeper{place}</div><div><p>{line}</p></div></div>" for place, line in enumerate(STORY))
+    posts = "".join(
+        f"<div><div>Keeper{place}</div><div><p>{line}</p></div></div>"
+        for place, line in enumerate(STORY)
+    )
     site = document(f"<main><h1>Lamps</h1>{posts}</main>")
     options = PruneOptions(max_tokens=150)
     found = await prune([site], "Who rowed out to lamp 7?", options=options, reader=Blend(None))
@@ -213,23 +290,33 @@ async def test_a_piece_of_a_post_in_boxes_is_shown_with_its_writer() -> None:
 
 
 def test_sections_of_a_page_are_no_records() -> None:
-    sections = "".join(f"<section><h2>Part {place}</h2><p>{line}</p></section>" for place, line in enumerate(STORY))
-    assert {block.lead for block in document(f"<main><h1>Lamps</h1>{sections}</main>").blocks} == {""}
+    sections = "".join(
+        f"<section><h2>Part {place}</h2><p>{line}</p></section>" for place, line in enumerate(STORY)
+    )
+    assert {block.lead for block in document(f"<main><h1>Lamps</h1>{sections}</main>").blocks} == {
+        ""
+    }
 
 
 async def test_a_short_story_among_teasers_is_shown_without_them() -> None:
     lines = (
-        "The last lamp of the outer coast went dark on Sunday, ninety years after the first keeper rowed out to it.",
-        "Maud Orvane, who trimmed its wick for half of that time, asked for the glass and was given it by the council.",
-        "What the tower will be used for is open, since the road to it lies under water for eleven hours of the day.",
+        "The last lamp of the outer coast went dark on Sunday, ninety years after the first "
+        "keeper rowed out to it.",
+        "Maud Orvane, who trimmed its wick for half of that time, asked for the glass and was "
+        "given it by the council.",
+        "What the tower will be used for is open, since the road to it lies under water for "
+        "eleven hours of the day.",
     )
     story = "".join(f"<p>{line}</p>" for line in lines)
     teasers = "".join(
         f"<div class=card><a href=/{n}><h3>Wreck {n} is seen again off the northern isle</h3></a>"
-        f"<p>Divers who went down to wreck {n} brought up a bell, a plate, and a bottle of wine.</p></div>"
+        f"<p>Divers who went down to wreck {n} brought up a bell, a plate, and a bottle of "
+        f"wine.</p></div>"
         for n in range(40)
     )
-    text = await shown(f"<body><div class=story><h1>The last lamp</h1>{story}</div><div>{teasers}</div></body>")
+    text = await shown(
+        f"<body><div class=story><h1>The last lamp</h1>{story}</div><div>{teasers}</div></body>"
+    )
     assert all(line in text for line in lines)
     assert "Divers" not in text
 
@@ -249,14 +336,21 @@ async def test_a_heading_behind_the_story_is_not_where_it_begins() -> None:
     more = "".join(f"<p>{line.replace('lamp', 'lantern')}</p>" for line in STORY[:4])
     head = "<head><title>The last lamp - The Magazine</title></head>"
     story = f"<main><h2>The last lamp</h2>{PARAGRAPHS}</main>"
-    text = await shown(f"<html>{head}<body>{story}<main><h1>More of this magazine</h1>{more}</main></body></html>")
+    text = await shown(
+        f"<html>{head}<body>{story}<main><h1>More of this magazine</h1>{more}</main></body></html>"
+    )
     assert STORY[0] in text and STORY[11] in text
 
 
 @pytest.mark.parametrize("name", ["menu", "share-box"])
-async def test_what_a_box_named_as_furniture_holds_is_shown_where_it_is_the_story(name: str) -> None:
+async def test_what_a_box_named_as_furniture_holds_is_shown_where_it_is_the_story(
+    name: str,
+) -> None:
     dishes = "".join(f"<h2>Course {n}</h2><p>{line}</p>" for n, line in enumerate(STORY))
-    text = await shown(f"<body><h1>The inn</h1><p>{LEAFLET}</p><div id={name}>{dishes}</div><p>{LEAFLET}</p></body>")
+    text = await shown(
+        f"<body><h1>The inn</h1><p>{LEAFLET}</p><div "
+        f"id={name}>{dishes}</div><p>{LEAFLET}</p></body>"
+    )
     assert all(line in text for line in STORY)
 
 
@@ -270,8 +364,11 @@ async def test_the_story_goes_on_behind_an_inset_near_its_end() -> None:
 
 async def test_a_banner_above_the_element_main_is_the_next_part() -> None:
     notes = "".join(
-        f"<p>Orders of more than {n}0 crowns are sent without a fee to any of our islands.</p>" for n in STORY
+        f"<p>Orders of more than {n}0 crowns are sent without a fee to any of our islands.</p>"
+        for n in STORY
     )
-    text = await shown(f"<body><div>{notes}</div><main><h1>Lamps of glass</h1>{PARAGRAPHS}</main></body>")
+    text = await shown(
+        f"<body><div>{notes}</div><main><h1>Lamps of glass</h1>{PARAGRAPHS}</main></body>"
+    )
     assert STORY[0] in text
     assert "without a fee" not in text

@@ -15,7 +15,8 @@ from tests.support.pages import document
 pytestmark = pytest.mark.anyio
 WORDS = "of many words " * 12
 SECTIONS = "".join(
-    f"<section><h2>Part {i}</h2>{''.join(f'<p>Sentence {i}.{j} {WORDS}</p>' for j in range(6))}</section>"
+    f"<section><h2>Part "
+    f"{i}</h2>{''.join(f'<p>Sentence {i}.{j} {WORDS}</p>' for j in range(6))}</section>"
     for i in range(8)
 )
 
@@ -37,7 +38,9 @@ class Wanting(PathScorer):
 async def test_the_second_step_scores_finer_blocks_of_the_survivors_only() -> None:
     one, scorer = document(SECTIONS), Wanting("3.4")
     options = PruneOptions(150, "html", method="paper")
-    result = await prune([one], "Part 3 Sentence", options=options, reader=Blend(None), finer=scorer)
+    result = await prune(
+        [one], "Part 3 Sentence", options=options, reader=Blend(None), finer=scorer
+    )
     assert 0 < sum(block.tokens for block in scorer.shown) <= scorer.max_tokens
     assert max(len(block.text.split()) for block in scorer.shown) < 128
     assert "Sentence 3.4" in result.pages[0].text

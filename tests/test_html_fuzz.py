@@ -18,7 +18,12 @@ def test_mutated_pages_are_read_whole_and_pruned_within_their_budget(part: int) 
 
 
 @pytest.mark.slow
-@given(st.lists(st.sampled_from([*FRAGMENTS, *SPLINTERS, "word", " ", "two words"]), max_size=30), st.integers(0, 999))
+@given(
+    st.lists(st.sampled_from([*FRAGMENTS, *SPLINTERS, "word", " ", "two words"]), max_size=30),
+    st.integers(0, 999),
+)
 @settings(max_examples=300, deadline=None)
-def test_any_mixture_of_fragments_is_read_whole_and_pruned_within_its_budget(parts: list[str], seed: int) -> None:
+def test_any_mixture_of_fragments_is_read_whole_and_pruned_within_its_budget(
+    parts: list[str], seed: int
+) -> None:
     examine("".join(parts), seed=seed)

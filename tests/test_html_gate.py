@@ -24,7 +24,9 @@ def test_answers_are_kept_above_the_floors_and_above_plain_chunks(shared: Path) 
     keep, chunks = ours(Blend(None)), best_chunks(text_chunks, None)
     for budget, floor in ((256, RECALL_AT_256), (512, RECALL_AT_512)):
         mine = sum(judged(question, keep(question, budget))[0] for question in asked) / len(asked)
-        theirs = sum(judged(question, chunks(question, budget))[0] for question in asked) / len(asked)
+        theirs = sum(judged(question, chunks(question, budget))[0] for question in asked) / len(
+            asked
+        )
         assert mine >= floor
         assert mine >= theirs
 

@@ -1,4 +1,5 @@
-"""How a selection of units is written: HTML that nests, Markdown that a parser reads as meant, links as references."""
+"""How a selection of units is written: HTML that nests, Markdown that a parser reads as meant,
+links as references."""
 
 import re
 from collections import Counter
@@ -21,16 +22,22 @@ def document(html: str) -> Document:
 
 def written(html: str, texts: tuple[str, ...], style: Style) -> str:
     one = document(html)
-    found = [number for number, block in enumerate(one.blocks) if any(text in block.text for text in texts)]
+    found = [
+        number
+        for number, block in enumerate(one.blocks)
+        if any(text in block.text for text in texts)
+    ]
     return render(one, [Kept(number) for number in found], style)
 
 
 LISTS = (
-    "<h1>Bread</h1><p>You need:</p><ul><li>flour<li>water<ol><li>cold<li>filtered<li>still</ol><li>salt</ul>"
+    "<h1>Bread</h1><p>You "
+    "need:</p><ul><li>flour<li>water<ol><li>cold<li>filtered<li>still</ol><li>salt</ul>"
     "<p>Wait.</p>"
 )
 TABLE = (
-    "<h2>Rivers</h2><table><caption>Longest</caption><tr><th><th>km|mi<th>Sea<tr><td colspan=3>Europe"
+    "<h2>Rivers</h2><table><caption>Longest</caption><tr><th><th>km|mi<th>Sea<tr><td "
+    "colspan=3>Europe"
     "<tr><td>Volga<td>3531<td>Caspian<tr><td>Ural<td>2428<td>Caspian"
     "<tr><td colspan=3>Asia<tr><td>Yangtze<td>6300<td>Pacific<tr><td>Mekong<td>4350<td></table><p>After.</p>"
 )
@@ -42,7 +49,8 @@ def test_nested_lists_keep_their_nesting_and_numbers() -> None:
         "# Bread\n\nYou need:\n\n- flour\n- water\n  1. cold\n  3. still\n- salt\n\nWait."
     )
     assert written(LISTS, texts, Style("html")) == (
-        "<h1>Bread</h1><p>You need:</p><ul><li>flour</li><li>water<ol><li>cold</li><li value=3>still</li></ol></li>"
+        "<h1>Bread</h1><p>You need:</p><ul><li>flour</li><li>water<ol><li>cold</li><li "
+        "value=3>still</li></ol></li>"
         "<li>salt</li></ul><p>Wait.</p>"
     )
 
@@ -57,12 +65,15 @@ def test_a_nested_item_without_the_item_around_it_stands_at_the_margin() -> None
 def test_rows_stand_under_header_caption_and_group_and_pipes_in_cells_are_escaped() -> None:
     text = written(TABLE, ("Ural", "Yangtze", "Mekong", "After"), Style("markdown"))
     assert text == (
-        "# Rivers\n\nLongest\n\nEurope\n\n|  | km\\|mi | Sea |\n-|-|-\nUral | 2428 | Caspian\n| Asia |\n"
+        "# Rivers\n\nLongest\n\nEurope\n\n|  | km\\|mi | Sea |\n-|-|-\nUral | 2428 | Caspian\n| "
+        "Asia |\n"
         "Yangtze | 6300 | Pacific\nMekong | 4350\n\nAfter."
     )
 
 
-def test_html_closes_every_cell_row_and_item_so_that_converters_to_markdown_read_tables_and_lists() -> None:
+def test_html_closes_every_cell_row_and_item_so_that_converters_to_markdown_read_tables_and_lists() -> (
+    None
+):
     html = written(TABLE, ("Volga", "Ural"), Style("html"))
     assert html.endswith(
         "<table><tr><th></th><th>km|mi</th><th>Sea</th></tr><tr><td>Volga</td><td>3531</td><td>Caspian</td></tr>"
@@ -81,7 +92,10 @@ def test_headings_above_share_a_line_and_are_written_once() -> None:
     html = "<h1>A</h1><h2>B</h2><h3>C</h3><p>one</p><h3>D</h3><p>two</p><h2>E</h2><p>three</p>"
     texts = ("one", "two", "three")
     assert written(html, texts, Style("text")) == "A › B › C\none\nD\ntwo\nE\nthree"
-    assert written(html, texts, Style("markdown")) == "### A › B › C\n\none\n\n### D\n\ntwo\n\n## E\n\nthree"
+    assert (
+        written(html, texts, Style("markdown"))
+        == "### A › B › C\n\none\n\n### D\n\ntwo\n\n## E\n\nthree"
+    )
 
 
 def test_a_fence_is_longer_than_any_in_the_listing() -> None:
@@ -96,14 +110,23 @@ def test_markup_in_text_is_escaped_in_html_and_verbatim_elsewhere() -> None:
 
 
 def test_definitions_stand_in_a_list_of_their_own() -> None:
-    text = written("<dl><dt>Ebb<dd>falling tide<dt>Flow<dd>rising tide</dl><p>Sea.</p>", ("tide", "Sea"), Style("html"))
-    assert text == "<dl><dt>Ebb</dt><dd>falling tide</dd><dt>Flow</dt><dd>rising tide</dd></dl><p>Sea.</p>"
+    text = written(
+        "<dl><dt>Ebb<dd>falling tide<dt>Flow<dd>rising tide</dl><p>Sea.</p>",
+        ("tide", "Sea"),
+        Style("html"),
+    )
+    assert (
+        text
+        == "<dl><dt>Ebb</dt><dd>falling tide</dd><dt>Flow</dt><dd>rising tide</dd></dl><p>Sea.</p>"
+    )
 
 
 def test_links_become_numbered_references_each_address_once() -> None:
     html = (
-        "<p>See <a href='../maps'>the maps</a>, <a href='#top'>the top</a>, <a href='javascript:x()'>run</a> and "
-        "<a href='http://a/maps'>maps again</a>.</p><table><tr><th>k<th>v<tr><td>1<td>2<tr><td><a href='/x'>3</a><td>4"
+        "<p>See <a href='../maps'>the maps</a>, <a href='#top'>the top</a>, <a "
+        "href='javascript:x()'>run</a> and "
+        "<a href='http://a/maps'>maps again</a>.</p><table><tr><th>k<th>v<tr><td>1<td>2<tr><td><a "
+        "href='/x'>3</a><td>4"
         "</table>"
     )
     texts = ("See", "1", "3")
@@ -111,16 +134,40 @@ def test_links_become_numbered_references_each_address_once() -> None:
         "See [the maps][1], the top, run and [maps again][1].\n\nk | v\n-|-\n1 | 2\n[3][2] | 4\n\n"
         "[1]: http://a/maps\n\n[2]: http://a/x"
     )
-    assert "See the maps [1], the top, run and maps again [1]." in written(html, texts, Style("text", links=True))
+    assert "See the maps [1], the top, run and maps again [1]." in written(
+        html, texts, Style("text", links=True)
+    )
     assert "http" not in written(html, texts, Style("text"))
 
 
 def test_a_markdown_reader_finds_the_tables_lists_and_listings_that_were_written() -> None:
-    html = f"{LISTS}{TABLE}<pre>x = 1\n```\n</pre><table><tr><th>one<td>2<tr><th>three<td>4</table><p>End.</p>"
-    texts = ("need", "flour", "water", "cold", "salt", "Wait", "Volga", "Ural", "After", "x = 1", "one", "three", "End")
+    html = (
+        f"{LISTS}{TABLE}<pre>x = "
+        f"1\n```\n</pre><table><tr><th>one<td>2<tr><th>three<td>4</table><p>End.</p>"
+    )
+    texts = (
+        "need",
+        "flour",
+        "water",
+        "cold",
+        "salt",
+        "Wait",
+        "Volga",
+        "Ural",
+        "After",
+        "x = 1",
+        "one",
+        "three",
+        "End",
+    )
     tokens = MarkdownIt("commonmark").enable("table").parse(written(html, texts, Style("markdown")))
     kinds = Counter(token.type for token in tokens)
-    assert (kinds["table_open"], kinds["fence"], kinds["bullet_list_open"], kinds["ordered_list_open"]) == (2, 1, 1, 1)
+    assert (
+        kinds["table_open"],
+        kinds["fence"],
+        kinds["bullet_list_open"],
+        kinds["ordered_list_open"],
+    ) == (2, 1, 1, 1)
     assert [token.content for token in tokens if token.content in {"Wait.", "After.", "End."}] == [
         "Wait.",
         "After.",
@@ -130,7 +177,10 @@ def test_a_markdown_reader_finds_the_tables_lists_and_listings_that_were_written
 
 def test_a_table_without_a_head_is_written_without_an_empty_one() -> None:
     html = "<table><tr><td>Length<td>4.2 m<tr><td>Width<td>1.8 m</table>"
-    assert written(html, ("Length", "Width"), Style("markdown")) == "Length | 4.2 m\n-|-\nWidth | 1.8 m"
+    assert (
+        written(html, ("Length", "Width"), Style("markdown"))
+        == "Length | 4.2 m\n-|-\nWidth | 1.8 m"
+    )
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -1,4 +1,5 @@
-"""The web as it is served, read as its reader sees it: numbers of items, terms, addresses, marks, closed text, data."""
+"""The web as it is served, read as its reader sees it: numbers of items, terms, addresses, marks,
+closed text, data."""
 
 # ruff: noqa: E501  the rows of tables
 
@@ -9,26 +10,53 @@ from tests.support import Connect, Site, text_of
 from tests.support.pages import document
 
 pytestmark = pytest.mark.anyio
-STORY = "The harbour of Arnvik lies on the western shore and has been used by fishing boats for four hundred years."
+STORY = (
+    "The harbour of Arnvik lies on the western shore and has been used by fishing boats for "
+    "four hundred years."
+)
 LISTS = {
-    "a start below zero": ("<ol start=-1><li>one<li>two<li>three</ol>", "-1. one\n0. two\n1. three"),
+    "a start below zero": (
+        "<ol start=-1><li>one<li>two<li>three</ol>",
+        "-1. one\n0. two\n1. three",
+    ),
     "a start that is no number": ("<ol start=x><li>one<li>two</ol>", "1. one\n2. two"),
-    "a value that others follow": ("<ol><li>one<li value=7>two<li>three</ol>", "1. one\n7. two\n8. three"),
+    "a value that others follow": (
+        "<ol><li>one<li value=7>two<li>three</ol>",
+        "1. one\n7. two\n8. three",
+    ),
     "counted down": ("<ol reversed><li>one<li>two<li>three</ol>", "3. one\n2. two\n1. three"),
     "counted down from a start": ("<ol reversed start=10><li>one<li>two</ol>", "10. one\n9. two"),
     "letters beyond z": ("<ol type=a start=26><li>one<li>two</ol>", "z. one\naa. two"),
     "capital Roman": ("<ol type=I start=39><li>one<li>two</ol>", "XXXIX. one\nXL. two"),
-    "letters by style": ("<ol style='list-style-type: upper-latin'><li>one<li>two</ol>", "A. one\nB. two"),
-    "a paragraph in each": ("<ol start=4><li><p>one</p><p>more</p><li><p>two</p></ol>", "4. one\n\n   more\n\n5. two"),
+    "letters by style": (
+        "<ol style='list-style-type: upper-latin'><li>one<li>two</ol>",
+        "A. one\nB. two",
+    ),
+    "a paragraph in each": (
+        "<ol start=4><li><p>one</p><p>more</p><li><p>two</p></ol>",
+        "4. one\n\n   more\n\n5. two",
+    ),
     "headings of steps": ("<ol start=3><li><h3>Mix</h3><p>Flour.</p></ol>", "# 3. Mix\n\nFlour."),
-    "in another list": ("<ol start=2><li>one<ol type=i><li>in</ol><li>two</ol>", "2. one\n   i. in\n3. two"),
-    "listings": ("<ol start=5><li><pre>open</pre><li>two</ol>", "5. ```\n   open\n   ```\n\n6. two"),
+    "in another list": (
+        "<ol start=2><li>one<ol type=i><li>in</ol><li>two</ol>",
+        "2. one\n   i. in\n3. two",
+    ),
+    "listings": (
+        "<ol start=5><li><pre>open</pre><li>two</ol>",
+        "5. ```\n   open\n   ```\n\n6. two",
+    ),
     "bullets": ("<ul start=4><li value=9>one</ul>", "- one"),
 }
 TERMS = {
     "a list": ("<dl><dt>Raises</dt><dd><ul><li>GateError</ul></dd></dl>", "Raises\n\n- GateError"),
-    "a list in a box": ("<dl><dt>Sees</dt><dd><div><ul><li>a<li>b</ul></div></dd></dl>", "Sees\n\n- a\n- b"),
-    "a listing": ("<dl><dt>Usage</dt><dd><pre>gate --open</pre></dd></dl>", "Usage\n\n```\ngate --open\n```"),
+    "a list in a box": (
+        "<dl><dt>Sees</dt><dd><div><ul><li>a<li>b</ul></div></dd></dl>",
+        "Sees\n\n- a\n- b",
+    ),
+    "a listing": (
+        "<dl><dt>Usage</dt><dd><pre>gate --open</pre></dd></dl>",
+        "Usage\n\n```\ngate --open\n```",
+    ),
     "a definition list": (
         "<dl><dt>class Gate</dt><dd><dl><dt>open</dt><dd>Opens.</dd></dl></dd></dl>",
         "class Gate\n\n",
@@ -60,8 +88,13 @@ def test_a_term_stands_above_the_definition_that_opens_with(case: str) -> None:
 
 
 async def test_every_tool_cites_a_rule_by_its_number(connect: Connect, site: Site) -> None:
-    rules = "<ol start=4><li>No boat leaves the basin after dark.<li>Ice is reported to the pilot of the day.</ol>"
-    url = site.put("/rules", f"<title>By-laws</title><h1>By-laws</h1><h2>Winter</h2><p>These hold.</p>{rules}")
+    rules = (
+        "<ol start=4><li>No boat leaves the basin after dark.<li>Ice is reported to the pilot "
+        "of the day.</ol>"
+    )
+    url = site.put(
+        "/rules", f"<title>By-laws</title><h1>By-laws</h1><h2>Winter</h2><p>These hold.</p>{rules}"
+    )
     question = "When may no boat leave the basin?"
     async with connect(allow_loopback="true", embedder="none") as client:
         calls: dict[str, dict[str, object]] = {
@@ -69,46 +102,68 @@ async def test_every_tool_cites_a_rule_by_its_number(connect: Connect, site: Sit
             "extract_relevant": {"sources": [url], "question": question},
         }
         for tool, arguments in calls.items():
-            assert "4. No boat leaves the basin after dark." in text_of(await client.call_tool(tool, arguments)), tool
+            assert "4. No boat leaves the basin after dark." in text_of(
+                await client.call_tool(tool, arguments)
+            ), tool
 
 
 FLAT = "style='max-height:0;overflow:hidden'"
 CLOSED = {
-    "an answer below its heading": f"<div class=faq><h3>Who opens?</h3><div {FLAT}>WORD</div></div>",
-    "an answer below its term": "<dl class=faq-list><dt>Who opens?</dt><dd style='display:none'>WORD</dd></dl>",
-    "a panel that is not seen": "<div class=acc-item><div role=button>Q</div><p style='visibility:hidden;height:0'>WORD</p></div>",
+    "an answer below its heading": f"<div class=faq><h3>Who opens?</h3><div "
+    f"{FLAT}>WORD</div></div>",
+    "an answer below its term": "<dl class=faq-list><dt>Who opens?</dt><dd "
+    "style='display:none'>WORD</dd></dl>",
+    "a panel that is not seen": "<div class=acc-item><div role=button>Q</div><p "
+    "style='visibility:hidden;height:0'>WORD</p></div>",
     "a panel behind its button": "<style>.p-panel{max-height:0;overflow:hidden}</style><button>Q</button><div class=p-panel>WORD</div>",
-    "buttons alike": f"<button class=q>A</button><p {FLAT}>WORD</p><button class=q>B</button><p {FLAT}>more</p>",
-    "boxes alike": "".join(f"<div class=q><button>A{n}</button><p {FLAT}>WORD</p></div>" for n in range(3)),
-    "a label of a box to tick": f"<div class=fold><input type=checkbox id=a><label for=a>Q</label><p {FLAT}>WORD</p></div>",
-    "questions alike": "".join(f"<li><p class=q>Is it {n}?</p><p {FLAT}>WORD</p>" for n in range(2)),
-    "a place that a link opens": f"<h2><a role=button href='#c'>Winter</a></h2><p>It is so.</p><div id=c {FLAT}>WORD</div>",
+    "buttons alike": f"<button class=q>A</button><p {FLAT}>WORD</p><button class=q>B</button><p "
+    f"{FLAT}>more</p>",
+    "boxes alike": "".join(
+        f"<div class=q><button>A{n}</button><p {FLAT}>WORD</p></div>" for n in range(3)
+    ),
+    "a label of a box to tick": f"<div class=fold><input type=checkbox id=a><label "
+    f"for=a>Q</label><p {FLAT}>WORD</p></div>",
+    "questions alike": "".join(
+        f"<li><p class=q>Is it {n}?</p><p {FLAT}>WORD</p>" for n in range(2)
+    ),
+    "a place that a link opens": f"<h2><a role=button href='#c'>Winter</a></h2><p>It is "
+    f"so.</p><div id=c {FLAT}>WORD</div>",
     "a section that moves in": "<div style='opacity:0;transform:translateY(9px)'><p>In.</p></div><section style='opacity:0'>"
     "<h2>Fees</h2><p>WORD</p></section>",
-    "a section of a library": "<style>[data-aos]{opacity:0}</style><div data-aos=fade-up><h2>Fees</h2><p>WORD</p></div>",
+    "a section of a library": "<style>[data-aos]{opacity:0}</style><div "
+    "data-aos=fade-up><h2>Fees</h2><p>WORD</p></div>",
     "a section that screen readers pass over": "<section aria-hidden=true><h2>Fees</h2><p>WORD</p></section>",
     "a table that screen readers pass over": "<div aria-hidden=true><table><tr><th>A<th>B<tr><td>1<td>WORD</table></div>",
 }
 UNOPENED = {
     "a paragraph for no reader": "<p aria-hidden=true>WORD</p>",
-    "a box that covers the page": "<div class=modal-box aria-hidden=true><h2>Stay</h2><p>WORD</p></div>",
-    "a section for no reader": "<section aria-hidden=true style='display:none'><h2>Stay</h2><p>WORD</p></section>",
-    "a section that a sheet hides": "<style>.q{visibility:hidden}</style><div class=q aria-hidden=true><h2>A</h2><p>WORD</p></div>",
+    "a box that covers the page": "<div class=modal-box "
+    "aria-hidden=true><h2>Stay</h2><p>WORD</p></div>",
+    "a section for no reader": "<section aria-hidden=true "
+    "style='display:none'><h2>Stay</h2><p>WORD</p></section>",
+    "a section that a sheet hides": "<style>.q{visibility:hidden}</style><div class=q "
+    "aria-hidden=true><h2>A</h2><p>WORD</p></div>",
     "a dialog": "<div role=dialog aria-hidden=true><h2>Stay</h2><p>WORD</p></div>",
     "below a heading": f"<h1>Harbour</h1><p {FLAT}>WORD</p>",
     "below a paragraph in a box": f"<div class=faq><p>Boats leave.</p><p {FLAT}>WORD</p></div>",
     "behind one button": f"<button>Book</button><p {FLAT}>WORD</p>",
     "behind one question": f"<div><p class=q>Is it so?</p><p {FLAT}>WORD</p></div>",
     "behind plain questions": f"<p>Is it so?</p><p {FLAT}>WORD</p><p>Or so?</p><p {FLAT}>WORD</p>",
-    "a menu": f"<div class=fold><button>Q</button><ul {FLAT}><li><a href=/a>WORD</a><li><a href=/b>WORD two</a></ul></div>",
+    "a menu": f"<div class=fold><button>Q</button><ul {FLAT}><li><a href=/a>WORD</a><li><a "
+    f"href=/b>WORD two</a></ul></div>",
     "a log-in": f"<div class=login-panel><button>Log in</button><p {FLAT}>WORD</p></div>",
-    "tiny behind a button": "<div class=faq><button>Q</button><p style='font-size:0'>WORD</p></div>",
-    "off the screen": "<div class=faq><h3>Q</h3><p style='position:absolute;left:-9999px'>WORD</p></div>",
+    "tiny behind a button": "<div class=faq><button>Q</button><p "
+    "style='font-size:0'>WORD</p></div>",
+    "off the screen": "<div class=faq><h3>Q</h3><p "
+    "style='position:absolute;left:-9999px'>WORD</p></div>",
     "clear without a heading": "<div style='opacity:0;transform:translateY(9px)'><p>In.</p></div><p style='opacity:0'>WORD</p>",
     "clear and alone": "<section style='opacity:0'><h2>Fees</h2><p>WORD</p></section>",
 }
 COVERED = {
-    "a price in a line": ("<p>A night costs <span aria-hidden=true>31 crowns</span>.</p>", "costs 31 crowns."),
+    "a price in a line": (
+        "<p>A night costs <span aria-hidden=true>31 crowns</span>.</p>",
+        "costs 31 crowns.",
+    ),
     "a value in a cell": (
         "<table><tr><th>A<th>B<tr><td>1<td><span aria-hidden=true>31 crowns</span></table>",
         "31 crowns",
@@ -148,16 +203,23 @@ MARKS = {
 
 @pytest.mark.parametrize("cell", MARKS)
 def test_a_cell_without_words_has_the_mark_that_its_markup_names(cell: str) -> None:
-    table = f"<table><tr><th>Feature<th>Basic<tr><td>Crane<td>{cell}</td><tr><td>Water<td>yes</table>"
+    table = (
+        f"<table><tr><th>Feature<th>Basic<tr><td>Crane<td>{cell}</td><tr><td>Water<td>yes</table>"
+    )
     row = next(block for block in document(table).blocks if block.text.startswith("Feature: Crane"))
-    assert row.text == "; ".join(["Feature: Crane", *[f"Basic: {MARKS[cell]}"][: bool(MARKS[cell])]])
+    assert row.text == "; ".join(
+        ["Feature: Crane", *[f"Basic: {MARKS[cell]}"][: bool(MARKS[cell])]]
+    )
 
 
 HEADERS = {
     "two rows of headers": "<tr><th rowspan=2>Boat<th colspan=2>Night<tr><th>Summer<th>Winter",
-    "plain cells below a wide header": "<tr><th>Boat<th colspan=2>Night<tr><td><td>Summer<td>Winter",
-    "plain cells beside a high header": "<tr><th rowspan=2>Boat<th colspan=2>Night<tr><td>Summer<td>Winter",
-    "bold print": "<tr><td><td colspan=2><b>Night</b><tr><td><b>Boat</b><td><b>Summer</b><td><b>Winter</b>",
+    "plain cells below a wide header": "<tr><th>Boat<th "
+    "colspan=2>Night<tr><td><td>Summer<td>Winter",
+    "plain cells beside a high header": "<tr><th rowspan=2>Boat<th "
+    "colspan=2>Night<tr><td>Summer<td>Winter",
+    "bold print": "<tr><td><td "
+    "colspan=2><b>Night</b><tr><td><b>Boat</b><td><b>Summer</b><td><b>Winter</b>",
 }
 INNER = "<table><tr><td>Day<td>5<tr><td>Night<td>7</table>"
 NESTED = {
@@ -174,7 +236,10 @@ def test_headers_of_two_rows_are_joined_and_stand_once(case: str) -> None:
 
 
 def test_a_title_over_all_columns_stands_above_the_headers() -> None:
-    page = "<table><tr><th colspan=2>Rates 2026<tr><th>Boat<th>Night<tr><td>Small<td>1<tr><td>Big<td>3</table>"
+    page = (
+        "<table><tr><th colspan=2>Rates "
+        "2026<tr><th>Boat<th>Night<tr><td>Small<td>1<tr><td>Big<td>3</table>"
+    )
     assert written(page) == "Rates 2026\n\nBoat | Night\n-|-\nSmall | 1\nBig | 3"
 
 
@@ -193,9 +258,16 @@ def test_a_large_table_in_a_cell_follows_its_row_and_leaves_the_others_in_place(
     assert texts[-1] == "Boat: Big; Fees: 9"
 
 
-async def test_headings_over_empty_columns_are_kept_in_every_tool(connect: Connect, site: Site) -> None:
-    rota = "<table><tr><th>Shift<th>Monday<th>Tuesday<th>Friday<tr><td>Morning<td>Ilse<td><td></table>"
-    url = site.put("/rota", f"<title>Rota</title><h1>Rota</h1><p>It is filled in by hand every Friday.</p>{rota}")
+async def test_headings_over_empty_columns_are_kept_in_every_tool(
+    connect: Connect, site: Site
+) -> None:
+    rota = (
+        "<table><tr><th>Shift<th>Monday<th>Tuesday<th>Friday<tr><td>Morning<td>Ilse<td><td></table>"
+    )
+    url = site.put(
+        "/rota",
+        f"<title>Rota</title><h1>Rota</h1><p>It is filled in by hand every Friday.</p>{rota}",
+    )
     async with connect(allow_loopback="true", embedder="none") as client:
         for tool, asked in (
             ("fetch_and_prune_html", {}),
@@ -207,13 +279,19 @@ async def test_headings_over_empty_columns_are_kept_in_every_tool(connect: Conne
 
 DRAWN = {
     "a label": ("<svg viewBox='0 0 100 30'><text x=1 y=10>Depth 9 m</text></svg>", "Depth 9 m"),
-    "labels of a chart": ("<figure><svg><g><text>May</text><text>12 t</text></g></svg></figure>", "May · 12 t"),
+    "labels of a chart": (
+        "<figure><svg><g><text>May</text><text>12 t</text></g></svg></figure>",
+        "May · 12 t",
+    ),
     "lines of one": (
         "<svg><text><tspan x=0 dy=1em>North</tspan><tspan x=0 dy=1em>basin</tspan></text></svg>",
         "North basin",
     ),
     "letters of one": ("<svg><text>Ber<tspan fill=red>th</tspan></text></svg>", "Berth"),
-    "HTML in a drawing": ("<svg><foreignObject><div>Open gate</div></foreignObject></svg>", "Open gate"),
+    "HTML in a drawing": (
+        "<svg><foreignObject><div>Open gate</div></foreignObject></svg>",
+        "Open gate",
+    ),
 }
 UNDRAWN = {
     "in definitions": "<svg><defs><text>WORD</text></defs></svg>",
@@ -238,8 +316,10 @@ UNDRAWN = {
 }
 LISTINGS = {
     "a box": "<div style='white-space:pre;font-family:monospace'>if open:\n    close()</div>",
-    "a class": "<style>.src, .code-block{white-space:pre-wrap}</style><p class=code-block>if open:\n    close()</p>",
-    "a span": "<p>Write</p><span class=snippet style='WHITE-SPACE: break-spaces'>if open:\n    close()</span>",
+    "a class": "<style>.src, .code-block{white-space:pre-wrap}</style><p class=code-block>if "
+    "open:\n    close()</p>",
+    "a span": "<p>Write</p><span class=snippet style='WHITE-SPACE: break-spaces'>if open:\n    "
+    "close()</span>",
     "code": "<code style='display:block;white-space:pre'>if open:\n    close()</code>",
 }
 
@@ -274,37 +354,55 @@ FRAMES = {
 
 
 @pytest.mark.parametrize("case", FRAMES)
-async def test_a_frame_of_the_pages_own_site_is_read_in_its_place(connect: Connect, site: Site, case: str) -> None:
-    site.put("/a/inner.html", "<title>Inner</title><p>A night costs <a href=more.html>31 crowns</a>.</p>")
+async def test_a_frame_of_the_pages_own_site_is_read_in_its_place(
+    connect: Connect, site: Site, case: str
+) -> None:
+    site.put(
+        "/a/inner.html", "<title>Inner</title><p>A night costs <a href=more.html>31 crowns</a>.</p>"
+    )
     url = site.put("/a/page", f"<title>Tariff</title><p>{STORY}</p>{FRAMES[case]}<p>Behind it.</p>")
     async with connect(allow_loopback="true", embedder="none") as client:
-        text = text_of(await client.call_tool("fetch_and_prune_html", {"sources": [url], "references": True}))
+        text = text_of(
+            await client.call_tool("fetch_and_prune_html", {"sources": [url], "references": True})
+        )
     assert "A night costs [31 crowns][1].\n\nBehind it." in text
     assert f"[1]: {url.removesuffix('page')}more.html" in text
     assert "Fallback" not in text
     assert "Inner" not in text
 
 
-async def test_a_page_of_frames_is_its_frames_and_others_are_links(connect: Connect, site: Site) -> None:
+async def test_a_page_of_frames_is_its_frames_and_others_are_links(
+    connect: Connect, site: Site
+) -> None:
     site.put("/menu.html", "<p>Rooms and fees</p>")
     site.put("/main.html", f"<p>{STORY}</p>")
     frames = (
-        "<frameset cols=20%,80%><frame src=menu.html><frame src=main.html><frame src=http://other.invalid/x></frameset>"
+        "<frameset cols=20%,80%><frame src=menu.html><frame src=main.html><frame "
+        "src=http://other.invalid/x></frameset>"
     )
     url = site.put("/frames", f"<html><head><title>Harbour</title></head>{frames}</html>")
     async with connect(allow_loopback="true", embedder="none") as client:
         text = text_of(await client.call_tool("fetch_and_prune_html", {"sources": [url]}))
-        links = text_of(await client.call_tool("fetch_and_prune_html", {"sources": [url], "part": "links"}))
+        links = text_of(
+            await client.call_tool("fetch_and_prune_html", {"sources": [url], "part": "links"})
+        )
     assert "Rooms and fees" in text
     assert STORY in text
     assert "frames of the page's own site were read" in text
     assert "http://other.invalid/x" in links
 
 
-async def test_at_most_five_frames_are_asked_for_and_none_of_another_host(connect: Connect, site: Site) -> None:
+async def test_at_most_five_frames_are_asked_for_and_none_of_another_host(
+    connect: Connect, site: Site
+) -> None:
     inner = [site.put(f"/inner{n}", f"<p>Basin {n} is dredged.</p>") for n in range(8)]
-    others = "<iframe src=http://127.0.0.2:1/x></iframe><iframe hidden src=/unseen></iframe><iframe src=file:///etc/hosts></iframe>"
-    url = site.put("/many", f"<p>{STORY}</p>{others}{''.join(f'<iframe src={one}></iframe>' for one in inner)}")
+    others = (
+        "<iframe src=http://127.0.0.2:1/x></iframe><iframe hidden "
+        "src=/unseen></iframe><iframe src=file:///etc/hosts></iframe>"
+    )
+    url = site.put(
+        "/many", f"<p>{STORY}</p>{others}{''.join(f'<iframe src={one}></iframe>' for one in inner)}"
+    )
     async with connect(allow_loopback="true", embedder="none") as client:
         text = text_of(await client.call_tool("fetch_and_prune_html", {"sources": [url]}))
     assert [f"Basin {n}" in text for n in range(8)] == [n < 5 for n in range(8)]
@@ -320,7 +418,9 @@ async def test_a_frame_that_cannot_be_read_is_said(connect: Connect, site: Site)
 
 @pytest.mark.parametrize("case", CLOSED)
 def test_what_a_reader_opens_or_scrolls_to_is_content_of_low_rank(case: str) -> None:
-    found = [block for block in document(f"<p>{STORY}</p>{CLOSED[case]}").blocks if "WORD" in block.text]
+    found = [
+        block for block in document(f"<p>{STORY}</p>{CLOSED[case]}").blocks if "WORD" in block.text
+    ]
     assert found
     assert all(block.closed and not block.main for block in found)
 
@@ -340,13 +440,21 @@ def test_words_that_only_screen_readers_pass_over_are_read_once(case: str) -> No
     ("base", "wanted"),
     [
         ("<base href='/other/'>", "https://example.org/other/plan.pdf"),
-        ("<base target=_blank><BASE HREF=//files.example.net/a/>", "https://files.example.net/a/plan.pdf"),
+        (
+            "<base target=_blank><BASE HREF=//files.example.net/a/>",
+            "https://files.example.net/a/plan.pdf",
+        ),
         ("<base href='?a=1&amp;b=2'>", "https://example.org/plan.pdf"),
-        ("<!-- <base href='/other/'> --><script>'<base href=/other/>'</script>", "https://example.org/plan.pdf"),
+        (
+            "<!-- <base href='/other/'> --><script>'<base href=/other/>'</script>",
+            "https://example.org/plan.pdf",
+        ),
         ("<base href='javascript:void(0)'>", "https://example.org/plan.pdf"),
         ("<base href='http://['>", "https://example.org/plan.pdf"),
     ],
 )
 def test_links_lead_where_the_base_of_the_page_says(base: str, wanted: str) -> None:
-    page = document(f"<head>{base}</head><p>The <a href='plan.pdf'>plan</a> and <a href='#top'>the top</a>.</p>")
+    page = document(
+        f"<head>{base}</head><p>The <a href='plan.pdf'>plan</a> and <a href='#top'>the top</a>.</p>"
+    )
     assert all_links(page) == {wanted: "plan"}

@@ -1,4 +1,5 @@
-"""Pages as they are today: what a person reads of them comes out, to the letter and in its lines."""
+"""Pages as they are today: what a person reads of them comes out, to the letter and in its
+lines."""
 
 import pytest
 
@@ -17,11 +18,24 @@ def test_a_page_of_today_reads_as_it_looks(name: str) -> None:
 
 
 def _altered(shown: str, ours: str) -> int:
-    beside = {"pieces": [], "alts": "", "shut": "", "unseen": "", "whole": "", "rows": [], "listings": []}
+    beside = {
+        "pieces": [],
+        "alts": "",
+        "shut": "",
+        "unseen": "",
+        "whole": "",
+        "rows": [],
+        "listings": [],
+    }
     return compare({"text": shown, **beside}, ours).altered
 
 
 def test_the_benchmark_tells_glued_numbers_from_a_date_beside_the_same_word() -> None:
     shown = "Ann 4 4 gold badges. Bob 44 gold badges. Eve 4 4 silver badges."
-    assert _altered(shown, "Ann 4 gold badges. Bob 44 gold badges. Eve 4 silver badges. Asked 2019 03 44") == 0
+    assert (
+        _altered(
+            shown, "Ann 4 gold badges. Bob 44 gold badges. Eve 4 silver badges. Asked 2019 03 44"
+        )
+        == 0
+    )
     assert _altered(shown, "Ann 44 gold badges. Bob 44 gold badges. Eve 4 4 silver badges.") == 1

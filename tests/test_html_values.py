@@ -1,7 +1,7 @@
 """Values that a page draws come out as values: numbers, prices, formulas, marks, listings.
 
-Where nothing must be told apart, the expectation is what Chromium shows (`innerText`, scripts barred); elsewhere it is
-that with the marks that plain text needs.
+Where nothing must be told apart, the expectation is what Chromium shows (`innerText`, scripts
+barred); elsewhere it is that with the marks that plain text needs.
 """
 
 import pytest
@@ -14,7 +14,10 @@ from pipeline.prune.render import Kept, Style, render
 
 MATH = "<math><mfrac><mrow><mi>a</mi><mo>+</mo><mi>b</mi></mrow><mn>2</mn></mfrac></math>"
 SQUARE = "<msup><mi>x</mi><mn>2</mn></msup>"
-TEX = f"<math><semantics>{SQUARE}<annotation encoding='application/x-tex'>{{\\displaystyle x^{{2}}}}</annotation>"
+TEX = (
+    f"<math><semantics>{SQUARE}<annotation encoding='application/x-tex'>{{\\displaystyle "
+    f"x^{{2}}}}</annotation>"
+)
 
 
 def shown(html: str) -> str:
@@ -23,18 +26,26 @@ def shown(html: str) -> str:
 
 
 def written(html: str) -> str:
-    return render(read_document(Page("u", "u", "", html, "text/html")), [Kept(0)], Style("markdown"))
+    return render(
+        read_document(Page("u", "u", "", html, "text/html")), [Kept(0)], Style("markdown")
+    )
 
 
 @pytest.mark.parametrize(
     ("html", "text"),
     [
-        ("x<sup>n</sup> + e<sup>2x</sup> + 2<sup>n+1</sup> + 10<sup>–3</sup>", "x^n + e^(2x) + 2^(n+1) + 10^–3"),
+        (
+            "x<sup>n</sup> + e<sup>2x</sup> + 2<sup>n+1</sup> + 10<sup>–3</sup>",
+            "x^n + e^(2x) + 2^(n+1) + 10^–3",
+        ),
         ("1<sup>st</sup> 22<sup>nd</sup> 2<sup>e</sup> n<sup>o</sup> 5", "1st 22nd 2e no 5"),
         ("20<sup>*</sup> Foo<sup>TM</sup> Ca<sup>2+</sup>", "20* FooTM Ca2+"),
         ("H<sub>2</sub>O log<sub>10</sub> 101<sub>2</sub>", "H2O log10 101_2"),
         ("1<sup>1</sup>/<sub>2</sub> cups, 2 <sup>3</sup>⁄<sub>4</sub>", "1 1/2 cups, 2 3⁄4"),
-        ("word<sup>1,2</sup> and word<sup>[3][4]</sup> in 1932<sup>1,2</sup>", "word[1,2] and word[3][4] in 1932[1,2]"),
+        (
+            "word<sup>1,2</sup> and word<sup>[3][4]</sup> in 1932<sup>1,2</sup>",
+            "word[1,2] and word[3][4] in 1932[1,2]",
+        ),
         ("1932<sup><a href='#a'>1</a>,<a href='#b'>2</a></sup>", "1932[1,2]"),
         ("1932<sup><a href='https://e.org/p#cite_note-3'>3</a></sup>", "1932[3]"),
     ],
@@ -52,7 +63,8 @@ def test_raised_and_lowered_text_is_told_apart_where_it_is_a_value(html: str, te
         ("12<sup>99</sup> € <b>5,<sup>99</sup></b> €", "12.99 € 5,99 €"),
         ("<b class=currency>$</b><span class=whole>12</span><span class=cents>99</span>", "$12.99"),
         (
-            "<span class=a-offscreen>$12.99</span><span aria-hidden=true><span>$</span><span>12<i>.</i></span>"
+            "<span class=a-offscreen>$12.99</span><span "
+            "aria-hidden=true><span>$</span><span>12<i>.</i></span>"
             "<span>99</span></span>",
             "$12.99",
         ),
@@ -78,14 +90,16 @@ def test_a_price_keeps_its_point_and_an_old_one_is_struck_out(html: str, text: s
             "x^{2}",
         ),
         (
-            "<span class=MathJax_Preview>x2</span><span class=MathJax><nobr aria-hidden=true>x2</nobr>"
+            "<span class=MathJax_Preview>x2</span><span class=MathJax><nobr "
+            "aria-hidden=true>x2</nobr>"
             f"<span><math>{SQUARE}</math></span></span><script type='math/tex'>x^2</script>",
             "x^2",
         ),
         ("<script type='math/tex'>x^2</script>", "x^2"),
         (
             f"<span style='display: none;'>{TEX}</semantics></math></span>"
-            "<img class=mwe-math-fallback-image-inline aria-hidden=true alt='{\\displaystyle x^{2}}'>",
+            "<img class=mwe-math-fallback-image-inline aria-hidden=true alt='{\\displaystyle "
+            "x^{2}}'>",
             "x^{2}",
         ),
     ],
@@ -97,7 +111,8 @@ def test_a_formula_is_read_once_as_its_tex_or_on_a_line(html: str, text: str) ->
 @pytest.mark.parametrize(
     "html",
     [
-        "<math><mi>x</mi><annotation encoding='application/x-tex'>\\text{secret orders for you}</annotation></math>",
+        "<math><mi>x</mi><annotation encoding='application/x-tex'>\\text{secret orders for "
+        "you}</annotation></math>",
         "<math alttext='secret orders for whoever reads this'><mi>x</mi></math>",
         f"<script type='math/tex'>{'secret ' * 20}</script>",
         f"<div hidden>{TEX.replace('x', 'secret')}</semantics></math></div>",
@@ -118,20 +133,24 @@ def test_what_stands_for_words_is_no_door_for_words_that_nobody_sees(html: str) 
     ("html", "text"),
     [
         ("<ul><li><input type=checkbox checked> Milk<li><input type=checkbox disabled>Eggs", "[x] Milk\n[ ] Eggs"),
-        ("<p>Stars <span role=img aria-label='4.6 out of 5 stars'></span> (120)", "Stars 4.6 out of 5 stars (120)"),
+        ("<p>Stars <span role=img aria-label='4.6 out of 5 stars'></span> (120)", "Stars 4.6 out "
+        "of 5 stars (120)"),
         ("<p>Score <svg aria-label='4 out of 5'><path/></svg>", "Score 4 out of 5"),
         ("<p><span aria-hidden=true>★★★★☆</span><span class=sr-only>4 out of 5</span>", "4 out of 5"),
         (
-            "<table><tr><th>Plan<th>Free<th>Pro<tr><td>API<td><svg aria-label='No'></svg><td><svg><title>Yes</title>"
+            "<table><tr><th>Plan<th>Free<th>Pro<tr><td>API<td><svg "
+            "aria-label='No'></svg><td><svg><title>Yes</title>"
             "<path/></svg></table>",
             "Plan | Free | Pro\nAPI | No | Yes",
         ),
         ("<table><tr><th>Plan<th>Free<tr><td>API<td><i aria-label=Yes></i></table>", "Plan | Free\nAPI | Yes"),
         ("<figure><svg><title>Sales by year</title><text>2019</text></svg></figure>", "Sales by year"),
-        ("<p>Text <a href=/x aria-label='Download 3'><svg></svg></a><button aria-label=Close></button>", "Text"),
+        ("<p>Text <a href=/x aria-label='Download 3'><svg></svg></a><button "
+        "aria-label=Close></button>", "Text"),
         ("<p>Posted <time datetime='2024-05-03'></time> by A", "Posted 2024-05-03 by A"),
         ("<p>Posted <time datetime='2024-05-03'>3 May</time> by A", "Posted 3 May by A"),
-        ("<p><meter value=6 max=10></meter> <progress value=.7></progress><progress value=0></progress>", "6 of 10 .7"),
+        ("<p><meter value=6 max=10></meter> <progress value=.7></progress><progress "
+        "value=0></progress>", "6 of 10 .7"),
         ("<p><ruby>東京<rt>とうきょう</rt></ruby>です", "東京(とうきょう)です"),
         ("<p><ruby>漢<rp>(</rp><rt>kan</rt><rp>)</rp></ruby>字", "漢(kan)字"),
     ],
@@ -147,7 +166,10 @@ def test_what_is_drawn_without_text_says_its_value(html: str, text: str) -> None
         ("<span style='display:block'>One</span><span style='display:block'>two</span>", "One two"),
         ("Project Management<span>New</span>", "Project Management New"),
         ("<span>4.9</span><span>2,695 reviews</span>", "4.9 2,695 reviews"),
-        ("<b><span>9k</span><span>19 gold badges</span><span>8 more</span></b>", "9k 19 gold badges 8 more"),
+        (
+            "<b><span>9k</span><span>19 gold badges</span><span>8 more</span></b>",
+            "9k 19 gold badges 8 more",
+        ),
         ("CO<span>2 emissions</span>", "CO2 emissions"),
         ("long<wbr>word 1&nbsp;000&thinsp;km", "longword 1 000 km"),
     ],
@@ -159,9 +181,14 @@ def test_boxes_are_not_glued_and_words_not_torn(html: str, text: str) -> None:
 @pytest.mark.parametrize("role", ["table", "grid"])
 @pytest.mark.parametrize("element", ["div", "span"])
 def test_a_table_by_roles_is_read_as_rows(role: str, element: str) -> None:
-    rows = [("columnheader", "Name", "Height"), ("cell", "Everest", "8849 m"), ("gridcell", "K2", "8611 m")]
+    rows = [
+        ("columnheader", "Name", "Height"),
+        ("cell", "Everest", "8849 m"),
+        ("gridcell", "K2", "8611 m"),
+    ]
     lines = "".join(
-        f"<div role=row><{element} role={cell}>{name}</{element}><{element} role={cell}>{height}</{element}></div>"
+        f"<div role=row><{element} role={cell}>{name}</{element}><{element} "
+        f"role={cell}>{height}</{element}></div>"
         for cell, name, height in rows
     )
     page = f"<div role={role}><div role=rowgroup>{lines}</div></div>"
@@ -183,17 +210,24 @@ LISTING = "a = 1\n  b = 2"
         "<pre><code><div class=line>a = 1</div><div class=line>  b = 2</div></code></pre>",
         "<pre><code><div class=line>a = 1\n</div><div class=line>  b = 2\n</div></code></pre>",
         "<pre><code><span class=line>a = 1</span>\n<span class=line>  b = 2</span></code></pre>",
-        "<pre><code><span style='display:block'>a = 1</span><span style='display:block'>  b = 2</span></code></pre>",
-        "<pre><code><span style='display:flex;'><span>a = 1\n</span></span><span style='display:flex;'>"
+        "<pre><code><span style='display:block'>a = 1</span><span style='display:block'>  b = "
+        "2</span></code></pre>",
+        "<pre><code><span style='display:flex;'><span>a = 1\n</span></span><span "
+        "style='display:flex;'>"
         "<span>  b = 2\n</span></span></code></pre>",
-        "<table><tr><td class=gutter><pre class=lineno>1\n2\n</pre><td class=code><pre>a = 1\n  b = 2\n</pre></table>",
-        "<pre><code><table class=hljs-ln><tr><td class=hljs-ln-numbers data-line-number=1></td><td>a = 1</td></tr>"
+        "<table><tr><td class=gutter><pre class=lineno>1\n2\n</pre><td class=code><pre>a = 1\n  b "
+        "= 2\n</pre></table>",
+        "<pre><code><table class=hljs-ln><tr><td class=hljs-ln-numbers "
+        "data-line-number=1></td><td>a = 1</td></tr>"
         "<tr><td class=hljs-ln-numbers>2</td><td>  b = 2</td></tr></table></code></pre>",
-        "<table class=lntable><tr><td><pre><code><span class=lnt>1\n</span><span class=lnt>2\n</span></code></pre></td>"
+        "<table class=lntable><tr><td><pre><code><span class=lnt>1\n</span><span "
+        "class=lnt>2\n</span></code></pre></td>"
         "<td><pre><code>a = 1\n  b = 2\n</code></pre></td></tr></table>",
         "<pre><span class=linenos>1</span>a = 1\n<span class=linenos>2</span>  b = 2</pre>",
-        "<pre><span style='user-select:none'>1</span>a = 1\n<span style='user-select:none'>2</span>  b = 2</pre>",
-        "<pre class=line-numbers><button><span>Copy code</span></button><code>a = 1\n  b = 2</code></pre>",
+        "<pre><span style='user-select:none'>1</span>a = 1\n<span "
+        "style='user-select:none'>2</span>  b = 2</pre>",
+        "<pre class=line-numbers><button><span>Copy code</span></button><code>a = 1\n  b = "
+        "2</code></pre>",
         "<div><pre>a = 1<br>  b = 2</pre><button>Copy</button></div>",
         "<pre><x-t>a</x-t> <x-t><b>=</b></x-t> 1\n  <label>b</label> = <output>2</output></pre>",
     ],
@@ -203,16 +237,23 @@ def test_a_listing_keeps_its_lines_and_nothing_else(html: str) -> None:
 
 
 def test_nothing_is_inserted_in_a_listing() -> None:
-    assert shown("<pre>a<sup>1</sup> = b<sub>2</sub><s>c</s>.<a>X</a><a>Y</a></pre>") == "a1 = b2c.XY"
+    assert (
+        shown("<pre>a<sup>1</sup> = b<sub>2</sub><s>c</s>.<a>X</a><a>Y</a></pre>") == "a1 = b2c.XY"
+    )
     assert shown("<pre><div>a</div><div><br></div><div>b</div></pre>") == "a\n\nb"
-    assert shown("<pre>x<table><tr><td>a<td>b<tr><td>c<td><b>d</b></table></pre>") == "x\na\tb\nc\td"
+    assert (
+        shown("<pre>x<table><tr><td>a<td>b<tr><td>c<td><b>d</b></table></pre>") == "x\na\tb\nc\td"
+    )
 
 
 def test_two_forms_of_a_listing_that_a_sheet_shows_one_at_a_time_do_not_run_together() -> None:
-    modules, old = "<code class='language-js mjs'>import a;", "<code class='language-js cjs'>require(a);"
-    assert shown(f"<pre><input type=checkbox>{modules}</code>{old}</code><button>copy</button></pre>") == (
-        "import a;\n\nrequire(a);"
+    modules, old = (
+        "<code class='language-js mjs'>import a;",
+        "<code class='language-js cjs'>require(a);",
     )
+    assert shown(
+        f"<pre><input type=checkbox>{modules}</code>{old}</code><button>copy</button></pre>"
+    ) == ("import a;\n\nrequire(a);")
     assert shown("<pre><code>a</code><code>b</code></pre>") == "ab"
 
 
@@ -223,8 +264,10 @@ def test_two_forms_of_a_listing_that_a_sheet_shows_one_at_a_time_do_not_run_toge
         "<pre class='brush: ts; gutter: false'>let x</pre>",
         "<pre class=lang-ts><code>let x</code></pre>",
         "<pre data-language=ts><code>let x</code></pre>",
-        "<div class='language-ts rouge'><div class=highlight><pre><code>let x</code></pre></div></div>",
-        "<div class='highlight highlight-source-ts'><pre>let x</pre><clipboard-copy value=let></clipboard-copy></div>",
+        "<div class='language-ts rouge'><div class=highlight><pre><code>let "
+        "x</code></pre></div></div>",
+        "<div class='highlight highlight-source-ts'><pre>let x</pre><clipboard-copy "
+        "value=let></clipboard-copy></div>",
         "<code-block language=ts><pre><code>let x</code></pre></code-block>",
     ],
 )

@@ -32,17 +32,24 @@ async def test_a_foreign_host_header_is_refused(cache_folder: Path) -> None:
         await healthy(url)
         async with httpx2.AsyncClient(timeout=60) as http:
             answer = await http.post(
-                f"{url}/mcp", headers={"Host": "evil.example", "Accept": "application/json"}, json={}
+                f"{url}/mcp",
+                headers={"Host": "evil.example", "Accept": "application/json"},
+                json={},
             )
     assert answer.status_code == 421
 
 
-async def test_pages_of_an_allowed_site_may_call_from_a_browser_and_no_others(cache_folder: Path) -> None:
+async def test_pages_of_an_allowed_site_may_call_from_a_browser_and_no_others(
+    cache_folder: Path,
+) -> None:
     def leave(answer: httpx2.Response) -> str | None:
         return answer.headers.get("Access-Control-Allow-Origin")
 
     chat, evil = "https://chat.example", "https://evil.example"
-    asking = {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "authorization,mcp-session-id"}
+    asking = {
+        "Access-Control-Request-Method": "POST",
+        "Access-Control-Request-Headers": "authorization,mcp-session-id",
+    }
     accept = {"Accept": "application/json, text/event-stream"}
     with served(cache_folder, "--allow-origin", chat, http_tokens="secret") as (_, url):
         await healthy(url)
@@ -62,7 +69,9 @@ async def test_pages_of_an_allowed_site_may_call_from_a_browser_and_no_others(ca
     assert (foreign.status_code, leave(foreign)) == (403, None)
 
 
-async def test_sigterm_lets_the_running_call_end_and_no_other_begin(cache_folder: Path, site: Site) -> None:
+async def test_sigterm_lets_the_running_call_end_and_no_other_begin(
+    cache_folder: Path, site: Site
+) -> None:
     slow = site.put("/slow", "<p>The ferry to the island leaves at noon.</p>")
     asked = {"question": "When does the ferry leave?", "sources": [slow]}
     results: list[CallToolResult] = []
@@ -110,11 +119,18 @@ async def test_a_caller_waits_for_no_place_though_another_holds_them_all(
     given = {"allow_loopback": "1", "robots": "0", "seconds": "200", "http_tokens": "many,one"}
     with served(cache_folder, **given) as (_, url):
         await healthy(url)
-        async with as_caller(url, "many") as many, as_caller(url, "one") as one, anyio.create_task_group() as group:
+        async with (
+            as_caller(url, "many") as many,
+            as_caller(url, "one") as one,
+            anyio.create_task_group() as group,
+        ):
             for _ in range(64):
                 group.start_soon(ask, many)
             await queued.wait()
-            page = {"question": "How deep is Lake Orvane?", "sources": [str(LIBRARY / "lake-orvane.html")]}
+            page = {
+                "question": "How deep is Lake Orvane?",
+                "sources": [str(LIBRARY / "lake-orvane.html")],
+            }
             result = await one.call_tool(tool, page, progress_callback=listen)
             site.hold.set()
     assert "213 metres" in text_of(result)
@@ -126,8 +142,13 @@ async def test_a_session_answers_only_the_token_that_opened_it(cache_folder: Pat
         await healthy(url)
         async with httpx2.AsyncClient(timeout=60) as http:
 
-            async def post(token: str, message: dict[str, object], session: str = "") -> httpx2.Response:
-                headers = {"Accept": "application/json, text/event-stream", "Authorization": f"Bearer {token}"}
+            async def post(
+                token: str, message: dict[str, object], session: str = ""
+            ) -> httpx2.Response:
+                headers = {
+                    "Accept": "application/json, text/event-stream",
+                    "Authorization": f"Bearer {token}",
+                }
                 headers |= {"Mcp-Session-Id": session} if session else {}
                 return await http.post(f"{url}/mcp", headers=headers, json=message)
 
@@ -145,7 +166,9 @@ async def test_without_sessions_a_client_of_2025_needs_no_balancer_that_keeps_it
         async with httpx2.AsyncClient(timeout=60) as http:
             accept = {"Accept": "application/json, text/event-stream"}
             opened = await http.post(f"{url}/mcp", headers=accept, json=HELLO)
-            listed = await http.post(f"{url}/mcp", headers=accept, json=call(2, "search_web", question="ferry"))
+            listed = await http.post(
+                f"{url}/mcp", headers=accept, json=call(2, "search_web", question="ferry")
+            )
     assert "Mcp-Session-Id" not in opened.headers
     assert listed.status_code == 200
     assert "erry" in listed.text

@@ -1,4 +1,5 @@
-"""Who is let into the HTTP server: fixed tokens, OAuth access tokens, rates, hosts; and that /health answers."""
+"""Who is let into the HTTP server: fixed tokens, OAuth access tokens, rates, hosts; and that
+/health answers."""
 
 import json
 import os
@@ -33,7 +34,11 @@ async def status(url: str, **headers: str) -> int:
 async def test_a_fixed_token_lets_in_and_nothing_else_does(cache_folder: Path) -> None:
     with served(cache_folder, http_tokens="first-secret, second-secret") as (_, url):
         assert (await healthy(url))["status"] == "ok"
-        for wrong in ({}, {"Authorization": "Bearer wrong"}, {"Authorization": "Basic second-secret"}):
+        for wrong in (
+            {},
+            {"Authorization": "Bearer wrong"},
+            {"Authorization": "Basic second-secret"},
+        ):
             assert await status(url, **wrong) == 401
         async with httpx2.AsyncClient(timeout=60) as http:
             refused = await http.post(f"{url}/mcp", headers=ACCEPT, json=LIST)
@@ -43,7 +48,9 @@ async def test_a_fixed_token_lets_in_and_nothing_else_does(cache_folder: Path) -
         assert "erry" in text_of(answer)
 
 
-async def test_a_caller_over_the_rate_is_told_how_long_to_wait_and_another_is_not_held_up(cache_folder: Path) -> None:
+async def test_a_caller_over_the_rate_is_told_how_long_to_wait_and_another_is_not_held_up(
+    cache_folder: Path,
+) -> None:
     with served(cache_folder, http_tokens="one,two", http_rate="5") as (_, url):
         await healthy(url)
         answers = [await status(url, Authorization="Bearer one") for _ in range(7)]
@@ -53,7 +60,9 @@ async def test_a_caller_over_the_rate_is_told_how_long_to_wait_and_another_is_no
         guesses = [await status(url, Authorization=f"Bearer guess{n}") for n in range(7)]
         assert guesses[5:] == [429, 429]
         async with httpx2.AsyncClient(timeout=60) as http:
-            refused = await http.post(f"{url}/mcp", headers={**ACCEPT, "Authorization": "Bearer one"}, json=LIST)
+            refused = await http.post(
+                f"{url}/mcp", headers={**ACCEPT, "Authorization": "Bearer one"}, json=LIST
+            )
         assert 1 <= int(refused.headers["Retry-After"]) <= 12
 
 
@@ -61,12 +70,15 @@ async def test_a_request_of_several_megabytes_is_refused(cache_folder: Path) -> 
     with served(cache_folder) as (_, url):
         await healthy(url)
         async with httpx2.AsyncClient(timeout=60) as http:
-            answer = await http.post(f"{url}/mcp", headers=ACCEPT, content=b'{"x": "' + b"a" * 2_000_000 + b'"}')
+            answer = await http.post(
+                f"{url}/mcp", headers=ACCEPT, content=b'{"x": "' + b"a" * 2_000_000 + b'"}'
+            )
         assert answer.status_code == 413
 
 
 @pytest.mark.parametrize(
-    ("header", "value", "expected"), [("Host", "evil.example", 421), ("Origin", "http://evil.example", 403)]
+    ("header", "value", "expected"),
+    [("Host", "evil.example", 421), ("Origin", "http://evil.example", 403)],
 )
 async def test_host_and_origin_are_checked_on_every_address(
     cache_folder: Path, header: str, value: str, expected: int
@@ -78,9 +90,21 @@ async def test_host_and_origin_are_checked_on_every_address(
 
 
 def test_an_open_address_without_a_word_on_who_may_call_is_refused(cache_folder: Path) -> None:
-    command = [sys.executable, "-m", "server", "serve", "--http", "--host", "0.0.0.0", "--port", "0"]  # noqa: S104  the case
+    command = [
+        sys.executable,
+        "-m",
+        "server",
+        "serve",
+        "--http",
+        "--host",
+        "0.0.0.0",  # noqa: S104  the case
+        "--port",
+        "0",
+    ]
     environment = {**os.environ, "WINNOW_CACHE": str(cache_folder)}
-    run = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    run = subprocess.run(
+        command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60, check=False
+    )
     assert run.returncode == 2
     assert "WINNOW_HTTP_TOKENS" in run.stderr
 
@@ -89,8 +113,17 @@ KEY = ec.generate_private_key(ec.SECP256R1())
 OTHER_KEY = ec.generate_private_key(ec.SECP256R1())
 
 
-def token(issuer: str, *, key: Any = KEY, algorithm: str = "ES256", kid: str = "k1", **changed: object) -> str:
-    claims = {"iss": issuer, "aud": RESOURCE, "exp": time.time() + 600, "sub": "ann", "scope": "read other", **changed}
+def token(
+    issuer: str, *, key: Any = KEY, algorithm: str = "ES256", kid: str = "k1", **changed: object
+) -> str:
+    claims = {
+        "iss": issuer,
+        "aud": RESOURCE,
+        "exp": time.time() + 600,
+        "sub": "ann",
+        "scope": "read other",
+        **changed,
+    }
     kept = {name: value for name, value in claims.items() if value is not None}
     return jwt.encode(kept, key, algorithm=algorithm, headers={"kid": kid})
 
@@ -98,7 +131,16 @@ def token(issuer: str, *, key: Any = KEY, algorithm: str = "ES256", kid: str = "
 def publish(site: Site) -> str:
     """Let the site be an authorization server; return its issuer URL."""
     issuer = site.url("").rstrip("/")
-    keys = {"keys": [{**ECAlgorithm.to_jwk(KEY.public_key(), as_dict=True), "kid": "k1", "alg": "ES256", "use": "sig"}]}
+    keys = {
+        "keys": [
+            {
+                **ECAlgorithm.to_jwk(KEY.public_key(), as_dict=True),
+                "kid": "k1",
+                "alg": "ES256",
+                "use": "sig",
+            }
+        ]
+    }
     site.put("/keys", json.dumps(keys), kind="application/json")
     metadata = json.dumps({"issuer": issuer, "jwks_uri": site.url("/keys")})
     site.put("/.well-known/oauth-authorization-server", metadata, kind="application/json")
@@ -121,7 +163,10 @@ async def test_access_tokens_of_the_issuer_let_in_and_forged_old_or_foreign_ones
         "unsigned": token(issuer, key=None, algorithm="none"),
         "no token at all": "abc.def.ghi",
     }
-    with served(cache_folder, http_issuer=issuer, http_resource=RESOURCE, http_scopes="read") as (_, url):
+    with served(cache_folder, http_issuer=issuer, http_resource=RESOURCE, http_scopes="read") as (
+        _,
+        url,
+    ):
         await healthy(url)
         assert await status(url) == 401
         for what, each in bad.items():
@@ -137,7 +182,11 @@ async def test_access_tokens_of_the_issuer_let_in_and_forged_old_or_foreign_ones
 
 
 async def test_an_issuer_without_our_own_name_is_refused_at_the_start(cache_folder: Path) -> None:
-    environment = {**os.environ, "WINNOW_CACHE": str(cache_folder), "WINNOW_HTTP_ISSUER": "https://login.example"}
+    environment = {
+        **os.environ,
+        "WINNOW_CACHE": str(cache_folder),
+        "WINNOW_HTTP_ISSUER": "https://login.example",
+    }
     command = [sys.executable, "-m", "server", "serve", "--http"]
     run = await anyio.run_process(command, cwd=ROOT, env=environment, check=False)
     assert run.returncode == 2

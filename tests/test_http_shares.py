@@ -1,4 +1,5 @@
-"""No caller of the HTTP server locks the others out: sessions, streams and requests have shares, guesses one bucket."""
+"""No caller of the HTTP server locks the others out: sessions, streams and requests have shares,
+guesses one bucket."""
 
 import json
 import uuid
@@ -22,7 +23,8 @@ INITIALIZE = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {}}
 
 
 class Sessions:
-    """An application that opens a session for each `initialize`, and holds a GET until it is let go."""
+    """An application that opens a session for each `initialize`, and holds a GET until it is let
+    go."""
 
     def __init__(self) -> None:
         self.held = 0
@@ -35,19 +37,31 @@ class Sessions:
             self.held += 1
             await self.release.wait()
             self.held -= 1
-        headers = [(b"mcp-session-id", uuid.uuid4().hex.encode())] if scope["method"] == "POST" else []
+        headers = (
+            [(b"mcp-session-id", uuid.uuid4().hex.encode())] if scope["method"] == "POST" else []
+        )
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         await send({"type": "http.response.body", "body": b"{}"})
 
 
-def gate(app: Sessions | None = None, *, rate: int = 0, clock: Clock | None = None, tokens: str = "ann bob") -> Gate:
+def gate(
+    app: Sessions | None = None,
+    *,
+    rate: int = 0,
+    clock: Clock | None = None,
+    tokens: str = "ann bob",
+) -> Gate:
     return Gate(app or Sessions(), tokens=tokens.split(), per_minute=rate, clock=clock or Clock())
 
 
-def caller(app: ASGIApp, token: str = "", address: str = "10.0.0.1", **headers: str) -> httpx2.AsyncClient:
+def caller(
+    app: ASGIApp, token: str = "", address: str = "10.0.0.1", **headers: str
+) -> httpx2.AsyncClient:
     transport = httpx2.ASGITransport(app, client=(address, 4711))
     given = {"Authorization": f"Bearer {token}"} if token else {}
-    return httpx2.AsyncClient(transport=transport, base_url="http://winnow", headers={**given, **headers})
+    return httpx2.AsyncClient(
+        transport=transport, base_url="http://winnow", headers={**given, **headers}
+    )
 
 
 async def opened(client: httpx2.AsyncClient, count: int) -> list[int]:
@@ -64,7 +78,9 @@ async def test_one_token_opens_half_of_all_sessions_and_another_has_the_rest() -
         assert await opened(bob, 20) == [200] * 20
         refused = await ann.post("/mcp", json=INITIALIZE)
         assert "Retry-After" in refused.headers
-        used = await ann.post("/mcp", json={"method": "tools/list"}, headers={"mcp-session-id": "mine"})
+        used = await ann.post(
+            "/mcp", json={"method": "tools/list"}, headers={"mcp-session-id": "mine"}
+        )
         assert used.status_code == 200
         clock.now += SESSION_IDLE + 1
         assert await opened(ann, 1) == [200]
@@ -77,7 +93,9 @@ async def test_a_session_that_is_ended_makes_room() -> None:
         for _ in range(MOST_SESSIONS // 2):
             last = (await ann.post("/mcp", json=INITIALIZE)).headers["mcp-session-id"]
         assert await opened(ann, 1) == [429]
-        assert (await ann.request("DELETE", "/mcp", headers={"mcp-session-id": last})).status_code == 200
+        assert (
+            await ann.request("DELETE", "/mcp", headers={"mcp-session-id": last})
+        ).status_code == 200
         assert await opened(ann, 2) == [200, 429]
 
 
@@ -91,7 +109,11 @@ async def test_one_caller_holds_half_of_all_streams_and_another_is_answered() ->
         if len(codes) == 40:  # those that are refused answer at once
             app.release.set()
 
-    async with caller(front, "ann") as ann, caller(front, "bob") as bob, anyio.create_task_group() as group:
+    async with (
+        caller(front, "ann") as ann,
+        caller(front, "bob") as bob,
+        anyio.create_task_group() as group,
+    ):
         for _ in range(MOST_REQUESTS // 2 + 40):
             group.start_soon(stream, ann)
         while app.held < MOST_REQUESTS // 2:
@@ -101,7 +123,9 @@ async def test_one_caller_holds_half_of_all_streams_and_another_is_answered() ->
 
 
 @pytest.mark.parametrize("tokens", ["", "ann bob"], ids=["open to all", "fixed tokens"])
-@pytest.mark.parametrize("form", ["Bearer {n}", "bearer x{n}", "Bearer {n}.{n}.{n}", "Basic {n}", "{n}"])
+@pytest.mark.parametrize(
+    "form", ["Bearer {n}", "bearer x{n}", "Bearer {n}.{n}.{n}", "Basic {n}", "{n}"]
+)
 async def test_guesses_are_one_caller_whatever_they_say(tokens: str, form: str) -> None:
     app = gate(rate=5, tokens=tokens)
     codes = []
@@ -114,18 +138,25 @@ async def test_guesses_are_one_caller_whatever_they_say(tokens: str, form: str) 
 
 
 @pytest.mark.parametrize(
-    ("trusted", "counted"), [([], 5), (["192.168.0.9"], 5), (["10.0.0.0/30"], 12), (["10.0.0.1/32"], 12)]
+    ("trusted", "counted"),
+    [([], 5), (["192.168.0.9"], 5), (["10.0.0.0/30"], 12), (["10.0.0.1/32"], 12)],
 )
-async def test_a_forwarded_address_is_believed_from_a_named_proxy_alone(trusted: list[str], counted: int) -> None:
+async def test_a_forwarded_address_is_believed_from_a_named_proxy_alone(
+    trusted: list[str], counted: int
+) -> None:
     app = ProxyHeadersMiddleware(cast(Any, gate(rate=5, tokens="")), trusted_hosts=trusted)
     codes = []
     for number in range(12):
-        async with caller(cast(ASGIApp, app), **{"X-Forwarded-For": f"203.0.113.{number}"}) as client:
+        async with caller(
+            cast(ASGIApp, app), **{"X-Forwarded-For": f"203.0.113.{number}"}
+        ) as client:
             codes += await opened(client, 1)
     assert codes.count(200) == counted
 
 
-@pytest.mark.filterwarnings("ignore::jwt.warnings.InsecureKeyLengthWarning")  # it is signed with what it warns of
+@pytest.mark.filterwarnings(
+    "ignore::jwt.warnings.InsecureKeyLengthWarning"
+)  # it is signed with what it warns of
 @pytest.mark.parametrize("bits", [1024, 1536, 2048])
 async def test_a_key_that_can_be_computed_signs_no_token(site: Site, bits: int) -> None:
     key = rsa.generate_private_key(65537, bits)
@@ -140,15 +171,28 @@ async def test_a_key_that_can_be_computed_signs_no_token(site: Site, bits: int) 
 
 @pytest.mark.parametrize(
     "metadata",
-    [[], "text", 4, None, {}, {"issuer": 4}, {"issuer": ["x"], "jwks_uri": "x"}, {"issuer": "SELF", "jwks_uri": 7}],
+    [
+        [],
+        "text",
+        4,
+        None,
+        {},
+        {"issuer": 4},
+        {"issuer": ["x"], "jwks_uri": "x"},
+        {"issuer": "SELF", "jwks_uri": 7},
+    ],
 )
 async def test_metadata_of_another_form_lets_nobody_in(site: Site, metadata: object) -> None:
     if isinstance(metadata, dict):
-        metadata = {name: site.url("") if value == "SELF" else value for name, value in metadata.items()}
+        metadata = {
+            name: site.url("") if value == "SELF" else value for name, value in metadata.items()
+        }
     issuer = _issuer(site, metadata)
     assert await JwtVerifier(issuer, "https://us.example").verify_token("a.b.c") is None
 
 
 def _issuer(site: Site, metadata: object) -> str:
-    site.put("/.well-known/oauth-authorization-server", json.dumps(metadata), kind="application/json")
+    site.put(
+        "/.well-known/oauth-authorization-server", json.dumps(metadata), kind="application/json"
+    )
     return site.url("")

@@ -1,4 +1,5 @@
-"""`winnow install`: what it writes into clients' configurations, what it leaves alone, and how it is undone."""
+"""`winnow install`: what it writes into clients' configurations, what it leaves alone, and how it
+is undone."""
 
 import json
 import os
@@ -36,7 +37,13 @@ FILES = {
     "goose": ".config/goose/config.yaml",
     "continue": ".continue/mcpServers/winnow.json",
 }
-KEYS = {"vscode": "servers", "codex": "mcp_servers", "opencode": "mcp", "zed": "context_servers", "goose": "extensions"}
+KEYS = {
+    "vscode": "servers",
+    "codex": "mcp_servers",
+    "opencode": "mcp",
+    "zed": "context_servers",
+    "goose": "extensions",
+}
 if sys.platform != "linux":
     pytest.skip("the paths below are those of Linux", allow_module_level=True)
 
@@ -52,7 +59,11 @@ def install(home: Path, tmp_path: Path) -> Run:
     """Return a function that runs `winnow install` in that home."""
     project = tmp_path / "project"
     project.mkdir()
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("WINNOW_", "XDG_"))}
+    environment = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("WINNOW_", "XDG_"))
+    }
     environment |= {"HOME": str(home), "PYTHONPATH": str(ROOT)}
 
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -79,7 +90,9 @@ def read(path: Path) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("client", FILES)
-def test_every_client_gets_the_entry_in_its_own_file_under_its_own_key(install: Run, home: Path, client: str) -> None:
+def test_every_client_gets_the_entry_in_its_own_file_under_its_own_key(
+    install: Run, home: Path, client: str
+) -> None:
     run = install(client, "--yes", "--folder", str(LIBRARY))
     assert run.returncode == 0, run.stderr
     config = read(home / FILES[client])
@@ -94,7 +107,11 @@ def test_every_client_gets_the_entry_in_its_own_file_under_its_own_key(install: 
     ("client", "former"),
     [
         ("codex", '# mine\nmodel = "x"\n\n[mcp_servers.other] # another\ncommand = "y"\n'),
-        ("goose", "GOOSE_MODEL: x # mine\nextensions:\n  # built in\n  developer:\n    enabled: true\nlast: [1]\n"),
+        (
+            "goose",
+            "GOOSE_MODEL: x # mine\nextensions:\n  # built in\n  developer:\n    enabled: "
+            "true\nlast: [1]\n",
+        ),
         ("goose", "extensions:\n    memory: {enabled: true}\n"),
         ("goose", "# nothing but this\n"),
         ("goose", ""),
@@ -126,7 +143,10 @@ ZED = """\
 """
 VSCODE = '{\n\t// inputs: asked once\n\t"inputs": [],\n\t"servers": {\n\t}\n}'
 ONE_LINE = '{"theme": "dark", /* all of it */ "mcpServers": {"other": {"command": "x"}}}'
-OLD_ENTRY = '{\n    "mcpServers": {\n        // mine\n        "winnow": {"command": "old"} // since May\n    }\n}\n'
+OLD_ENTRY = (
+    '{\n    "mcpServers": {\n        // mine\n        "winnow": {"command": "old"} // '
+    "since May\n    }\n}\n"
+)
 
 
 @pytest.mark.parametrize(
@@ -152,7 +172,11 @@ def test_json_is_edited_in_place_with_its_comments_and_its_form(
     run = install(client, "--yes")
     assert run.returncode == 0, run.stderr
     lines = path.read_bytes().decode().splitlines()
-    kept = [line for line in former.splitlines() if not set(line) <= set("{}, \t") and "winnow" not in line]
+    kept = [
+        line
+        for line in former.splitlines()
+        if not set(line) <= set("{}, \t") and "winnow" not in line
+    ]
     assert client == "cursor" or [line for line in kept if line not in lines] == []
     assert ("\r\n" in former) == (b"\r\n" in path.read_bytes())
     assert "nothing to change" in install(client, "--yes").stdout
@@ -163,15 +187,21 @@ def test_json_is_edited_in_place_with_its_comments_and_its_form(
     assert path.read_bytes() == former.encode()
 
 
-def test_undo_takes_out_our_entry_alone_where_a_person_has_edited_the_file_since(install: Run, home: Path) -> None:
+def test_undo_takes_out_our_entry_alone_where_a_person_has_edited_the_file_since(
+    install: Run, home: Path
+) -> None:
     path = home / FILES["zed"]
     path.parent.mkdir(parents=True)
     path.write_text(ZED, encoding="utf-8")
     assert install("zed", "--yes").returncode == 0
-    edited = path.read_text(encoding="utf-8").replace('"vim_mode": true,', '"vim_mode": false, // for now')
+    edited = path.read_text(encoding="utf-8").replace(
+        '"vim_mode": true,', '"vim_mode": false, // for now'
+    )
     path.write_text(edited, encoding="utf-8")
     assert install("zed", "--undo", "--yes").returncode == 0
-    assert path.read_text(encoding="utf-8") == ZED.replace('"vim_mode": true,', '"vim_mode": false, // for now')
+    assert path.read_text(encoding="utf-8") == ZED.replace(
+        '"vim_mode": true,', '"vim_mode": false, // for now'
+    )
 
 
 def test_a_settings_file_that_is_a_link_stays_one(install: Run, home: Path) -> None:
@@ -239,14 +269,21 @@ def test_an_unknown_client_is_answered_with_the_nearest(install: Run) -> None:
 def test_the_change_is_shown_without_keys(install: Run, home: Path) -> None:
     run = install("cursor", "--yes", "--set", "brave_key=BSA-s3cret")
     assert "s3cret" not in run.stdout + run.stderr
-    assert read(home / FILES["cursor"])["mcpServers"]["winnow"]["env"]["WINNOW_BRAVE_KEY"] == "BSA-s3cret"
+    assert (
+        read(home / FILES["cursor"])["mcpServers"]["winnow"]["env"]["WINNOW_BRAVE_KEY"]
+        == "BSA-s3cret"
+    )
 
 
 @pytest.mark.anyio
-async def test_the_entry_starts_a_server_that_answers_from_any_folder(install: Run, home: Path, tmp_path: Path) -> None:
+async def test_the_entry_starts_a_server_that_answers_from_any_folder(
+    install: Run, home: Path, tmp_path: Path
+) -> None:
     install("cursor", "--yes", "--folder", str(LIBRARY), "--set", f"cache={tmp_path / 'cache'}")
     entry = read(home / FILES["cursor"])["mcpServers"]["winnow"]
-    parameters = StdioServerParameters(command=entry["command"], args=entry["args"], env=entry["env"], cwd=tmp_path)
+    parameters = StdioServerParameters(
+        command=entry["command"], args=entry["args"], env=entry["env"], cwd=tmp_path
+    )
     async with Client(parameters) as client:
         result = await client.call_tool("search_web", {"question": "ferry timetable"})
     assert "erry" in text_of(result)
@@ -259,17 +296,25 @@ def test_a_dry_run_shows_the_change_and_writes_nothing(install: Run, home: Path)
     assert not (home / FILES["claude-code"]).exists()
 
 
-def test_without_a_person_to_ask_nothing_is_written_unless_yes_is_given(install: Run, home: Path) -> None:
+def test_without_a_person_to_ask_nothing_is_written_unless_yes_is_given(
+    install: Run, home: Path
+) -> None:
     run = install("claude-code")
     assert run.returncode == 2
     assert "--yes" in run.stderr
     assert not (home / FILES["claude-code"]).exists()
 
 
-def test_what_is_there_stays_and_undo_brings_back_the_former_state(install: Run, home: Path) -> None:
+def test_what_is_there_stays_and_undo_brings_back_the_former_state(
+    install: Run, home: Path
+) -> None:
     path = home / FILES["claude-code"]
     path.parent.mkdir(parents=True)
-    former = {"theme": "dark", "mcpServers": {"other": {"command": "x"}, "winnow": {"command": "old"}}, "ünï": [1]}
+    former = {
+        "theme": "dark",
+        "mcpServers": {"other": {"command": "x"}, "winnow": {"command": "old"}},
+        "ünï": [1],
+    }
     path.write_text(json.dumps(former), encoding="utf-8")
     path.chmod(0o600)
     assert install("claude-code", "--yes").returncode == 0
@@ -297,9 +342,18 @@ def test_installing_twice_changes_nothing_the_second_time(install: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ['{"mcpServers": // mine\n {]}', "{'mcpServers': {}}", "[1, 2]", '{"mcpServers": [1]}', "\x00\x01"]
+    "text",
+    [
+        '{"mcpServers": // mine\n {]}',
+        "{'mcpServers': {}}",
+        "[1, 2]",
+        '{"mcpServers": [1]}',
+        "\x00\x01",
+    ],
 )
-def test_a_file_that_cannot_be_read_is_left_alone_and_named(install: Run, home: Path, text: str) -> None:
+def test_a_file_that_cannot_be_read_is_left_alone_and_named(
+    install: Run, home: Path, text: str
+) -> None:
     path = home / FILES["cursor"]
     path.parent.mkdir(parents=True)
     path.write_text(text, encoding="utf-8")
@@ -307,7 +361,9 @@ def test_a_file_that_cannot_be_read_is_left_alone_and_named(install: Run, home: 
     assert run.returncode == 2
     assert "by hand" in run.stderr
     assert (
-        "[1]" in text or f'under mcpServers: {{"winnow": {{"type": "stdio", "command": "{sys.executable}"' in run.stderr
+        "[1]" in text
+        or f'under mcpServers: {{"winnow": {{"type": "stdio", "command": "{sys.executable}"'
+        in run.stderr
     )
     assert path.read_text(encoding="utf-8") == text
 
@@ -337,7 +393,10 @@ def test_the_doctor_names_the_clients_that_have_winnow_and_what_is_wrong_with_an
     install("cursor", "--yes")
     install("windsurf", "--yes")
     path = home / FILES["windsurf"]
-    path.write_text(path.read_text(encoding="utf-8").replace(sys.executable, "/nowhere/python"), encoding="utf-8")
+    path.write_text(
+        path.read_text(encoding="utf-8").replace(sys.executable, "/nowhere/python"),
+        encoding="utf-8",
+    )
     told = doctor(code=1)
     assert "✓ clients: cursor" in told
     assert "✗ client windsurf" in told
@@ -358,7 +417,9 @@ def test_the_doctor_says_once_that_a_cache_server_is_away(doctor: Callable[..., 
     assert "✗ cache: " in told
 
 
-def test_the_doctor_names_a_wheel_that_does_not_load_and_how_to_mend_it(doctor: Callable[..., str]) -> None:
+def test_the_doctor_names_a_wheel_that_does_not_load_and_how_to_mend_it(
+    doctor: Callable[..., str],
+) -> None:
     assert "wheels: all 7 load" in doctor()
     broken = check_wheels({"json": "whole", "no_such_module": "broken-package"})
     assert not broken.healthy
@@ -371,7 +432,11 @@ def test_the_doctor_names_a_wheel_that_does_not_load_and_how_to_mend_it(doctor: 
     [
         (["--set", "seconds=soon"], 1, "✗ setting seconds: seconds is 'soon'."),
         (["--set", "embedder=nope", "--set", "robots=maybe"], 2, "✗ setting embedder: 'nope'"),
-        (["--set", "config=/nowhere/winnow.toml"], 1, "✗ setting config: The settings in /nowhere/winnow.toml"),
+        (
+            ["--set", "config=/nowhere/winnow.toml"],
+            1,
+            "✗ setting config: The settings in /nowhere/winnow.toml",
+        ),
         (["--set", "search=brave"], 1, "✗ setting search: search names brave."),
         (["--folder", "/nowhere"], 1, "✗ setting folders: The folder '/nowhere' does not exist."),
         (["--folder", "/nowhere", "--folder", str(LIBRARY)], 1, "✗ folder /nowhere: "),
@@ -387,7 +452,9 @@ def test_the_doctor_finds_what_is_wrong_with_a_configuration_and_tries_the_rest(
     assert "✓ wheels: all 7 load" in told
 
 
-def test_the_doctor_names_a_variable_that_is_no_setting_and_the_nearest_that_is_one(doctor: Callable[..., str]) -> None:
+def test_the_doctor_names_a_variable_that_is_no_setting_and_the_nearest_that_is_one(
+    doctor: Callable[..., str],
+) -> None:
     assert doctor().splitlines()[-1] == "No problems"
     told = doctor(code=1, variables={"WINNOW_FOLDER": str(LIBRARY)})
     assert "✗ WINNOW_FOLDER: It is no setting and is not used. Did you mean WINNOW_FOLDERS?" in told
@@ -396,14 +463,24 @@ def test_the_doctor_names_a_variable_that_is_no_setting_and_the_nearest_that_is_
 @pytest.fixture
 def doctor(home: Path, tmp_path: Path) -> Callable[..., str]:
     """Return a function that runs `winnow doctor` in that home and returns what it says."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("WINNOW_", "XDG_"))}
-    environment |= {"HOME": str(home), "PYTHONPATH": str(ROOT), "WINNOW_CACHE": str(tmp_path / "cache")}
+    environment = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("WINNOW_", "XDG_"))
+    }
+    environment |= {
+        "HOME": str(home),
+        "PYTHONPATH": str(ROOT),
+        "WINNOW_CACHE": str(tmp_path / "cache"),
+    }
     environment["WINNOW_SEARCH"] = "none"  # who is not searched is not asked
 
     def run(*arguments: str, code: int = 0, variables: dict[str, str] | None = None) -> str:
         command = [sys.executable, "-m", "server", "doctor", *arguments]
         own = {**environment, **(variables or {})}
-        done = subprocess.run(command, env=own, capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run(
+            command, env=own, capture_output=True, text=True, timeout=60, check=False
+        )
         assert done.returncode == code, done.stdout + done.stderr
         return done.stdout
 

@@ -1,4 +1,5 @@
-"""What there is about a subject in a person's folders: documents, each by its title, date and one line."""
+"""What there is about a subject in a person's folders: documents, each by its title, date and one
+line."""
 
 from pathlib import Path
 
@@ -10,12 +11,18 @@ from tests.support import Connect, data_of, text_of
 pytestmark = pytest.mark.anyio
 
 ABOUT = {
-    "moon.html": ("Why tides follow the moon", "Tides follow the moon, which pulls the sea towards it."),
+    "moon.html": (
+        "Why tides follow the moon",
+        "Tides follow the moon, which pulls the sea towards it.",
+    ),
     "harbour.html": ("Tides at the harbour", "At the harbour tides rise by four metres in spring."),
     "mill.html": ("A mill driven by tides", "The old mill was driven by tides until 1911."),
 }
 OTHERS = {
-    "bread.html": ("How bread is baked", "The dough rests overnight before it is baked in the oven."),
+    "bread.html": (
+        "How bread is baked",
+        "The dough rests overnight before it is baked in the oven.",
+    ),
     "invoice.html": ("Invoice of the printer", "Two hundred posters were printed for the concert."),
 }
 
@@ -26,16 +33,21 @@ def folder(tmp_path: Path) -> Path:
     place = tmp_path / "papers"
     place.mkdir()
     for name, (title, line) in {**ABOUT, **OTHERS}.items():
-        more = "<p>Further lines of this page speak of its author, and of nothing else at all.</p>" * 3
-        head = f'<title>{title}</title><meta property="article:published_time" content="2024-05-06">'
-        page = (
-            f"<html lang='en'><head>{head}</head><body><main><h1>{title}</h1><p>{line}</p>{more}</main></body></html>"
+        more = (
+            "<p>Further lines of this page speak of its author, and of nothing else at all.</p>" * 3
         )
+        head = (
+            f'<title>{title}</title><meta property="article:published_time" content="2024-05-06">'
+        )
+        main = f"<main><h1>{title}</h1><p>{line}</p>{more}</main>"
+        page = f"<html lang='en'><head>{head}</head><body>{main}</body></html>"
         (place / name).write_text(page, encoding="utf-8")
     return place
 
 
-@pytest.mark.parametrize("question", ["What do I have about tides?", "List all documents about tides."])
+@pytest.mark.parametrize(
+    "question", ["What do I have about tides?", "List all documents about tides."]
+)
 async def test_documents_about_a_subject_are_listed_each_by_one_line(
     folder: Path, connect: Connect, question: str
 ) -> None:
@@ -50,9 +62,13 @@ async def test_documents_about_a_subject_are_listed_each_by_one_line(
     assert "Further lines" not in text
 
 
-async def test_a_question_that_only_begins_like_one_for_documents_is_answered(folder: Path, connect: Connect) -> None:
+async def test_a_question_that_only_begins_like_one_for_documents_is_answered(
+    folder: Path, connect: Connect
+) -> None:
     async with connect(folders=str(folder), search="folder") as client:
-        result = await client.call_tool("research", {"question": "What do I have to know of the mill's end?"})
+        result = await client.call_tool(
+            "research", {"question": "What do I have to know of the mill's end?"}
+        )
     assert "driven by tides until 1911" in text_of(result)
 
 

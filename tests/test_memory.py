@@ -1,4 +1,5 @@
-"""Memory of a process that serves: garbage looked for when it is quiet, and the room of large pages given back."""
+"""Memory of a process that serves: garbage looked for when it is quiet, and the room of large pages
+given back."""
 
 import gc
 import subprocess
@@ -29,7 +30,9 @@ async def test_old_garbage_is_freed_at_a_quiet_moment_and_never_in_between() -> 
         await anyio.wait_all_tasks_blocked()
         during = gc.get_threshold()
         full = gc.get_stats()[2]["collections"]
-        kept = [[Knot() for _ in range(20_000)] for _ in range(10)]  # old by the end, through the young collections
+        kept = [
+            [Knot() for _ in range(20_000)] for _ in range(10)
+        ]  # old by the end, through the young collections
         made = gc.get_stats()[2]["collections"]
         kept.clear()
         collected = anyio.Event()
@@ -56,11 +59,14 @@ async def test_old_garbage_is_freed_at_a_quiet_moment_and_never_in_between() -> 
 def documents() -> set[int]:
     """Which documents are in memory."""
     gc.collect()
-    return {id(each) for each in gc.get_objects() if type(each) is Document}  # asking some of torch warns
+    return {
+        id(each) for each in gc.get_objects() if type(each) is Document
+    }  # asking some of torch warns
 
 
 async def test_a_server_that_has_ended_keeps_no_page(connect: Connect) -> None:
-    """Nor what was made of it on the way to an answer: each tool keeps something of a page for its next call."""
+    """Nor what was made of it on the way to an answer: each tool keeps something of a page for its
+    next call."""
     before = documents()
     question, sources = "When does the first ferry leave on Sundays?", ["ferry-timetable.html"]
     calls: dict[str, dict[str, Any]] = {
@@ -105,7 +111,13 @@ def test_room_of_a_large_page_is_the_systems_again_in_a_server_and_not_in_plain_
         pytest.skip("the bound is glibc's")
 
     def left(who: str) -> float:
-        ran = subprocess.run([sys.executable, "-c", PAGES, who], cwd=ROOT, capture_output=True, text=True, check=False)
+        ran = subprocess.run(
+            [sys.executable, "-c", PAGES, who],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         if "no such call" in ran.stderr:
             pytest.skip("this C library has no such bound")
         return float(ran.stdout)

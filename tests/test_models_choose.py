@@ -56,7 +56,9 @@ def test_a_folder_without_a_model_is_refused_with_what_is_missing(tmp_path: Path
         choose("embedder", f"onnx:{tmp_path}", RESOURCES)
 
 
-@pytest.mark.parametrize("spec", ["", "gguf", "best", "onnx:", "llama:", "none:x", "auto:x", "torch:x", "openai:"])
+@pytest.mark.parametrize(
+    "spec", ["", "gguf", "best", "onnx:", "llama:", "none:x", "auto:x", "torch:x", "openai:"]
+)
 @pytest.mark.parametrize("role", ROLES)
 def test_an_unknown_spec_is_told_the_forms(spec: str, role: Role) -> None:
     with pytest.raises(UsageError) as caught:
@@ -117,7 +119,10 @@ def test_auto_takes_what_was_pulled_for_a_role_and_says_so(tmp_path: Path) -> No
     for name in ("bge-m3-q8", "bge-reranker-v2-m3-q4", "smollm3-3b-q4", "html-pruner-llama-1b-q8"):
         _pulled(tmp_path, MODELS[name].repository, MODELS[name].file)
     resources = Resources(RESOURCES.http, hub=Hub(folder=tmp_path))
-    embedder, reranker = choose("embedder", "auto", resources), choose("reranker", "auto", resources)
+    embedder, reranker = (
+        choose("embedder", "auto", resources),
+        choose("reranker", "auto", resources),
+    )
     generator = choose("generator", "auto", resources)
     assert isinstance(embedder.model, LlamaEmbedder)
     assert isinstance(reranker.model, LlamaReranker)
@@ -128,16 +133,26 @@ def test_auto_takes_what_was_pulled_for_a_role_and_says_so(tmp_path: Path) -> No
 def test_a_pruner_that_writes_no_answers_is_never_the_writer_by_itself(tmp_path: Path) -> None:
     pruner = MODELS["html-pruner-llama-1b-q8"]
     _pulled(tmp_path, pruner.repository, pruner.file)
-    assert choose("generator", "auto", Resources(RESOURCES.http, hub=Hub(folder=tmp_path))).model is None
+    assert (
+        choose("generator", "auto", Resources(RESOURCES.http, hub=Hub(folder=tmp_path))).model
+        is None
+    )
     if find_spec("llama_cpp") is not None:
-        assert choose("generator", pruner.spec, Resources(RESOURCES.http, hub=Hub(folder=tmp_path))).model is not None
+        assert (
+            choose(
+                "generator", pruner.spec, Resources(RESOURCES.http, hub=Hub(folder=tmp_path))
+            ).model
+            is not None
+        )
 
 
 def test_a_gguf_that_is_nowhere_is_refused_with_the_command_that_gets_it() -> None:
     need("llama")
     with pytest.raises(UsageError, match="nothing is downloaded") as caught:
         choose("generator", "llama:winnow-no-such-owner/no-such-repo/model-q8_0.gguf", RESOURCES)
-    assert caught.value.hint.endswith("winnow models pull winnow-no-such-owner/no-such-repo/model-q8_0.gguf")
+    assert caught.value.hint.endswith(
+        "winnow models pull winnow-no-such-owner/no-such-repo/model-q8_0.gguf"
+    )
     with pytest.raises(UsageError, match="no such file"):
         choose("generator", "llama:/no/such/file.gguf", RESOURCES)
 

@@ -1,4 +1,5 @@
-"""FlagEmbedding with a tiny checkpoint of random weights in BGE-M3's layout, made here; skipped without the package."""
+"""FlagEmbedding with a tiny checkpoint of random weights in BGE-M3's layout, made here; skipped
+without the package."""
 
 from pathlib import Path
 
@@ -22,7 +23,12 @@ pytestmark = [
     pytest.mark.needs("flag"),
 ]  # torch and transformers warn about their own parts
 
-TEXTS = ["a boat leaves at noon", "trains", "The ferry takes two hours. " * 8, "Fahrkarten kosten 14 Kronen"]
+TEXTS = [
+    "a boat leaves at noon",
+    "trains",
+    "The ferry takes two hours. " * 8,
+    "Fahrkarten kosten 14 Kronen",
+]
 
 
 @pytest.fixture(scope="module")
@@ -109,7 +115,9 @@ async def test_a_folder_that_is_no_model_is_a_model_error(tmp_path: Path) -> Non
 @pytest.mark.anyio
 async def test_a_pair_is_read_beyond_512_tokens(cross_checkpoint: Path) -> None:
     start = "ab " * 240
-    found = await FlagReranker(str(cross_checkpoint)).score("when", [start + "zzzz" * 20, start + "qqqq" * 20])
+    found = await FlagReranker(str(cross_checkpoint)).score(
+        "when", [start + "zzzz" * 20, start + "qqqq" * 20]
+    )
     assert found[0] != found[1]
     assert PASSAGE_TOKENS >= 1_024
 
@@ -127,7 +135,9 @@ async def test_nothing_is_drawn_on_the_terminal(
 
 
 @pytest.mark.anyio
-async def test_other_weights_under_the_same_name_have_another_name_for_the_cache(tmp_path: Path) -> None:
+async def test_other_weights_under_the_same_name_have_another_name_for_the_cache(
+    tmp_path: Path,
+) -> None:
     make_checkpoint(tmp_path, reranker=False, seed=3)
     before = FlagEmbedder(str(tmp_path)).name
     assert FlagEmbedder(str(tmp_path)).name == before
@@ -136,7 +146,9 @@ async def test_other_weights_under_the_same_name_have_another_name_for_the_cache
 
 
 @pytest.mark.anyio
-async def test_the_same_weights_as_gguf_give_the_same_vectors(checkpoint: Path, tmp_path: Path) -> None:
+async def test_the_same_weights_as_gguf_give_the_same_vectors(
+    checkpoint: Path, tmp_path: Path
+) -> None:
     need("llama")
     path = tmp_path / "twin.gguf"
     convert_checkpoint(checkpoint, path, reranker=False)
@@ -150,7 +162,9 @@ async def test_the_same_weights_as_gguf_give_the_same_vectors(checkpoint: Path, 
 
 
 @pytest.mark.anyio
-async def test_the_same_reranker_as_gguf_gives_the_same_scores(cross_checkpoint: Path, tmp_path: Path) -> None:
+async def test_the_same_reranker_as_gguf_gives_the_same_scores(
+    cross_checkpoint: Path, tmp_path: Path
+) -> None:
     need("llama")
     path = tmp_path / "twin.gguf"
     convert_checkpoint(cross_checkpoint, path, reranker=True)

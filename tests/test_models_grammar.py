@@ -1,4 +1,5 @@
-"""Grammars of schemas: bounded texts stay shallow, so that long ones are held to their length and not refused."""
+"""Grammars of schemas: bounded texts stay shallow, so that long ones are held to their length and
+not refused."""
 
 import json
 import re
@@ -41,8 +42,16 @@ def test_lengths_and_optional_parts_around_them_keep_their_meaning() -> None:
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("most", [7, 300])
-async def test_an_answer_is_held_to_the_length_of_its_text(stories: LlamaGenerator, most: int) -> None:
+async def test_an_answer_is_held_to_the_length_of_its_text(
+    stories: LlamaGenerator, most: int
+) -> None:
     text = {"type": "string", "minLength": 2, "maxLength": most}
-    schema: dict[str, object] = {"type": "object", "properties": {"story": text}, "required": ["story"]}
-    reply = await stories.generate([Said("user", "Once upon a time")], max_tokens=400, schema=schema)
+    schema: dict[str, object] = {
+        "type": "object",
+        "properties": {"story": text},
+        "required": ["story"],
+    }
+    reply = await stories.generate(
+        [Said("user", "Once upon a time")], max_tokens=400, schema=schema
+    )
     assert 2 <= len(json.loads(reply)["story"]) <= most

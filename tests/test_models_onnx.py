@@ -39,7 +39,9 @@ async def test_every_vector_has_unit_length_and_the_named_dimension(embedder: On
 
 
 @pytest.mark.anyio
-async def test_order_is_kept_and_a_vector_does_not_depend_on_its_batch(embedder: OnnxEmbedder) -> None:
+async def test_order_is_kept_and_a_vector_does_not_depend_on_its_batch(
+    embedder: OnnxEmbedder,
+) -> None:
     texts = varied_texts()[40:90]
     together = await embedder.embed(texts, kind="passage")
     alone = np.concatenate([await embedder.embed([text], kind="passage") for text in texts])
@@ -49,7 +51,10 @@ async def test_order_is_kept_and_a_vector_does_not_depend_on_its_batch(embedder:
 @pytest.mark.anyio
 async def test_related_texts_are_nearer_than_unrelated_ones(embedder: OnnxEmbedder) -> None:
     query = await embedder.embed(["When does the ferry leave?"], kind="query")
-    texts = ["The boat departs from the pier at nine in the morning.", "Whisk the eggs with sugar until pale."]
+    texts = [
+        "The boat departs from the pier at nine in the morning.",
+        "Whisk the eggs with sugar until pale.",
+    ]
     near, far = (await embedder.embed(texts, kind="passage")) @ query[0]
     assert near > far + 0.2
 
@@ -88,7 +93,10 @@ def test_nothing_is_loaded_before_the_first_text() -> None:
 
 def test_the_name_tells_model_quantisation_runtime_and_weights() -> None:
     manifest = json.loads((EMBEDDED / "manifest.json").read_text())
-    assert OnnxEmbedder().name == f"all-MiniLM-L6-v2:int8-token-eased:onnx:{manifest['sha256']['model.onnx'][:12]}"
+    assert (
+        OnnxEmbedder().name
+        == f"all-MiniLM-L6-v2:int8-token-eased:onnx:{manifest['sha256']['model.onnx'][:12]}"
+    )
 
 
 @pytest.mark.anyio
@@ -103,7 +111,9 @@ async def test_many_tasks_at_once_get_their_own_vectors(embedder: OnnxEmbedder) 
     async with anyio.create_task_group() as group:
         for place in range(16):
             group.start_soon(ask, place)
-    assert (np.concatenate([found[place] for place in range(16)]) * expected).sum(axis=1).min() > 0.9999
+    assert (np.concatenate([found[place] for place in range(16)]) * expected).sum(
+        axis=1
+    ).min() > 0.9999
 
 
 def test_one_embedder_serves_event_loops_in_two_threads() -> None:
@@ -151,9 +161,23 @@ async def test_the_event_loop_goes_on_while_texts_are_embedded(embedder: OnnxEmb
 
 
 def test_english_is_read_and_other_scripts_are_not(embedder: OnnxEmbedder) -> None:
-    for text in ("Where is it?", "Où est la gare ?", "42 / 7 = 6", "", "price: 東京 hotel booking", "ｆｕｌｌ width"):
+    for text in (
+        "Where is it?",
+        "Où est la gare ?",
+        "42 / 7 = 6",
+        "",
+        "price: 東京 hotel booking",
+        "ｆｕｌｌ width",
+    ):
         assert embedder.reads(text), text
-    for text in ("東京の天気", "Где вокзал?", "أين المحطة", "ποῦ", "東京タワーの高さは何 m ですか", "기차역"):
+    for text in (
+        "東京の天気",
+        "Где вокзал?",
+        "أين المحطة",
+        "ποῦ",
+        "東京タワーの高さは何 m ですか",
+        "기차역",
+    ):
         assert not embedder.reads(text), text
 
 
@@ -197,14 +221,21 @@ def _foreign(folder: Path) -> Path:
     (folder / "onnx").mkdir()
     shutil.copy(EMBEDDED / "model.onnx", folder / "onnx" / "model.onnx")
     shutil.copy(EMBEDDED / "tokenizer.json", folder / "tokenizer.json")
-    config = {"hidden_size": 384, "max_position_embeddings": 512, "vocab_size": 30522, "model_type": "bert"}
+    config = {
+        "hidden_size": 384,
+        "max_position_embeddings": 512,
+        "vocab_size": 30522,
+        "model_type": "bert",
+    }
     (folder / "config.json").write_text(json.dumps(config))
     (folder / "sentence_bert_config.json").write_text('{"max_seq_length": 256}')
     return folder
 
 
 @pytest.mark.anyio
-async def test_a_folder_as_publishers_leave_it_gives_the_same_vectors(embedder: OnnxEmbedder, tmp_path: Path) -> None:
+async def test_a_folder_as_publishers_leave_it_gives_the_same_vectors(
+    embedder: OnnxEmbedder, tmp_path: Path
+) -> None:
     other = OnnxEmbedder(_foreign(tmp_path))
     texts = varied_texts()[:30]
     found = await other.embed(texts, kind="passage")
@@ -214,7 +245,9 @@ async def test_a_folder_as_publishers_leave_it_gives_the_same_vectors(embedder: 
 
 
 @pytest.mark.anyio
-async def test_a_folders_own_prompts_go_before_queries_and_passages(embedder: OnnxEmbedder, tmp_path: Path) -> None:
+async def test_a_folders_own_prompts_go_before_queries_and_passages(
+    embedder: OnnxEmbedder, tmp_path: Path
+) -> None:
     prompts = {"prompts": {"query": "query: ", "document": "passage: "}}
     (_foreign(tmp_path) / "config_sentence_transformers.json").write_text(json.dumps(prompts))
     other = OnnxEmbedder(tmp_path)
@@ -244,11 +277,15 @@ def test_embedding_writes_nothing_to_stdout_or_stderr() -> None:
         "import anyio; from models.onnx import OnnxEmbedder; e = OnnxEmbedder(); "
         "anyio.run(lambda: e.embed(['a', 'b ' * 900], kind='passage'))"
     )
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, timeout=60, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, timeout=60, check=True
+    )
     assert (done.stdout, done.stderr) == (b"", b"")
 
 
 def test_importing_the_embedder_does_not_import_the_runtime() -> None:
     code = "import sys, models.choose; print('onnxruntime' in sys.modules, 'torch' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, timeout=60, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, timeout=60, check=True
+    )
     assert done.stdout.split() == [b"False", b"False"]

@@ -1,4 +1,5 @@
-"""Prompts that begin alike: their beginning is evaluated once, and answers are those of whole prompts."""
+"""Prompts that begin alike: their beginning is evaluated once, and answers are those of whole
+prompts."""
 
 from pathlib import Path
 
@@ -15,9 +16,13 @@ pytestmark = [
     *LLAMA,
 ]
 BEGINNING = (
-    "Once upon a time there was a little girl named Lily. She liked to go to the park and to see the big dog. " * 2
+    "Once upon a time there was a little girl named Lily. She liked to go to the park and to see "
+    "the big dog. " * 2
 )
-ENDS = [f"One day she saw a {thing}" for thing in ("cat", "red ball", "bird in a tree", "boy", "big box", "frog")]
+ENDS = [
+    f"One day she saw a {thing}"
+    for thing in ("cat", "red ball", "bird in a tree", "boy", "big box", "frog")
+]
 
 
 async def answers_alone(weights: Path) -> list[str]:
@@ -38,16 +43,22 @@ async def test_instructions_that_prompts_share_are_evaluated_twice_and_then_no_m
         before = await tokens(stories)
         answers.append(await stories.generate([Said("user", BEGINNING + end)], max_tokens=12))
         spent.append(await tokens(stories) - before)
-    assert answers == await answers_alone(shared / "models" / "stories260K" / "stories260K-f32.gguf")
+    assert answers == await answers_alone(
+        shared / "models" / "stories260K" / "stories260K-f32.gguf"
+    )
     assert min(spent[:2]) > 80
     assert max(spent[2:]) < 45
 
 
-async def test_answers_side_by_side_are_those_of_answers_alone(stories: LlamaGenerator, shared: Path) -> None:
+async def test_answers_side_by_side_are_those_of_answers_alone(
+    stories: LlamaGenerator, shared: Path
+) -> None:
     found: dict[int, str] = {}
 
     async def ask(number: int) -> None:
-        found[number] = await stories.generate([Said("user", BEGINNING + ENDS[number])], max_tokens=12)
+        found[number] = await stories.generate(
+            [Said("user", BEGINNING + ENDS[number])], max_tokens=12
+        )
 
     for _ in range(2):
         async with anyio.create_task_group() as group:

@@ -1,4 +1,5 @@
-"""What scores keep of the prompt before: all that the next one shares, and nothing that it does not."""
+"""What scores keep of the prompt before: all that the next one shares, and nothing that it does
+not."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -28,7 +29,8 @@ def weights(shared: Path) -> Path:
 
 @pytest.fixture
 async def merging(weights: Path, tmp_path: Path) -> AsyncIterator[LlamaGenerator]:
-    """The same weights with one token for a full stop and the line's end behind it, as Llama 3 and Qwen have it."""
+    """The same weights with one token for a full stop and the line's end behind it, as Llama 3 and
+    Qwen have it."""
     target = tmp_path / "merging.gguf"
     length = (2).to_bytes(8, "little")
     data = weights.read_bytes()
@@ -55,7 +57,10 @@ async def test_a_prompt_that_is_the_beginning_of_the_one_before_is_read_again_at
     await stories.score_tree(f"{STORY} She went to the", [" park", " sea"])
     shorter = await stories.score_tree(STORY, [" She", " He"])
     assert shorter.evaluated_tokens == 1
-    assert np.abs(shorter.log_probabilities - plain_scores(weights, STORY, [" She", " He"])).max() < 1e-3
+    assert (
+        np.abs(shorter.log_probabilities - plain_scores(weights, STORY, [" She", " He"])).max()
+        < 1e-3
+    )
 
 
 async def test_a_prompt_that_goes_the_way_of_the_last_path_finds_it_evaluated(
@@ -65,10 +70,17 @@ async def test_a_prompt_that_goes_the_way_of_the_last_path_finds_it_evaluated(
     first = await stories.score_tree(STORY, [" He ran home.", f"{along}. She saw"])
     longer = await stories.score_tree(STORY + along, [" with", " and"])
     assert longer.evaluated_tokens <= 2 < first.tree_tokens
-    assert np.abs(longer.log_probabilities - plain_scores(weights, STORY + along, [" with", " and"])).max() < 1e-3
+    assert (
+        np.abs(
+            longer.log_probabilities - plain_scores(weights, STORY + along, [" with", " and"])
+        ).max()
+        < 1e-3
+    )
 
 
-async def test_a_growing_text_is_not_read_anew_where_a_token_spans_the_lines(merging: LlamaGenerator) -> None:
+async def test_a_growing_text_is_not_read_anew_where_a_token_spans_the_lines(
+    merging: LlamaGenerator,
+) -> None:
     texts = ["The cat sat.", "It was red.", "Tom ran.", "The sun set.", "The dog saw a cat."]
     first = await merging.score_tree("\n".join(texts[:3]), [" Yes", " No"])
     second = await merging.score_tree("\n".join(texts[:4]), [" Yes", " No"])
@@ -79,7 +91,8 @@ async def test_a_growing_text_is_not_read_anew_where_a_token_spans_the_lines(mer
 
 @pytest.fixture(params=get_args(Shape))
 def shaped(request: pytest.FixtureRequest, weights: Path, tmp_path: Path) -> Path:
-    """A file of a model that keeps a state, which has no way back, or one that forgets what is out of its window."""
+    """A file of a model that keeps a state, which has no way back, or one that forgets what is out
+    of its window."""
     write_model(request.param, weights, tmp_path / "shaped.gguf")
     return tmp_path / "shaped.gguf"
 
@@ -91,16 +104,24 @@ async def test_models_with_a_state_or_a_window_score_as_whole_prompts_do(shaped:
     try:
         for prompt in prompts:
             found = await model.score_tree(prompt, paths)
-            assert np.abs(found.log_probabilities - plain_scores(shaped, prompt, paths)).max() < 1e-3
-        many = await model.score_tree(STORY, [f" park {letter} the {letter}" for letter in "abcdefghijkl"])
-        judged = await Judge(model, store=None, seconds=60).margins(["The cat sat.", "It was red.", "Tom ran."])
+            assert (
+                np.abs(found.log_probabilities - plain_scores(shaped, prompt, paths)).max() < 1e-3
+            )
+        many = await model.score_tree(
+            STORY, [f" park {letter} the {letter}" for letter in "abcdefghijkl"]
+        )
+        judged = await Judge(model, store=None, seconds=60).margins(
+            ["The cat sat.", "It was red.", "Tom ran."]
+        )
     finally:
         await model.aclose()
     assert len(set(many.log_probabilities)) == 12
     assert np.isfinite(judged).all()
 
 
-async def test_models_with_a_state_or_a_window_write_the_same_after_a_beginning_that_was_kept(shaped: Path) -> None:
+async def test_models_with_a_state_or_a_window_write_the_same_after_a_beginning_that_was_kept(
+    shaped: Path,
+) -> None:
     async def told(model: LlamaGenerator, end: str) -> str:
         return await model.generate([Said("user", STORY * 3 + end)], max_tokens=9)
 
@@ -141,8 +162,12 @@ async def test_a_call_that_is_given_up_leaves_to_the_next_what_it_has_read() -> 
     assert np.abs(again.log_probabilities - whole.log_probabilities).max() < 1
 
 
-async def test_an_answer_beside_a_new_prompt_does_not_miss_what_the_last_prompt_held(stories: LlamaGenerator) -> None:
-    await stories.score_tree("The dog ran to the park with the girl and the boy. " * 20, [" They", " The sun"])
+async def test_an_answer_beside_a_new_prompt_does_not_miss_what_the_last_prompt_held(
+    stories: LlamaGenerator,
+) -> None:
+    await stories.score_tree(
+        "The dog ran to the park with the girl and the boy. " * 20, [" They", " The sun"]
+    )
     told: list[str] = []
 
     async def write() -> None:

@@ -1,4 +1,5 @@
-"""Getting models through the command line, from a hub on loopback: asked for, resumed, checked, listed, removed."""
+"""Getting models through the command line, from a hub on loopback: asked for, resumed, checked,
+listed, removed."""
 
 import hashlib
 import json
@@ -29,9 +30,23 @@ def hub() -> Iterator[HubServer]:
 
 def winnow(hub: HubServer, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run `winnow models` against the hub, with downloads in `folder`."""
-    settings = ["--set", f"hub={hub.address}", "--set", f"models={folder}", "--set", f"cache={folder / 'cache'}"]
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("WINNOW_", "HF_"))}
-    environment = {**kept, "PYTHONPATH": str(ROOT), "HF_HOME": str(folder / "home"), "HF_HUB_DISABLE_TELEMETRY": "1"}
+    settings = [
+        "--set",
+        f"hub={hub.address}",
+        "--set",
+        f"models={folder}",
+        "--set",
+        f"cache={folder / 'cache'}",
+    ]
+    kept = {
+        name: value for name, value in os.environ.items() if not name.startswith(("WINNOW_", "HF_"))
+    }
+    environment = {
+        **kept,
+        "PYTHONPATH": str(ROOT),
+        "HF_HOME": str(folder / "home"),
+        "HF_HUB_DISABLE_TELEMETRY": "1",
+    }
     return subprocess.run(
         [sys.executable, "-m", "server", "models", *arguments, *settings],
         cwd=ROOT,
@@ -43,7 +58,9 @@ def winnow(hub: HubServer, folder: Path, *arguments: str) -> subprocess.Complete
     )
 
 
-def test_a_pulled_file_is_named_first_shown_coming_and_checked(hub: HubServer, tmp_path: Path) -> None:
+def test_a_pulled_file_is_named_first_shown_coming_and_checked(
+    hub: HubServer, tmp_path: Path
+) -> None:
     run = winnow(hub, tmp_path, "pull", NAME)
     assert run.returncode == 0, run.stderr
     told, kept, _ = run.stdout.splitlines()
@@ -83,7 +100,9 @@ def test_a_damaged_file_is_thrown_away(hub: HubServer, tmp_path: Path) -> None:
     run = winnow(hub, tmp_path, "pull", NAME, "--quiet")
     assert run.returncode == 1
     assert "came damaged" in run.stderr
-    assert not [path for path in tmp_path.rglob("*") if path.is_file() and path.stat().st_size > 1_000_000]
+    assert not [
+        path for path in tmp_path.rglob("*") if path.is_file() and path.stat().st_size > 1_000_000
+    ]
 
 
 def test_a_pulled_file_can_be_removed_and_only_once(hub: HubServer, tmp_path: Path) -> None:
@@ -112,7 +131,9 @@ def test_a_hub_that_is_away_is_an_error_with_its_reason(hub: HubServer, tmp_path
     assert "Traceback" not in run.stderr
 
 
-def test_profiles_name_files_that_are_offered_with_size_and_licence(hub: HubServer, tmp_path: Path) -> None:
+def test_profiles_name_files_that_are_offered_with_size_and_licence(
+    hub: HubServer, tmp_path: Path
+) -> None:
     data = json.loads(winnow(hub, tmp_path, "list", "--json").stdout)
     assert set(data["profiles"]) == {"cpu-8gb", "mac-8gb", "mac-16gb", "gpu-8gb", "gpu-24gb"}
     assert data["fitting"] in data["profiles"]
@@ -125,14 +146,18 @@ def test_profiles_name_files_that_are_offered_with_size_and_licence(hub: HubServ
 
 
 def test_what_runs_is_measured(hub: HubServer, tmp_path: Path) -> None:
-    [embedder, reader, reranker, generator] = json.loads(winnow(hub, tmp_path, "bench", "--json").stdout)
+    [embedder, reader, reranker, generator] = json.loads(
+        winnow(hub, tmp_path, "bench", "--json").stdout
+    )
     assert embedder["tokens_per_second"] > 0
     assert reader["tokens_per_second"] > 0
     assert embedder["memory"]
     assert (reranker["model"], generator["model"]) == ("none", "none")
 
 
-def test_each_role_is_shown_with_its_reason_and_what_would_be_better(hub: HubServer, tmp_path: Path) -> None:
+def test_each_role_is_shown_with_its_reason_and_what_would_be_better(
+    hub: HubServer, tmp_path: Path
+) -> None:
     shown = winnow(hub, tmp_path, "show").stdout
     assert shown.startswith("embedder: onnxruntime; all-MiniLM-L6-v2")
     assert "winnow models pull" in shown

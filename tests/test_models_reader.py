@@ -31,7 +31,9 @@ FERRY = Window(
         "Dogs travel free when they are kept on a lead.",
     ),
 )
-RECIPE = Window("Blue tart", ("Whisk the eggs with sugar until pale.", "Bake for forty minutes at 180 degrees."))
+RECIPE = Window(
+    "Blue tart", ("Whisk the eggs with sugar until pale.", "Bake for forty minutes at 180 degrees.")
+)
 BICYCLE = "What do I pay for taking my bicycle on the ferry?"
 
 
@@ -42,14 +44,20 @@ def reader() -> OnnxReader:
 
 @pytest.mark.anyio
 async def test_the_sentence_that_answers_is_kept_before_its_neighbours(reader: OnnxReader) -> None:
-    for question, best in ((BICYCLE, 1), ("Is there a fee for my dog?", 2), ("What colour is the funnel?", 0)):
+    for question, best in (
+        (BICYCLE, 1),
+        ("Is there a fee for my dog?", 2),
+        ("What colour is the funnel?", 0),
+    ):
         (reading,) = await reader.read(question, [FERRY])
         assert reading.keep.dtype == np.float32
         assert int(reading.keep.argmax()) == best
 
 
 @pytest.mark.anyio
-async def test_a_window_that_answers_is_likelier_to_than_another_subjects(reader: OnnxReader) -> None:
+async def test_a_window_that_answers_is_likelier_to_than_another_subjects(
+    reader: OnnxReader,
+) -> None:
     answering, other = await reader.read(BICYCLE, [FERRY, RECIPE])
     assert answering.answers > other.answers + 0.2
     assert answering.keep.max() > other.keep.max() + 0.2
@@ -67,7 +75,9 @@ async def test_order_is_kept_and_a_reading_does_not_depend_on_its_batch(reader: 
 
 @pytest.mark.anyio
 async def test_sentences_past_the_end_get_nothing_and_change_nothing(reader: OnnxReader) -> None:
-    long = Window("Fares", ("The boats are white with a blue funnel and sail all year round.",) * 40)
+    long = Window(
+        "Fares", ("The boats are white with a blue funnel and sail all year round.",) * 40
+    )
     (reading,) = await reader.read(BICYCLE, [long])
     fitting = int((reading.keep > 0).sum())
     assert 5 < fitting < 40

@@ -1,4 +1,5 @@
-"""What servers tell of themselves, the forms of reranking, and choosing: protocol by protocol, over loopback."""
+"""What servers tell of themselves, the forms of reranking, and choosing: protocol by protocol, over
+loopback."""
 
 import socket
 from collections.abc import Callable, Mapping
@@ -20,13 +21,26 @@ def _says(answer: object) -> Callable[[dict[str, object]], Response]:
 
 
 def _llama_server(remote: Remote, *, parameters: int, context: int = 4_096) -> None:
-    meta = {"n_vocab": 49_152, "n_ctx_train": 8_192, "n_embd": 576, "n_params": parameters, "size": 98_000_000}
-    remote.told["/v1/models"] = {"data": [{"id": "smol.gguf", "owned_by": "llamacpp", "meta": meta}]}
-    remote.told["/props"] = {"default_generation_settings": {"n_ctx": context}, "model_path": "smol.gguf"}
+    meta = {
+        "n_vocab": 49_152,
+        "n_ctx_train": 8_192,
+        "n_embd": 576,
+        "n_params": parameters,
+        "size": 98_000_000,
+    }
+    remote.told["/v1/models"] = {
+        "data": [{"id": "smol.gguf", "owned_by": "llamacpp", "meta": meta}]
+    }
+    remote.told["/props"] = {
+        "default_generation_settings": {"n_ctx": context},
+        "model_path": "smol.gguf",
+    }
 
 
 @pytest.mark.anyio
-async def test_llama_server_tells_window_dimension_and_which_model_it_serves(remote: Remote) -> None:
+async def test_llama_server_tells_window_dimension_and_which_model_it_serves(
+    remote: Remote,
+) -> None:
     _llama_server(remote, parameters=134_515_008)
     async with loopback_client() as http:
         endpoint = Endpoint(http, remote.url, "any name")
@@ -46,7 +60,9 @@ async def test_llama_server_tells_window_dimension_and_which_model_it_serves(rem
 
 @pytest.mark.anyio
 async def test_vllm_tells_its_window(remote: Remote) -> None:
-    remote.told["/v1/models"] = {"data": [{"id": "qwen", "owned_by": "vllm", "root": "Qwen", "max_model_len": 16_384}]}
+    remote.told["/v1/models"] = {
+        "data": [{"id": "qwen", "owned_by": "vllm", "root": "Qwen", "max_model_len": 16_384}]
+    }
     async with loopback_client() as http:
         generator = OpenAIGenerator(Endpoint(http, remote.url, "qwen"))
         await generator.prepare()
@@ -54,11 +70,21 @@ async def test_vllm_tells_its_window(remote: Remote) -> None:
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize(("parameters", "context"), [("", 4_096), ('num_ctx    16384\nstop  "<|im_end|>"', 16_384)])
-async def test_ollama_tells_the_window_that_it_gives_the_model(remote: Remote, parameters: str, context: int) -> None:
-    remote.told["/v1/models"] = {"data": [{"id": "bge-m3:latest", "owned_by": "library"}, {"id": "b"}]}
+@pytest.mark.parametrize(
+    ("parameters", "context"), [("", 4_096), ('num_ctx    16384\nstop  "<|im_end|>"', 16_384)]
+)
+async def test_ollama_tells_the_window_that_it_gives_the_model(
+    remote: Remote, parameters: str, context: int
+) -> None:
+    remote.told["/v1/models"] = {
+        "data": [{"id": "bge-m3:latest", "owned_by": "library"}, {"id": "b"}]
+    }
     remote.told["/api/tags"] = {"models": [{"name": "bge-m3:latest", "digest": "790764642607"}]}
-    info = {"general.architecture": "bert", "bert.context_length": 32_768, "bert.embedding_length": 1_024}
+    info = {
+        "general.architecture": "bert",
+        "bert.context_length": 32_768,
+        "bert.embedding_length": 1_024,
+    }
     remote.will_at_root("/api/show", _says({"parameters": parameters, "model_info": info}))
     async with loopback_client() as http:
         endpoint = Endpoint(http, remote.url, "bge-m3")
@@ -76,8 +102,15 @@ async def test_ollama_tells_the_window_that_it_gives_the_model(remote: Remote, p
 
 @pytest.mark.anyio
 async def test_lm_studio_tells_the_window_of_the_loaded_model(remote: Remote) -> None:
-    remote.told["/v1/models"] = {"data": [{"id": "gemma", "owned_by": "organization_owner"}, {"id": "other"}]}
-    entry = {"id": "gemma", "quantization": "Q4_K_M", "loaded_context_length": 12_000, "max_context_length": 131_072}
+    remote.told["/v1/models"] = {
+        "data": [{"id": "gemma", "owned_by": "organization_owner"}, {"id": "other"}]
+    }
+    entry = {
+        "id": "gemma",
+        "quantization": "Q4_K_M",
+        "loaded_context_length": 12_000,
+        "max_context_length": 131_072,
+    }
     remote.told["/api/v0/models"] = {"data": [entry, {"id": "other", "max_context_length": 1}]}
     async with loopback_client() as http:
         generator = OpenAIGenerator(Endpoint(http, remote.url, "gemma"))
@@ -87,13 +120,19 @@ async def test_lm_studio_tells_the_window_of_the_loaded_model(remote: Remote) ->
 
 @pytest.mark.anyio
 async def test_tei_tells_its_batch_and_is_asked_to_rerank_in_its_own_form(remote: Remote) -> None:
-    remote.told["/info"] = {"model_id": "BAAI/bge-reranker", "model_sha": "abc", "max_client_batch_size": 4}
+    remote.told["/info"] = {
+        "model_id": "BAAI/bge-reranker",
+        "model_sha": "abc",
+        "max_client_batch_size": 4,
+    }
 
     def rank(body: dict[str, object]) -> Response:
         texts = body["texts"]
         assert isinstance(texts, list)
         assert len(texts) <= 4
-        return JSONResponse([{"index": n, "score": -len(text)} for n, text in enumerate(texts)][::-1])
+        return JSONResponse(
+            [{"index": n, "score": -len(text)} for n, text in enumerate(texts)][::-1]
+        )
 
     remote.will_at_root("/rerank", rank)
     async with loopback_client() as http:
@@ -104,8 +143,14 @@ async def test_tei_tells_its_batch_and_is_asked_to_rerank_in_its_own_form(remote
 
 
 @pytest.mark.anyio
-async def test_tei_is_asked_for_vectors_in_its_own_form_and_a_batch_at_a_time(remote: Remote) -> None:
-    remote.told["/info"] = {"model_id": "BAAI/bge-m3", "model_sha": "abc", "max_client_batch_size": 2}
+async def test_tei_is_asked_for_vectors_in_its_own_form_and_a_batch_at_a_time(
+    remote: Remote,
+) -> None:
+    remote.told["/info"] = {
+        "model_id": "BAAI/bge-m3",
+        "model_sha": "abc",
+        "max_client_batch_size": 2,
+    }
 
     def embed(body: dict[str, object]) -> Response:
         texts = body["inputs"]
@@ -125,7 +170,9 @@ async def test_tei_is_asked_for_vectors_in_its_own_form_and_a_batch_at_a_time(re
 
 
 @pytest.mark.anyio
-async def test_the_form_of_reranking_is_found_out_once_where_the_server_does_not_tell(remote: Remote) -> None:
+async def test_the_form_of_reranking_is_found_out_once_where_the_server_does_not_tell(
+    remote: Remote,
+) -> None:
     def rank(body: dict[str, object]) -> Response:
         if "texts" not in body:
             return JSONResponse({"error": "missing field `texts`"}, status_code=422)
@@ -140,7 +187,9 @@ async def test_the_form_of_reranking_is_found_out_once_where_the_server_does_not
 
 
 @pytest.mark.anyio
-async def test_a_server_that_tells_nothing_is_measured_by_one_vector_and_keeps_one_name(remote: Remote) -> None:
+async def test_a_server_that_tells_nothing_is_measured_by_one_vector_and_keeps_one_name(
+    remote: Remote,
+) -> None:
     remote.told["/v1/models"] = {"data": [{"id": "one"}, {"id": "two"}]}
     remote.will("/embeddings", _says({"data": [{"index": 0, "embedding": [3.0, 4.0]}]}))
     async with loopback_client() as http:
@@ -153,7 +202,9 @@ async def test_a_server_that_tells_nothing_is_measured_by_one_vector_and_keeps_o
 
 
 @pytest.mark.anyio
-async def test_a_server_that_is_away_has_a_name_that_no_cache_knows_until_it_is_back(remote: Remote) -> None:
+async def test_a_server_that_is_away_has_a_name_that_no_cache_knows_until_it_is_back(
+    remote: Remote,
+) -> None:
     now = [0.0]
     async with loopback_client() as http:
         endpoint = Endpoint(http, remote.url, "m")
@@ -200,7 +251,10 @@ def _chat_listing(tokens: Mapping[str, float]) -> Callable[[dict[str, object]], 
 
     def answer(body: dict[str, object]) -> Response:
         assert (body["logprobs"], body["max_tokens"]) == (True, 1)
-        choice = {"message": {"role": "assistant", "content": "x"}, "logprobs": {"content": [{"top_logprobs": listed}]}}
+        choice = {
+            "message": {"role": "assistant", "content": "x"},
+            "logprobs": {"content": [{"top_logprobs": listed}]},
+        }
         return JSONResponse({"choices": [choice]})
 
     return answer
@@ -208,7 +262,9 @@ def _chat_listing(tokens: Mapping[str, float]) -> Callable[[dict[str, object]], 
 
 @pytest.mark.anyio
 async def test_options_are_weighed_by_their_first_tokens_in_a_chat(remote: Remote) -> None:
-    remote.will("/chat/completions", _chat_listing({"yes": 0.6, "n": 0.1, "no": 0.2, "maybe": 0.05}))
+    remote.will(
+        "/chat/completions", _chat_listing({"yes": 0.6, "n": 0.1, "no": 0.2, "maybe": 0.05})
+    )
     async with loopback_client() as http:
         model = chooser(OpenAIGenerator(Endpoint(http, remote.url, "m")))
         assert model is not None
@@ -220,7 +276,11 @@ async def test_options_are_weighed_by_their_first_tokens_in_a_chat(remote: Remot
 @pytest.mark.anyio
 @pytest.mark.parametrize(
     ("options", "fault"),
-    [(["yes", "yesterday"], "same token"), (["up", "down"], "likeliest are"), (["yes", ""], "cannot be weighed")],
+    [
+        (["yes", "yesterday"], "same token"),
+        (["up", "down"], "likeliest are"),
+        (["yes", ""], "cannot be weighed"),
+    ],
 )
 async def test_options_that_a_chat_cannot_tell_apart_are_refused(
     remote: Remote, options: list[str], fault: str
@@ -228,11 +288,15 @@ async def test_options_that_a_chat_cannot_tell_apart_are_refused(
     remote.will("/chat/completions", _chat_listing({"yes": 0.9, "no": 0.1}))
     async with loopback_client() as http:
         with pytest.raises(ModelError, match=fault):
-            await OpenAIGenerator(Endpoint(http, remote.url, "m")).choose([Said("user", "?")], options)
+            await OpenAIGenerator(Endpoint(http, remote.url, "m")).choose(
+                [Said("user", "?")], options
+            )
 
 
 @pytest.mark.anyio
-async def test_a_server_without_log_probabilities_loses_the_ability_and_says_so(remote: Remote) -> None:
+async def test_a_server_without_log_probabilities_loses_the_ability_and_says_so(
+    remote: Remote,
+) -> None:
     remote.will("/chat/completions", _says({"choices": [{"message": {"content": "yes"}}]}))
     async with loopback_client() as http:
         generator = OpenAIGenerator(Endpoint(http, remote.url, "m"))

@@ -29,7 +29,9 @@ def weights(shared: Path) -> Path:
 
 @needs_llama
 @pytest.mark.anyio
-async def test_a_tree_of_paths_scores_as_each_path_by_itself(stories: LlamaGenerator, weights: Path) -> None:
+async def test_a_tree_of_paths_scores_as_each_path_by_itself(
+    stories: LlamaGenerator, weights: Path
+) -> None:
     found = await stories.score_tree(PREFIX, PATHS)
     assert np.abs(found.log_probabilities - plain_scores(weights, PREFIX, PATHS)).max() < 1e-3
     assert found.evaluated_tokens <= found.prefix_tokens + found.tree_tokens
@@ -37,7 +39,9 @@ async def test_a_tree_of_paths_scores_as_each_path_by_itself(stories: LlamaGener
 
 @needs_llama
 @pytest.mark.anyio
-async def test_more_paths_than_sequences_go_in_several_batches(stories: LlamaGenerator, weights: Path) -> None:
+async def test_more_paths_than_sequences_go_in_several_batches(
+    stories: LlamaGenerator, weights: Path
+) -> None:
     words = ["park", "shop", "sea", "house", "tree", "big", "red", "old", "cat", "dog", "sun"]
     paths = [f" {one} {other} {third} ." for one in words for other in words for third in words[:3]]
     found = await stories.score_tree(PREFIX, paths)
@@ -49,14 +53,19 @@ async def test_more_paths_than_sequences_go_in_several_batches(stories: LlamaGen
 
 @needs_llama
 @pytest.mark.anyio
-async def test_a_prefix_that_stays_or_grows_is_not_evaluated_again(stories: LlamaGenerator, weights: Path) -> None:
+async def test_a_prefix_that_stays_or_grows_is_not_evaluated_again(
+    stories: LlamaGenerator, weights: Path
+) -> None:
     first = await stories.score_tree(PREFIX, PATHS)
     again = await stories.score_tree(PREFIX, PATHS)
     longer = await stories.score_tree(PREFIX + " old", PATHS)
     assert again.evaluated_tokens == first.evaluated_tokens - first.prefix_tokens
     assert np.array_equal(first.log_probabilities, again.log_probabilities)
     assert longer.evaluated_tokens < first.evaluated_tokens
-    assert np.abs(longer.log_probabilities - plain_scores(weights, PREFIX + " old", PATHS)).max() < 1e-3
+    assert (
+        np.abs(longer.log_probabilities - plain_scores(weights, PREFIX + " old", PATHS)).max()
+        < 1e-3
+    )
 
 
 @needs_llama
@@ -70,7 +79,9 @@ async def test_among_siblings_a_token_without_rivals_is_certain(stories: LlamaGe
 
 @needs_llama
 @pytest.mark.anyio
-async def test_a_choice_is_the_softmax_over_whole_options(stories: LlamaGenerator, weights: Path) -> None:
+async def test_a_choice_is_the_softmax_over_whole_options(
+    stories: LlamaGenerator, weights: Path
+) -> None:
     options = [" park", " big house in the park", " sea", " shop to buy some milk"]
     found = await stories.choose(PREFIX, options)
     plain = np.exp(plain_scores(weights, PREFIX, options))
@@ -93,7 +104,9 @@ async def test_an_option_that_begins_another_counts_with_the_end_after_it(
 @pytest.mark.anyio
 async def test_an_instruct_model_chooses_the_right_answer() -> None:
     model = LlamaGenerator(smol_weights())
-    found = await model.choose([Said("user", "What is the capital of France?")], ["The capital of France is", "London"])
+    found = await model.choose(
+        [Said("user", "What is the capital of France?")], ["The capital of France is", "London"]
+    )
     await model.aclose()
     assert found[0] > 0.9
 

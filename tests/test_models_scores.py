@@ -1,4 +1,5 @@
-"""Scores and vectors that were kept: read again for the same model, never for one whose files or server changed."""
+"""Scores and vectors that were kept: read again for the same model, never for one whose files or
+server changed."""
 
 import os
 import shutil
@@ -36,7 +37,9 @@ class FileReranker:
     async def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return the scores."""
         self.asked.append(list(texts))
-        return np.array([float(self._path.read_text()) * len(text) for text in texts], dtype=np.float32)
+        return np.array(
+            [float(self._path.read_text()) * len(text) for text in texts], dtype=np.float32
+        )
 
 
 @pytest.fixture
@@ -48,7 +51,9 @@ def stores(tmp_path: Path) -> Iterator[Stores]:
 
 
 @pytest.mark.anyio
-async def test_a_text_is_scored_once_for_each_query_also_by_the_next_process(stores: Stores, tmp_path: Path) -> None:
+async def test_a_text_is_scored_once_for_each_query_also_by_the_next_process(
+    stores: Stores, tmp_path: Path
+) -> None:
     (tmp_path / "weights").write_text("2")
     first, second = FileReranker(tmp_path / "weights"), FileReranker(tmp_path / "weights")
     found = await CachedReranker(first, stores.scores).score("q", ["a", "bb", "a"])
@@ -63,7 +68,9 @@ async def test_a_text_is_scored_once_for_each_query_also_by_the_next_process(sto
 
 
 @pytest.mark.anyio
-async def test_a_swapped_file_never_reads_the_scores_of_the_old_one(stores: Stores, tmp_path: Path) -> None:
+async def test_a_swapped_file_never_reads_the_scores_of_the_old_one(
+    stores: Stores, tmp_path: Path
+) -> None:
     weights, other = tmp_path / "weights", tmp_path / "other"
     weights.write_text("2")
     other.write_text("3")
@@ -77,7 +84,9 @@ async def test_a_swapped_file_never_reads_the_scores_of_the_old_one(stores: Stor
     assert (await cached.score("q", ["a", "bb"])).tolist() == [2, 4]
 
 
-def test_one_changed_byte_anywhere_in_a_small_file_or_a_setting_changes_the_fingerprint(tmp_path: Path) -> None:
+def test_one_changed_byte_anywhere_in_a_small_file_or_a_setting_changes_the_fingerprint(
+    tmp_path: Path,
+) -> None:
     path = tmp_path / "small"
     path.write_bytes(bytes(100_000))
     before = fingerprint([path], 1_024)
@@ -115,7 +124,11 @@ async def test_a_gguf_file_swapped_under_a_running_model_never_reads_the_vectors
     model = LlamaEmbedder(path)
     cached = CachedEmbedder(model, stores.embeddings)
     try:
-        before, name, pid = (await cached.embed(["a boat at noon"], kind="passage"))[0], model.name, model.pid
+        before, name, pid = (
+            (await cached.embed(["a boat at noon"], kind="passage"))[0],
+            model.name,
+            model.pid,
+        )
         os.replace(other, path)
         after = (await cached.embed(["a boat at noon"], kind="passage"))[0]
         assert model.name != name
@@ -125,7 +138,9 @@ async def test_a_gguf_file_swapped_under_a_running_model_never_reads_the_vectors
     assert before @ after < 0.999
 
 
-def test_one_changed_byte_in_the_middle_of_a_gguf_file_is_another_name(shared: Path, tmp_path: Path) -> None:
+def test_one_changed_byte_in_the_middle_of_a_gguf_file_is_another_name(
+    shared: Path, tmp_path: Path
+) -> None:
     whole = bytearray((shared / "models" / "stories260K" / "stories260K-f32.gguf").read_bytes())
     path = tmp_path / "model.gguf"
     path.write_bytes(whole)
@@ -149,7 +164,9 @@ def test_a_large_gguf_file_written_anew_is_another_name(shared: Path, tmp_path: 
 
 
 @pytest.mark.anyio
-async def test_a_model_swapped_behind_a_server_never_reads_old_vectors_or_scores(stores: Stores) -> None:
+async def test_a_model_swapped_behind_a_server_never_reads_old_vectors_or_scores(
+    stores: Stores,
+) -> None:
     def serve(remote: Remote, *, parameters: int) -> None:
         meta = {"n_embd": 2, "n_params": parameters}
         remote.told["/v1/models"] = {"data": [{"id": "m", "owned_by": "llamacpp", "meta": meta}]}

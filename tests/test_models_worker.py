@@ -1,4 +1,5 @@
-"""A model's process: shared batches, memory, crashes, pauses, idleness, and every known killer of it refused."""
+"""A model's process: shared batches, memory, crashes, pauses, idleness, and every known killer of
+it refused."""
 
 import os
 import select
@@ -96,7 +97,9 @@ async def test_a_cancelled_answer_leaves_within_half_a_second_and_the_other_goes
 
 
 @needs_llama
-@pytest.mark.skipif(sys.platform != "linux", reason="other systems do not hold a process to its address space")
+@pytest.mark.skipif(
+    sys.platform != "linux", reason="other systems do not hold a process to its address space"
+)
 @pytest.mark.anyio
 @pytest.mark.parametrize("megabytes", [120, 250, 700])
 async def test_a_process_over_its_memory_limit_is_told_and_the_server_lives(megabytes: int) -> None:
@@ -141,7 +144,10 @@ async def _die(model: LlamaGenerator, told: str) -> None:
 
 
 @needs_llama
-@pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="only Linux lets one wait for a process without reaping it")
+@pytest.mark.skipif(
+    not hasattr(os, "pidfd_open"),
+    reason="only Linux lets one wait for a process without reaping it",
+)
 @pytest.mark.anyio
 async def test_an_idle_process_gives_its_memory_back_and_starts_again_unasked(tiny: Path) -> None:
     model = LlamaGenerator(tiny, limits=Limits(idle_seconds=0.05))
@@ -164,7 +170,9 @@ def _ended(pid: int) -> None:
 
 @needs_llama
 @pytest.mark.anyio
-async def test_the_least_recently_used_model_goes_when_memory_is_short(minilm: Path, tiny: Path) -> None:
+async def test_the_least_recently_used_model_goes_when_memory_is_short(
+    minilm: Path, tiny: Path
+) -> None:
     budget = MemoryBudget(1_150_000_000)
     one, two = LlamaGenerator(tiny, budget=budget), LlamaEmbedder(minilm, budget=budget)
     three = LlamaGenerator(tiny, budget=budget)
@@ -194,9 +202,19 @@ async def test_a_model_over_the_whole_budget_is_refused_with_both_sizes(tiny: Pa
 @pytest.mark.anyio
 @pytest.mark.parametrize(
     "grammar",
-    ["", "root ::= missing", "other ::= [a-z]", 'root ::= "a', "root ::= root", "root ::= " + "(" * 9_000, "root\x00"],
+    [
+        "",
+        "root ::= missing",
+        "other ::= [a-z]",
+        'root ::= "a',
+        "root ::= root",
+        "root ::= " + "(" * 9_000,
+        "root\x00",
+    ],
 )
-async def test_a_bad_grammar_is_refused_before_native_code(stories: LlamaGenerator, grammar: str) -> None:
+async def test_a_bad_grammar_is_refused_before_native_code(
+    stories: LlamaGenerator, grammar: str
+) -> None:
     await stories.generate(SHORT, max_tokens=1)
     pid = stories.pid
     with pytest.raises(ModelError, match="grammar"):
@@ -208,7 +226,10 @@ async def test_a_bad_grammar_is_refused_before_native_code(stories: LlamaGenerat
 @needs_llama
 @pytest.mark.anyio
 async def test_a_grammar_holds_the_answer(stories: LlamaGenerator) -> None:
-    assert await stories.generate(SHORT, max_tokens=9, grammar='root ::= "yes" | "no"') in ("yes", "no")
+    assert await stories.generate(SHORT, max_tokens=9, grammar='root ::= "yes" | "no"') in (
+        "yes",
+        "no",
+    )
 
 
 @needs_llama
@@ -261,7 +282,9 @@ async def test_a_second_thread_is_refused(stories: LlamaGenerator) -> None:
 
 @needs_llama
 @pytest.mark.anyio
-async def test_a_reranker_scores_pairs_together_and_long_ones_are_cut(minilm: Path, tmp_path: Path) -> None:
+async def test_a_reranker_scores_pairs_together_and_long_ones_are_cut(
+    minilm: Path, tmp_path: Path
+) -> None:
     path = tmp_path / "reranker.gguf"
     write_reranker(minilm, path, np.random.default_rng(1).standard_normal(384).astype(np.float32))
     model = LlamaReranker(path)
@@ -291,7 +314,9 @@ async def test_a_loaded_model_says_where_it_runs_and_why(stories: LlamaGenerator
     assert stories.placement == {}
     await stories.generate(SHORT, max_tokens=1)
     assert stories.placement["backend"]
-    assert "cores" in str(stories.placement["reason"]) or "layers" in str(stories.placement["reason"])
+    assert "cores" in str(stories.placement["reason"]) or "layers" in str(
+        stories.placement["reason"]
+    )
 
 
 def test_layers_go_to_the_gpu_as_far_as_its_memory_reaches() -> None:
@@ -304,13 +329,20 @@ def test_layers_go_to_the_gpu_as_far_as_its_memory_reaches() -> None:
     assert (none.backend, none.gpu_layers, none.threads) == ("CPU", 0, 8)
     assert "no layer fits" in none.reason
     assert "no GPU backend" in place(weights, [], backends=[], cores=2).reason
-    assert "Vulkan of this build of llama.cpp found no GPU" in place(weights, [], backends=["Vulkan"], cores=2).reason
+    assert (
+        "Vulkan of this build of llama.cpp found no GPU"
+        in place(weights, [], backends=["Vulkan"], cores=2).reason
+    )
 
 
 def test_a_card_comes_before_graphics_inside_the_processor_and_one_device_takes_all() -> None:
     weights = Weights(layers=30, file_bytes=3 * GIGABYTE, context_bytes=GIGABYTE)
     inside = Device("Vulkan", "inside", 24 * GIGABYTE, integrated=True)
-    cards = [Device("Vulkan", "small", 2 * GIGABYTE), inside, Device("Vulkan", "large", 3 * GIGABYTE)]
+    cards = [
+        Device("Vulkan", "small", 2 * GIGABYTE),
+        inside,
+        Device("Vulkan", "large", 3 * GIGABYTE),
+    ]
     chosen = place(weights, cards, backends=["Vulkan"], cores=16)
     assert (chosen.device, chosen.gpu_layers) == ("large", 16)
     assert place(weights, [inside], backends=["Vulkan"], cores=16).gpu_layers == -1
@@ -318,7 +350,9 @@ def test_a_card_comes_before_graphics_inside_the_processor_and_one_device_takes_
 
 def test_a_large_vocabulary_is_counted_whole_since_it_goes_to_the_card_first() -> None:
     card = [Device("Vulkan", "card", 3 * GIGABYTE)]
-    even = Weights(layers=30, file_bytes=4 * GIGABYTE, context_bytes=0, output_bytes=4 * GIGABYTE // 30)
+    even = Weights(
+        layers=30, file_bytes=4 * GIGABYTE, context_bytes=0, output_bytes=4 * GIGABYTE // 30
+    )
     heavy = Weights(layers=30, file_bytes=4 * GIGABYTE, context_bytes=0, output_bytes=GIGABYTE)
     assert place(even, card, backends=["Vulkan"], cores=2).gpu_layers == 16
     assert place(heavy, card, backends=["Vulkan"], cores=2).gpu_layers == 12
@@ -330,7 +364,12 @@ def test_a_model_that_its_card_did_not_take_says_so() -> None:
     weights = Weights(layers=30, file_bytes=GIGABYTE, context_bytes=0)
     first = place(weights, [Device("CUDA", "card", 24 * GIGABYTE)], backends=["CUDA"], cores=16)
     after = fallen_back(first)
-    assert (after.backend, after.device, after.gpu_layers, after.threads) == ("CPU", "CPU", 0, first.threads)
+    assert (after.backend, after.device, after.gpu_layers, after.threads) == (
+        "CPU",
+        "CPU",
+        0,
+        first.threads,
+    )
     assert first.reason in after.reason
     assert "could not be loaded there" in after.reason
 
@@ -346,9 +385,14 @@ def test_a_model_that_its_card_did_not_take_says_so() -> None:
         ("all-minilm-l6-v2-f16", "x", "x"),
     ],
 )
-def test_known_embedders_get_the_words_they_were_trained_with(name: str, query: str, passage: str) -> None:
+def test_known_embedders_get_the_words_they_were_trained_with(
+    name: str, query: str, passage: str
+) -> None:
     words = instructions_for("", name)
-    assert (words.prepend("x", kind="query"), words.prepend("x", kind="passage")) == (query, passage)
+    assert (words.prepend("x", kind="query"), words.prepend("x", kind="passage")) == (
+        query,
+        passage,
+    )
 
 
 def test_instructions_of_qwen3_tell_the_task() -> None:

@@ -1,4 +1,5 @@
-"""What an answer says about going on: calls with what they change, in the text and for programs, that work as is."""
+"""What an answer says about going on: calls with what they change, in the text and for programs,
+that work as is."""
 
 import json
 from typing import Any
@@ -15,14 +16,26 @@ TIMETABLE = str(LIBRARY / "ferry-timetable.html")
 QUESTION = "When does the first ferry leave on Sundays?"
 FOREIGN = "Which enzyme unwinds the DNA double helix during replication?"
 CALLS: list[tuple[str, dict[str, Any], list[str]]] = [
-    ("search_web", {"question": "ferry timetable Sunday", "max_results": 3}, ["fetch_and_prune_html", "search_web"]),
-    ("search_web", {"question": "ferry timetable", "max_tokens": 200}, ["fetch_and_prune_html", "search_web"]),
+    (
+        "search_web",
+        {"question": "ferry timetable Sunday", "max_results": 3},
+        ["fetch_and_prune_html", "search_web"],
+    ),
+    (
+        "search_web",
+        {"question": "ferry timetable", "max_tokens": 200},
+        ["fetch_and_prune_html", "search_web"],
+    ),
     (
         "fetch_and_prune_html",
         {"sources": [TIMETABLE], "question": "Sunday", "max_tokens": 450},
         ["fetch_and_prune_html"],
     ),
-    ("extract_relevant", {"question": QUESTION, "sources": [TIMETABLE], "max_tokens": 450}, ["extract_relevant"]),
+    (
+        "extract_relevant",
+        {"question": QUESTION, "sources": [TIMETABLE], "max_tokens": 450},
+        ["extract_relevant"],
+    ),
     ("extract_relevant", {"question": FOREIGN, "sources": [TIMETABLE]}, ["research"]),
     ("raptor_query", {"question": QUESTION, "sources": [TIMETABLE]}, ["raptor_query"]),
     ("research", {"question": QUESTION, "max_tokens": 1000}, ["research"]),
@@ -73,9 +86,13 @@ async def test_the_text_names_the_first_of_them_with_what_it_changes_on_one_line
 
 
 async def test_where_everything_is_said_nothing_is_named(connect: Connect, site: Site) -> None:
-    url = site.put("/short", "<h1>Boats</h1><p>The boat to Pell Island is red and leaves at noon.</p>")
+    url = site.put(
+        "/short", "<h1>Boats</h1><p>The boat to Pell Island is red and leaves at noon.</p>"
+    )
     async with connect(allow_loopback="true") as client:
-        result = await client.call_tool("fetch_and_prune_html", {"sources": [url], "max_tokens": 1000})
+        result = await client.call_tool(
+            "fetch_and_prune_html", {"sources": [url], "max_tokens": 1000}
+        )
     assert following(result) == []
     assert "Next:" not in text_of(result)
 
@@ -91,8 +108,12 @@ async def test_where_everything_is_said_nothing_is_named(connect: Connect, site:
 async def test_a_source_that_was_late_is_answered_by_the_same_call_again(
     connect: Connect, site: Site, tool: str, asked: dict[str, Any], named: str
 ) -> None:
-    quick = site.put("/quick", "<h1>Boats</h1><p>The boat to Pell Island is red and leaves at noon.</p>")
-    slow = site.put("/slow", "<h1>Fares</h1><p>A bicycle to Pell Island costs 3 crowns each way.</p>")
+    quick = site.put(
+        "/quick", "<h1>Boats</h1><p>The boat to Pell Island is red and leaves at noon.</p>"
+    )
+    slow = site.put(
+        "/slow", "<h1>Fares</h1><p>A bicycle to Pell Island costs 3 crowns each way.</p>"
+    )
     arguments = {**asked, named: [quick, slow]}
     async with connect(allow_loopback="true", robots="false", seconds="2") as client:
         first = await client.call_tool(tool, arguments)

@@ -1,4 +1,5 @@
-"""What whoever runs a server sees of it: health, figures for Prometheus, and a log that tells no word of a page."""
+"""What whoever runs a server sees of it: health, figures for Prometheus, and a log that tells no
+word of a page."""
 
 import json
 import logging
@@ -27,7 +28,13 @@ async def test_the_log_has_a_line_for_each_call_with_its_request_and_no_word_of_
 ) -> None:
     page = site.put("/quiet", f"<p>The ferry to {PLACE} leaves at noon, every day of the year.</p>")
     log = tmp_path / "log"
-    given = {"allow_loopback": "1", "robots": "0", "log_level": "INFO", "log_format": "json", "log_file": str(log)}
+    given = {
+        "allow_loopback": "1",
+        "robots": "0",
+        "log_level": "INFO",
+        "log_format": "json",
+        "log_file": str(log),
+    }
     with served(cache_folder, **given) as (_, url):
         await ready(url)
         async with (
@@ -49,7 +56,9 @@ async def test_the_log_has_a_line_for_each_call_with_its_request_and_no_word_of_
     assert PLACE.lower() not in written.lower()
 
 
-async def test_an_answer_names_its_request_as_it_was_named_or_by_a_fresh_name(cache_folder: Path) -> None:
+async def test_an_answer_names_its_request_as_it_was_named_or_by_a_fresh_name(
+    cache_folder: Path,
+) -> None:
     with served(cache_folder) as (_, url):
         await ready(url)
         async with httpx2.AsyncClient(timeout=60) as http:
@@ -59,7 +68,9 @@ async def test_an_answer_names_its_request_as_it_was_named_or_by_a_fresh_name(ca
     assert len(odd.headers["X-Request-Id"]) == 32
 
 
-async def test_figures_count_calls_providers_and_the_cache_and_are_served_without_a_token(cache_folder: Path) -> None:
+async def test_figures_count_calls_providers_and_the_cache_and_are_served_without_a_token(
+    cache_folder: Path,
+) -> None:
     need("metrics")
     at = f"127.0.0.1:{free_port()}"
     with served(cache_folder, metrics=at) as (_, url):
@@ -100,7 +111,9 @@ async def test_a_server_that_drains_is_alive_and_not_ready(cache_folder: Path, s
 
 
 def test_a_line_of_the_log_is_one_json_object_whatever_it_says() -> None:
-    record = logging.makeLogRecord({"name": "winnow", "levelname": "INFO", "msg": "two\nlines %s", "args": ("é",)})
+    record = logging.makeLogRecord(
+        {"name": "winnow", "levelname": "INFO", "msg": "two\nlines %s", "args": ("é",)}
+    )
     record.request = "r1"
     told = JsonLines().format(record)
     assert "\n" not in told

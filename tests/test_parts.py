@@ -1,4 +1,5 @@
-"""Questions of several parts, each read and told for itself, and hops from what was found to what it names."""
+"""Questions of several parts, each read and told for itself, and hops from what was found to what
+it names."""
 
 import json
 from pathlib import Path
@@ -12,10 +13,16 @@ from pipeline.text.words import languages
 from tests.support import Connect, Site, data_of, text_of
 from tests.test_generate_parse import GOOD, TODAY, Scripted
 
-FILLER = "".join(f"<p>Note {n}: the weather of that day was mild, with birds over the water.</p>" for n in range(40))
+FILLER = "".join(
+    f"<p>Note {n}: the weather of that day was mild, with birds over the water.</p>"
+    for n in range(40)
+)
 LIGHT = "The harbour light of Orvane was built in 1871 by the brothers Marr."
 FERRY = "A ticket for the ferry to Quoxholm costs 12 crowns."
-PAGE = f"<title>Orvane</title><h2>The light</h2><p>{LIGHT}</p>{FILLER}<h2>Fares</h2><p>{FERRY}</p>{FILLER}"
+PAGE = (
+    f"<title>Orvane</title><h2>The "
+    f"light</h2><p>{LIGHT}</p>{FILLER}<h2>Fares</h2><p>{FERRY}</p>{FILLER}"
+)
 
 IN_EVERY_LANGUAGE = {
     "ar": (
@@ -128,8 +135,14 @@ IN_EVERY_LANGUAGE = {
             "How deep is Lake Orvane? Which fish live in the harbour?",
             ["How deep is Lake Orvane?", "Which fish live in"],
         ),
-        ("In which city is the mill, and do I get a ticket at the gate?", ["In which city is the mill", "do I get a"]),
-        ("Which camera models do Judyann and Scuba Bill own?", ["Which camera models do Judyann own?", "Which camera"]),
+        (
+            "In which city is the mill, and do I get a ticket at the gate?",
+            ["In which city is the mill", "do I get a"],
+        ),
+        (
+            "Which camera models do Judyann and Scuba Bill own?",
+            ["Which camera models do Judyann own?", "Which camera"],
+        ),
         (
             "Was kostet die Fähre nach Quoxholm und wann fährt das letzte Schiff?",
             ["Was kostet die Fähre", "wann fährt"],
@@ -142,10 +155,22 @@ IN_EVERY_LANGUAGE = {
             "¿Quién construyó el faro y cuánto cuesta el billete del barco?",
             ["¿Quién construyó el faro", "cuánto cuesta"],
         ),
-        ("Chi ha costruito il faro e quanto costa il biglietto del traghetto?", ["Chi ha costruito", "quanto costa"]),
-        ("Wie bouwde de vuurtoren en hoeveel kost een kaartje voor de boot?", ["Wie bouwde", "hoeveel kost"]),
-        ("Кто построил маяк и сколько стоит билет на паром?", ["Кто построил маяк", "сколько стоит"]),
-        ("灯台は誰が建てましたか？切符の値段はいくらですか？", ["灯台は誰が建てましたか？", "切符の値段は"]),
+        (
+            "Chi ha costruito il faro e quanto costa il biglietto del traghetto?",
+            ["Chi ha costruito", "quanto costa"],
+        ),
+        (
+            "Wie bouwde de vuurtoren en hoeveel kost een kaartje voor de boot?",
+            ["Wie bouwde", "hoeveel kost"],
+        ),
+        (
+            "Кто построил маяк и сколько стоит билет на паром?",
+            ["Кто построил маяк", "сколько стоит"],
+        ),
+        (
+            "灯台は誰が建てましたか？切符の値段はいくらですか？",
+            ["灯台は誰が建てましたか？", "切符の値段は"],
+        ),
         ("灯塔是谁建造的，船票多少钱？", ["灯塔是谁建造的", "船票多少钱"]),
         (
             "1. When was the light built?\n2. What does a ticket cost?",
@@ -212,7 +237,9 @@ def test_a_question_that_is_one_stays_whole(question: str) -> None:
 
 
 def test_no_question_of_a_long_list_is_lost() -> None:
-    cut = cut_parts("Answer:\n" + "\n".join(f"{n}. What is the {n}th lake of Tarnholt?" for n in range(1, 20)))
+    cut = cut_parts(
+        "Answer:\n" + "\n".join(f"{n}. What is the {n}th lake of Tarnholt?" for n in range(1, 20))
+    )
     assert len(cut) == MOST_PARTS
     assert "19th lake" in cut[-1]
 
@@ -240,10 +267,17 @@ async def ask(client: Client, tool: str, question: str, **more: Any) -> tuple[st
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("budget", [200, 400, 1000])
-async def test_both_parts_are_shown_and_told_apart(connect: Connect, tmp_path: Path, budget: int) -> None:
+async def test_both_parts_are_shown_and_told_apart(
+    connect: Connect, tmp_path: Path, budget: int
+) -> None:
     (tmp_path / "page.html").write_text(PAGE, encoding="utf-8")
-    question = "When was the harbour light of Orvane built, and what does a ticket for the ferry to Quoxholm cost?"
-    async with connect(folders=str(tmp_path), embedder="none", reader="none", seconds="120") as client:
+    question = (
+        "When was the harbour light of Orvane built, and what does a ticket for the ferry "
+        "to Quoxholm cost?"
+    )
+    async with connect(
+        folders=str(tmp_path), embedder="none", reader="none", seconds="120"
+    ) as client:
         for tool, more in (("extract_relevant", {"sources": ["page.html"]}), ("research", {})):
             text, data = await ask(client, tool, question, max_tokens=budget, **more)
             assert LIGHT in text
@@ -253,7 +287,8 @@ async def test_both_parts_are_shown_and_told_apart(connect: Connect, tmp_path: P
             assert all(f"({part['label'][1]})" in text for part in data["parts"])
             assert budget < 400 or 'Parts: "When was the harbour light' in text
         pruned = await client.call_tool(
-            "fetch_and_prune_html", {"question": question, "sources": ["page.html"], "max_tokens": budget}
+            "fetch_and_prune_html",
+            {"question": question, "sources": ["page.html"], "max_tokens": budget},
         )
         assert LIGHT in text_of(pruned)
         assert FERRY in text_of(pruned)
@@ -262,9 +297,15 @@ async def test_both_parts_are_shown_and_told_apart(connect: Connect, tmp_path: P
 @pytest.mark.anyio
 async def test_answered_means_every_part(connect: Connect, tmp_path: Path) -> None:
     (tmp_path / "page.html").write_text(PAGE, encoding="utf-8")
-    question = "When was the harbour light of Orvane built? Which zquorvex won the Tarnholt curling medal?"
-    async with connect(folders=str(tmp_path), embedder="none", reader="none", seconds="120") as client:
-        text, data = await ask(client, "extract_relevant", question, sources=["page.html"], max_tokens=600)
+    question = (
+        "When was the harbour light of Orvane built? Which zquorvex won the Tarnholt curling medal?"
+    )
+    async with connect(
+        folders=str(tmp_path), embedder="none", reader="none", seconds="120"
+    ) as client:
+        text, data = await ask(
+            client, "extract_relevant", question, sources=["page.html"], max_tokens=600
+        )
     assert data["verdict"] == "unsure"
     assert not data["answered"]
     assert [part["verdict"] for part in data["parts"]] == ["answered", "none"]
@@ -273,30 +314,42 @@ async def test_answered_means_every_part(connect: Connect, tmp_path: Path) -> No
 
 
 @pytest.mark.anyio
-async def test_a_question_that_is_one_has_no_parts_in_its_answer(connect: Connect, tmp_path: Path) -> None:
+async def test_a_question_that_is_one_has_no_parts_in_its_answer(
+    connect: Connect, tmp_path: Path
+) -> None:
     (tmp_path / "page.html").write_text(PAGE, encoding="utf-8")
-    async with connect(folders=str(tmp_path), embedder="none", reader="none", seconds="120") as client:
+    async with connect(
+        folders=str(tmp_path), embedder="none", reader="none", seconds="120"
+    ) as client:
         text, data = await ask(client, "research", "When was the harbour light of Orvane built?")
     assert "parts" not in data
     assert "Parts:" not in text
     assert "Asked further" not in text
 
 
-FILM = f"<title>Tarnholt</title><p>The film that was shot in Tarnholt in 1986 is Midnight Ferry.</p>{FILLER}"
+FILM = (
+    f"<title>Tarnholt</title><p>The film that was shot in Tarnholt in 1986 is Midnight "
+    f"Ferry.</p>{FILLER}"
+)
 DIRECTOR = f"<title>Midnight Ferry</title><p>Midnight Ferry was directed by Ada Quill.</p>{FILLER}"
 BRIDGE = "Who directed the film that was shot in Tarnholt in 1986?"
 
 
 @pytest.mark.anyio
-async def test_what_the_nearest_passage_names_is_asked_about(connect: Connect, tmp_path: Path) -> None:
+async def test_what_the_nearest_passage_names_is_asked_about(
+    connect: Connect, tmp_path: Path
+) -> None:
     (tmp_path / "tarnholt.html").write_text(FILM, encoding="utf-8")
     (tmp_path / "midnight.html").write_text(DIRECTOR, encoding="utf-8")
     for number in range(4):
         other = (
-            f"<title>Town {number}</title><p>The film festival of 1986 in town {number} was directed well.</p>{FILLER}"
+            f"<title>Town {number}</title><p>The film festival of 1986 in town {number} was "
+            f"directed well.</p>{FILLER}"
         )
         (tmp_path / f"town{number}.html").write_text(other, encoding="utf-8")
-    async with connect(folders=str(tmp_path), embedder="none", reader="none", seconds="120") as client:
+    async with connect(
+        folders=str(tmp_path), embedder="none", reader="none", seconds="120"
+    ) as client:
         text, data = await ask(client, "research", BRIDGE, max_tokens=600, max_pages=1)
     assert "Ada Quill" in text
     assert "Asked further, from [" in text

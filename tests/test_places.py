@@ -42,7 +42,8 @@ def folder(tmp_path: Path) -> Path:
     (tmp_path / "prices.csv").write_text("name,price\na,1\nb,2\nc,3\n")
     (tmp_path / ".env").write_text("SECRET=1")
     pages = [
-        [(f"Chapter {number}", 20), ("", 12), (f"What chapter {number} says of salt.", 11)] for number in (1, 2, 3)
+        [(f"Chapter {number}", 20), ("", 12), (f"What chapter {number} says of salt.", 11)]
+        for number in (1, 2, 3)
     ]
     (tmp_path / "book.pdf").write_bytes(make_pdf(pages, title="Book of salt"))
     return tmp_path
@@ -54,7 +55,9 @@ async def read(connect: Connect, folder: Path, source: str, part: str, **argumen
         return text_of(await client.call_tool("fetch_and_prune_html", given))
 
 
-async def test_an_outline_names_every_heading_at_its_depth_and_how_long_it_is(connect: Connect, folder: Path) -> None:
+async def test_an_outline_names_every_heading_at_its_depth_and_how_long_it_is(
+    connect: Connect, folder: Path
+) -> None:
     text = await read(connect, folder, "guide.md", "outline")
     assert re.findall(r"^( *)- ([^(]+) \(", text, re.MULTILINE) == [
         ("", "Guide to the harbour"),
@@ -71,20 +74,26 @@ async def test_the_outline_of_a_pdf_names_the_pages(connect: Connect, folder: Pa
 
 
 @pytest.mark.parametrize("heading", ["1. Mooring", "Mooring", "mooring", '"1. Mooring"'])
-async def test_a_section_comes_whole_with_what_stands_below_it(connect: Connect, folder: Path, heading: str) -> None:
+async def test_a_section_comes_whole_with_what_stands_below_it(
+    connect: Connect, folder: Path, heading: str
+) -> None:
     text = await read(connect, folder, "guide.md", f"section {heading}")
     assert "west quay" in text
     assert "Lights stay on" in text
     assert "14 euros" not in text
 
 
-async def test_a_section_that_is_not_there_is_answered_with_those_that_are(connect: Connect, folder: Path) -> None:
+async def test_a_section_that_is_not_there_is_answered_with_those_that_are(
+    connect: Connect, folder: Path
+) -> None:
     text = await read(connect, folder, "guide.md", "section Anchors")
     assert "There is no section 'Anchors'" in text
     assert "2. Fees" in text
 
 
-async def test_links_come_with_their_words_and_may_be_filtered(connect: Connect, folder: Path) -> None:
+async def test_links_come_with_their_words_and_may_be_filtered(
+    connect: Connect, folder: Path
+) -> None:
     text = await read(connect, folder, "guide.md", "links")
     assert "the port | https://port.test/fees" in text
     assert "the map | https://port.test/map" in text
@@ -100,7 +109,9 @@ async def test_pages_of_a_pdf_are_read_alone(connect: Connect, folder: Path) -> 
 
 
 async def test_the_whole_page_is_read_in_parts_by_cursor(connect: Connect, folder: Path) -> None:
-    (folder / "guide.md").write_text("# Long\n\n" + "\n\n".join(f"Paragraph {n} says a little." for n in range(90)))
+    (folder / "guide.md").write_text(
+        "# Long\n\n" + "\n\n".join(f"Paragraph {n} says a little." for n in range(90))
+    )
     seen: list[str] = []
     cursor = ""
     async with connect(folders=str(folder), cache=str(folder / ".cache")) as client:
@@ -114,7 +125,9 @@ async def test_the_whole_page_is_read_in_parts_by_cursor(connect: Connect, folde
     assert seen == [str(n) for n in range(90)]
 
 
-async def test_a_folder_lists_its_documents_newest_first_without_what_is_hidden(connect: Connect, folder: Path) -> None:
+async def test_a_folder_lists_its_documents_newest_first_without_what_is_hidden(
+    connect: Connect, folder: Path
+) -> None:
     text = await read(connect, folder, ".", "files")
     assert "Files: 3 rows:" in text
     assert "guide.md | Guide to the harbour | 2024-03-02 | md | 1 kB" in text
@@ -145,7 +158,9 @@ async def test_a_place_that_is_not_there_is_answered_with_how_to_name_one(
 
 
 async def test_rows_as_csv_are_only_for_tables(connect: Connect, folder: Path) -> None:
-    assert 'format="csv" is for tables' in await read(connect, folder, "guide.md", "outline", format="csv")
+    assert 'format="csv" is for tables' in await read(
+        connect, folder, "guide.md", "outline", format="csv"
+    )
     assert "a,1" in await read(connect, folder, "prices.csv", "", format="csv")
 
 
@@ -159,7 +174,10 @@ SALES = "item,city,qty,price\nApples,Porto,40,1.20\nPears,Porto,15,2.10\nPlums,L
             "table 1 columns item; count, sum qty, mean price",
             ["count = 4; sum qty = 63; mean price = 3.6875", "4 of 4"],
         ),
-        ("table 1 count, sum qty, max price by city", ["Porto | 2 | 55 | 2.10 | 2", "Braga | 1 |  | 8.40 | 1"]),
+        (
+            "table 1 count, sum qty, max price by city",
+            ["Porto | 2 | 55 | 2.10 | 2", "Braga | 1 |  | 8.40 | 1"],
+        ),
         ("table 1 where city = Porto; count", ["count = 2, computed by Winnow over 2 of 4 rows"]),
         ("table 1 where city = Rome count", ["count = 0, computed by Winnow over 0 of 4 rows"]),
         ("table 1 where city = Rome", ["Table 1: 0 of 4 rows."]),
@@ -167,7 +185,10 @@ SALES = "item,city,qty,price\nApples,Porto,40,1.20\nPears,Porto,15,2.10\nPlums,L
         ("table where city = Porto; count", ["count = 2, computed by Winnow over 2 of 4 rows"]),
         ("table first 2", ["Table 1: 2 of 4 rows", "Pears"]),
         ("table qty > 20 columns item", ["Table 1: 1 of 4 rows", "Apples"]),
-        ("table average price where item = Figs", ["mean = 8.4, computed by Winnow over 1 of 4 rows"]),
+        (
+            "table average price where item = Figs",
+            ["mean = 8.4, computed by Winnow over 1 of 4 rows"],
+        ),
         ("links", ["Links: 0 rows."]),
     ],
 )
@@ -179,19 +200,32 @@ async def test_a_table_is_measured_in_several_ways_at_once_and_none_is_said_as_n
     assert [words for words in shown if words not in text] == []
 
 
-async def test_a_part_that_is_cut_says_how_to_go_on_in_a_small_budget_too(connect: Connect, folder: Path) -> None:
-    (folder / "guide.md").write_text("# Long\n\n" + "\n\n".join(f"Paragraph {n} says a little." for n in range(90)))
+async def test_a_part_that_is_cut_says_how_to_go_on_in_a_small_budget_too(
+    connect: Connect, folder: Path
+) -> None:
+    (folder / "guide.md").write_text(
+        "# Long\n\n" + "\n\n".join(f"Paragraph {n} says a little." for n in range(90))
+    )
     text = await read(connect, folder, "guide.md", "section Long", max_tokens=200)
     assert 'Next: the same call with cursor="2.' in text
 
 
-async def test_pages_of_what_has_none_are_said_to_be_the_whole(connect: Connect, folder: Path) -> None:
-    assert "only PDF files and images have pages" in await read(connect, folder, "guide.md", "pages 2-3")
+async def test_pages_of_what_has_none_are_said_to_be_the_whole(
+    connect: Connect, folder: Path
+) -> None:
+    assert "only PDF files and images have pages" in await read(
+        connect, folder, "guide.md", "pages 2-3"
+    )
 
 
-async def test_many_pages_of_which_nothing_is_shown_take_one_line(connect: Connect, folder: Path) -> None:
+async def test_many_pages_of_which_nothing_is_shown_take_one_line(
+    connect: Connect, folder: Path
+) -> None:
     for number in range(1, 12):
-        told = f"Queue number {number} of the manual holds {number * 7} records before it is emptied by its reader."
+        told = (
+            f"Queue number {number} of the manual holds {number * 7} records before it is "
+            f"emptied by its reader."
+        )
         (folder / f"p{number}.md").write_text(f"# Chapter {number}\n\n{told}\n")
     sources = [str(folder / f"p{number}.md") for number in range(1, 12)]
     async with connect(folders=str(folder), cache=str(folder / ".cache")) as client:

@@ -1,4 +1,5 @@
-"""Many calls at once, slow sources and slow models: who runs, who waits, who is told to come again, what each gets."""
+"""Many calls at once, slow sources and slow models: who runs, who waits, who is told to come again,
+what each gets."""
 
 import json
 import threading
@@ -30,7 +31,10 @@ pytestmark = pytest.mark.anyio
 
 QUESTION = {"question": "When does the first ferry leave on Sundays?"}
 PAGE = {"sources": [str(LIBRARY / "lake-orvane.html")], "question": "How deep is Lake Orvane?"}
-QUIET = "<h1>Cheese</h1><p>The dairy on the hill makes a soft cheese from the milk of eleven goats each spring.</p>"
+QUIET = (
+    "<h1>Cheese</h1><p>The dairy on the hill makes a soft cheese from the milk of eleven "
+    "goats each spring.</p>"
+)
 CALLS = 40
 """More than run and wait for a call of ten seconds on any machine."""
 
@@ -73,7 +77,10 @@ async def test_calls_beyond_the_places_wait_and_say_so_or_are_refused_at_once_wi
         if result.is_error:
             refused.set()
 
-    async with connect(**slow_web(site), seconds="10") as client, anyio.create_task_group() as group:
+    async with (
+        connect(**slow_web(site), seconds="10") as client,
+        anyio.create_task_group() as group,
+    ):
         for _ in range(CALLS):
             group.start_soon(call, client)
         await waiting.wait()
@@ -88,11 +95,16 @@ async def test_calls_beyond_the_places_wait_and_say_so_or_are_refused_at_once_wi
     assert "calls before" in told[0]
 
 
-async def test_a_page_at_hand_is_read_while_research_holds_every_place(connect: Connect, site: Site) -> None:
+async def test_a_page_at_hand_is_read_while_research_holds_every_place(
+    connect: Connect, site: Site
+) -> None:
     async def research(client: Client) -> None:
         await client.call_tool("research", QUESTION)
 
-    async with connect(**slow_web(site), seconds="40") as client, anyio.create_task_group() as group:
+    async with (
+        connect(**slow_web(site), seconds="40") as client,
+        anyio.create_task_group() as group,
+    ):
         for _ in range(CALLS // 2):
             group.start_soon(research, client)
         await to_thread.run_sync(site.held.wait, limiter=CapacityLimiter(1))
@@ -124,7 +136,9 @@ async def test_the_queue_is_fair_by_caller(anyio_backend: str) -> None:
     assert order == ["busy 0", "seldom", "busy 1", "busy 2", "busy 3"]
 
 
-async def test_a_caller_of_whom_no_call_runs_begins_at_once_though_another_has_every_place(anyio_backend: str) -> None:
+async def test_a_caller_of_whom_no_call_runs_begins_at_once_though_another_has_every_place(
+    anyio_backend: str,
+) -> None:
     admission = Admission(places=2)
     running: list[str] = []
     let_go = anyio.Event()
@@ -193,7 +207,9 @@ async def test_a_light_call_that_turns_out_not_to_be_one_waits_for_a_place_and_g
             steps.append("the whole call ended")
 
     async def light(name: str, work: Callable[[], Awaitable[None]]) -> None:
-        async with admission.call("fetch_and_prune_html", "one", light=True, seconds=1000, tell=quiet):
+        async with admission.call(
+            "fetch_and_prune_html", "one", light=True, seconds=1000, tell=quiet
+        ):
             await work()
             steps.append(name)
 
@@ -209,7 +225,11 @@ async def test_a_light_call_that_turns_out_not_to_be_one_waits_for_a_place_and_g
         await anyio.wait_all_tasks_blocked()
         group.start_soon(light, "heavy after all", heavy_after_all)
         group.start_soon(light, "little", little)
-    assert steps.index("the whole call ended") < steps.index("more work") < steps.index("heavy after all")
+    assert (
+        steps.index("the whole call ended")
+        < steps.index("more work")
+        < steps.index("heavy after all")
+    )
 
 
 async def test_research_lets_a_light_call_pass_but_not_for_long(anyio_backend: str) -> None:
@@ -219,7 +239,9 @@ async def test_research_lets_a_light_call_pass_but_not_for_long(anyio_backend: s
     began = anyio.current_time()
 
     async def light() -> None:
-        async with admission.call("fetch_and_prune_html", "one", light=True, seconds=1000, tell=quiet):
+        async with admission.call(
+            "fetch_and_prune_html", "one", light=True, seconds=1000, tell=quiet
+        ):
             await let_go.wait()
             order.append("light")
 
@@ -243,7 +265,9 @@ async def test_research_lets_a_light_call_pass_but_not_for_long(anyio_backend: s
     assert order == ["whole", "light"]
 
 
-async def test_a_server_that_is_stopped_answers_who_waits_and_refuses_who_comes(anyio_backend: str) -> None:
+async def test_a_server_that_is_stopped_answers_who_waits_and_refuses_who_comes(
+    anyio_backend: str,
+) -> None:
     admission = Admission(places=1)
     let_go = anyio.Event()
     ends: list[str] = []
@@ -269,7 +293,9 @@ async def test_a_server_that_is_stopped_answers_who_waits_and_refuses_who_comes(
     assert "stopped" in ends[0]
 
 
-async def test_a_call_that_is_cancelled_while_it_waits_leaves_no_gap_in_the_queue(anyio_backend: str) -> None:
+async def test_a_call_that_is_cancelled_while_it_waits_leaves_no_gap_in_the_queue(
+    anyio_backend: str,
+) -> None:
     admission = Admission(places=1)
     let_go, ran = anyio.Event(), anyio.Event()
 
@@ -317,10 +343,14 @@ async def test_a_page_that_does_not_exist_holds_no_answer_and_one_that_failed_ma
     assert data_of(result)["verdict"] == verdict
 
 
-async def test_a_web_that_failed_beside_the_folder_makes_nothing_found_unsure(connect: Connect, site: Site) -> None:
+async def test_a_web_that_failed_beside_the_folder_makes_nothing_found_unsure(
+    connect: Connect, site: Site
+) -> None:
     site.put("/search", "out of order", status=500)
     async with connect(searxng=site.url(""), allow_loopback="true") as client:
-        result = await client.call_tool("research", {"question": "Who was the first king of Portugal?"})
+        result = await client.call_tool(
+            "research", {"question": "Who was the first king of Portugal?"}
+        )
     assert data_of(result)["verdict"] == "unsure"
     assert "searxng" in data_of(result)["reason"]
 
@@ -363,7 +393,12 @@ async def test_research_whose_time_is_up_answers_from_what_the_search_said(tmp_p
         names = ("engine",)
 
         async def search(self, queries: Sequence[SearchQuery], *, limit: int) -> Found:
-            said = SearchResult("Light", "http://127.0.0.1:1/light", "The harbour light was built in 1871.", "engine")
+            said = SearchResult(
+                "Light",
+                "http://127.0.0.1:1/light",
+                "The harbour light was built in 1871.",
+                "engine",
+            )
             return Found((said,), ())
 
     async def at_once(call: Call) -> None:
@@ -372,6 +407,8 @@ async def test_research_whose_time_is_up_answers_from_what_the_search_said(tmp_p
     wanted = Wanted("When was the harbour light built?", 8)
     async with open_services(read_settings({"cache": str(tmp_path)}, {})) as services:
         with Call(time.monotonic(), light=False, go_on=at_once).running():
-            found = await research(wanted, replace(services, chain=Engine()), max_tokens=1000, report=no_report)
+            found = await research(
+                wanted, replace(services, chain=Engine()), max_tokens=1000, report=no_report
+            )
     assert "built in 1871" in found.text
     assert found.known.gathered.missing()

@@ -1,7 +1,8 @@
-"""The main job on the sample library holds its floors: the dev questions through an MCP client, at both budgets.
+"""The main job on the sample library holds its floors: the dev questions through an MCP client, at
+both budgets.
 
-The floors are what was measured less the worth of one question, so that a change which loses answers is seen. The test
-split is left to `python -m bench.research`.
+The floors are what was measured less the worth of one question, so that a change which loses
+answers is seen. The test split is left to `python -m bench.research`.
 """
 
 import json
@@ -17,7 +18,9 @@ NONE_FLOOR = 0.33
 """Of the unanswerable dev questions; all about things that are in the library, see docs/log.md."""
 
 
-async def test_gold_answers_stand_in_the_evidence_and_unanswerable_questions_are_not_called_answered() -> None:
+async def test_gold_answers_stand_in_the_evidence_and_unanswerable_questions_are_not_called_answered() -> (
+    None
+):
     lines = (ROOT / "examples" / "questions.jsonl").read_text(encoding="utf-8").splitlines()
     questions = [question for question in map(json.loads, lines) if question["split"] == "dev"]
     outcomes = await ask_all(questions)
@@ -29,6 +32,11 @@ async def test_gold_answers_stand_in_the_evidence_and_unanswerable_questions_are
 
 
 async def test_a_question_about_something_else_altogether_is_never_called_answered() -> None:
-    question = {"id": "x", "question": "What is the boiling point of liquid nitrogen?", "answers": [], "split": "dev"}
+    question = {
+        "id": "x",
+        "question": "What is the boiling point of liquid nitrogen?",
+        "answers": [],
+        "split": "dev",
+    }
     outcomes = await ask_all([question])
     assert outcomes["x", 1000][0] != "answered"

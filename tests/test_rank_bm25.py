@@ -30,7 +30,10 @@ def test_a_repeated_query_term_counts_once() -> None:
 
 def test_a_query_of_stop_words_alone_is_scored_by_them() -> None:
     scores = BM25(["to be or not to be", "the lake"], language="en").scores("to be")
-    assert scores.tolist() == [0.0, 0.0]  # texts are counted without stop words, so nothing can match
+    assert scores.tolist() == [
+        0.0,
+        0.0,
+    ]  # texts are counted without stop words, so nothing can match
 
 
 def test_no_texts_give_no_scores() -> None:

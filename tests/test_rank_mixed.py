@@ -18,14 +18,21 @@ from pipeline.rank.relevance import SIZES
 from pipeline.text.tokens import count_tokens
 
 QUESTION = "How deep is Lake Orvane?"
-FILLER = "The harbour office keeps a list of all moorings and answers letters within a week of their arrival."
+FILLER = (
+    "The harbour office keeps a list of all moorings and answers letters within a week of "
+    "their arrival."
+)
 
 
 def document(url: str, *paragraphs: str, title: str = "", heading: str = "") -> Document:
     """A page with these paragraphs."""
-    body = (f"<h2>{heading}</h2>" if heading else "") + "".join(f"<p>{text}</p>" for text in paragraphs)
+    body = (f"<h2>{heading}</h2>" if heading else "") + "".join(
+        f"<p>{text}</p>" for text in paragraphs
+    )
     html = f"<html><head><title>{title}</title></head><body><main>{body}</main></body></html>"
-    return read_document(Page(url=url, final_url=url, title=title, html=html, media_type="text/html"))
+    return read_document(
+        Page(url=url, final_url=url, title=title, html=html, media_type="text/html")
+    )
 
 
 def rank(
@@ -40,7 +47,9 @@ def rank(
     """Run the ranking once."""
 
     async def main() -> tuple[RankedPage, ...]:
-        return await mixed_rank(question, results, documents or {}, embedder=embedder, reranker=reranker, form=form)
+        return await mixed_rank(
+            question, results, documents or {}, embedder=embedder, reranker=reranker, form=form
+        )
 
     return anyio.run(main)
 
@@ -66,7 +75,9 @@ class ByWord:
     async def embed(self, texts: Sequence[str], *, kind: TextKind) -> Vectors:
         """One axis for texts with the word and for queries, one for the others."""
         self.seen.extend(texts)
-        rows = [[1.0, 0.0] if kind == "query" or self.word in text else [0.0, 1.0] for text in texts]
+        rows = [
+            [1.0, 0.0] if kind == "query" or self.word in text else [0.0, 1.0] for text in texts
+        ]
         return np.asarray(rows, dtype=np.float32)
 
 
@@ -87,7 +98,9 @@ B = SearchResult("Lake Orvane", "https://b.org", "An overview of the lake.", ran
 C = SearchResult("Bathymetry", "https://c.org", "Survey results.", rank=3)
 PAGES = {
     A.url: document(A.url, FILLER, title="Moorings"),
-    B.url: document(B.url, FILLER, "Lake Orvane is 213 metres deep at its deepest point.", title="Lake Orvane"),
+    B.url: document(
+        B.url, FILLER, "Lake Orvane is 213 metres deep at its deepest point.", title="Lake Orvane"
+    ),
     C.url: document(C.url, *[FILLER] * 3, "Lake Orvane is deep.", title="Bathymetry"),
 }
 
@@ -103,7 +116,9 @@ def test_places_count_up_and_every_page_comes_once() -> None:
     pages = rank([A, B, C], PAGES)
     assert [page.place for page in pages] == [1, 2, 3]
     assert sorted(order(pages)) == [A.url, B.url, C.url]
-    assert [page.score.value for page in pages] == sorted((page.score.value for page in pages), reverse=True)
+    assert [page.score.value for page in pages] == sorted(
+        (page.score.value for page in pages), reverse=True
+    )
 
 
 def test_content_lifts_a_page_whose_snippet_says_nothing() -> None:
@@ -113,7 +128,9 @@ def test_content_lifts_a_page_whose_snippet_says_nothing() -> None:
 
 
 def test_a_page_without_content_is_ranked_by_its_snippet() -> None:
-    good = SearchResult("Lake Orvane", "https://late.org", "Lake Orvane is 213 metres deep.", rank=3)
+    good = SearchResult(
+        "Lake Orvane", "https://late.org", "Lake Orvane is 213 metres deep.", rank=3
+    )
     pages = rank([A, C, good], {A.url: PAGES[A.url]})
     assert order(pages)[0] == good.url
     assert pages[0].won_by == "snippet"
@@ -121,14 +138,21 @@ def test_a_page_without_content_is_ranked_by_its_snippet() -> None:
 
 
 def test_the_engines_order_decides_where_nothing_else_does() -> None:
-    same = [SearchResult("T", f"https://{i}.org", "Nothing of the kind.", rank=i) for i in range(1, 6)]
+    same = [
+        SearchResult("T", f"https://{i}.org", "Nothing of the kind.", rank=i) for i in range(1, 6)
+    ]
     assert order(rank(same)) == [result.url for result in same]
 
 
 @pytest.mark.parametrize(("place", "first"), [(3, "https://good.org"), (6, "https://0.org")])
-def test_one_place_by_text_weighs_as_much_as_about_three_of_the_engine(place: int, first: str) -> None:
+def test_one_place_by_text_weighs_as_much_as_about_three_of_the_engine(
+    place: int, first: str
+) -> None:
     near = SearchResult("Lake", "https://0.org", "Lake Orvane has an island.", rank=1)
-    rest = [SearchResult("T", f"https://{i}.org", "Nothing of the kind.", rank=i) for i in range(2, place)]
+    rest = [
+        SearchResult("T", f"https://{i}.org", "Nothing of the kind.", rank=i)
+        for i in range(2, place)
+    ]
     good = SearchResult("Lake", "https://good.org", "Lake Orvane is 213 metres deep.", rank=place)
     pages = rank([near, *rest, good])
     assert order(pages)[0] == first
@@ -148,7 +172,9 @@ def test_the_snippet_form_looks_at_title_and_snippet_only() -> None:
 
 
 def test_the_papers_form_lets_the_better_item_win() -> None:
-    loud = SearchResult("Other", "https://loud.org", "How deep is Lake Orvane, how deep is Lake Orvane", rank=4)
+    loud = SearchResult(
+        "Other", "https://loud.org", "How deep is Lake Orvane, how deep is Lake Orvane", rank=4
+    )
     pages = {page.result.url: page for page in rank([A, C, loud], {**PAGES}, form="paper")}
     assert pages[loud.url].place == 1
     assert pages[loud.url].won_by == "snippet"
@@ -221,14 +247,19 @@ def test_a_long_paragraph_is_cut_into_pieces_without_loss() -> None:
 
 
 def test_passages_do_not_run_over_a_heading_and_carry_it() -> None:
-    html = "<main><h2>Ferries</h2><p>The boat leaves at nine.</p><h2>Trains</h2><p>The train leaves at ten.</p></main>"
+    html = (
+        "<main><h2>Ferries</h2><p>The boat leaves at nine.</p><h2>Trains</h2><p>The train "
+        "leaves at ten.</p></main>"
+    )
     page = read_document(Page("u", "u", "t", f"<html><body>{html}</body></html>", "text/html"))
     passages = cut_passages(page)
     assert [(passage.heading_path[-1], passage.text) for passage in passages] == [
         ("Ferries", "The boat leaves at nine."),
         ("Trains", "The train leaves at ten."),
     ]
-    assert best_passages(page, "When does the train leave?", limit=1)[0].heading_path[-1] == "Trains"
+    assert (
+        best_passages(page, "When does the train leave?", limit=1)[0].heading_path[-1] == "Trains"
+    )
 
 
 def test_what_speaks_to_a_model_is_a_passage_by_itself() -> None:

@@ -1,4 +1,5 @@
-"""Scores of units: what makes a unit bear on a question, within which work, and that cancelled work stops."""
+"""Scores of units: what makes a unit bear on a question, within which work, and that cancelled work
+stops."""
 
 import time
 from collections.abc import Sequence
@@ -20,7 +21,11 @@ def page(*texts: str, language: str = "en", above: Sequence[str] = ()) -> PageUn
 
 @pytest.mark.anyio
 async def test_what_stands_above_a_unit_counts_for_it() -> None:
-    units = page("Adults pay 4 crowns.", "Adults pay 9 crowns.", above=["Fares › Day boat", "Fares › Night boat"])
+    units = page(
+        "Adults pay 4 crowns.",
+        "Adults pay 9 crowns.",
+        above=["Fares › Day boat", "Fares › Night boat"],
+    )
     found = await Blend(None).read("What do adults pay on the night boat?", [units])
     assert int(found.values.argmax()) == 1
 
@@ -49,7 +54,9 @@ class Counting:
 
 @pytest.mark.anyio
 async def test_a_huge_page_is_embedded_only_within_the_budget() -> None:
-    units = page(*[f"Sentence {i} tells of ferry {i % 7} and of the harbour wall. " * 3 for i in range(3000)])
+    units = page(
+        *[f"Sentence {i} tells of ferry {i % 7} and of the harbour wall. " * 3 for i in range(3000)]
+    )
     model = Counting()
     found = await Blend(model).read("Which ferry?", [units])
     assert 0 < sum(map(count_tokens, model.texts)) <= EMBED_TOKENS
@@ -62,7 +69,9 @@ async def test_a_huge_page_is_embedded_only_within_the_budget() -> None:
 @pytest.mark.anyio
 async def test_an_embedder_that_does_not_read_the_script_is_left_out() -> None:
     model = Counting(reads=False)
-    found = await Blend(model).read("湊川市の人口は何人ですか。", [page("人口は約八万人です。", language="ja")])
+    found = await Blend(model).read(
+        "湊川市の人口は何人ですか。", [page("人口は約八万人です。", language="ja")]
+    )
     assert (found.made_by, found.cosines, model.texts) == ("bm25", None, [])
 
 
@@ -78,7 +87,11 @@ class Reversing:
 
 @pytest.mark.anyio
 async def test_a_reranker_has_the_last_word_on_the_best() -> None:
-    units = page("The Desmann lock costs 1,899 yuan.", "The Xiaomi lock costs less.", "Door locks have become clever.")
+    units = page(
+        "The Desmann lock costs 1,899 yuan.",
+        "The Xiaomi lock costs less.",
+        "Door locks have become clever.",
+    )
     plain = await Blend(None).read("How much does the Desmann lock cost?", [units])
     turned = await Blend(None, Reversing()).read("How much does the Desmann lock cost?", [units])
     assert turned.values.argsort().tolist() == plain.values.argsort().tolist()[::-1]
@@ -88,7 +101,9 @@ async def test_a_reranker_has_the_last_word_on_the_best() -> None:
 @pytest.mark.anyio
 async def test_the_same_question_gives_the_same_scores_and_an_empty_page_none() -> None:
     units = page("The ferry leaves at nine.", "The harbour was dug in 1871.")
-    first, again = [await Blend(Counting()).read("When was the harbour dug?", [units, page()]) for _ in range(2)]
+    first, again = [
+        await Blend(Counting()).read("When was the harbour dug?", [units, page()]) for _ in range(2)
+    ]
     assert first.values.tolist() == again.values.tolist()
     assert (await Blend(Counting()).read("When?", [page()])).values.tolist() == []
     assert (await Blend(None).read("When?", [])).values.tolist() == []
@@ -96,7 +111,9 @@ async def test_the_same_question_gives_the_same_scores_and_an_empty_page_none() 
 
 @pytest.mark.anyio
 async def test_a_cancelled_reading_leaves_no_thread_running() -> None:
-    units = page(*[f"Sentence number {i} of a page that is far too long. " * 4 for i in range(200_000)])
+    units = page(
+        *[f"Sentence number {i} of a page that is far too long. " * 4 for i in range(200_000)]
+    )
     with anyio.move_on_after(0.3) as scope:
         await Blend(None).read("Which page is too long?", [units])
     assert scope.cancelled_caught
@@ -115,6 +132,9 @@ async def _processor_share() -> float:
 
 @pytest.mark.anyio
 async def test_each_page_is_stemmed_in_its_own_language_and_a_question_reaches_all() -> None:
-    pages = [page("Die Tageskarten kosten fünf Euro.", language="de"), page("The tickets were sold.")]
+    pages = [
+        page("Die Tageskarten kosten fünf Euro.", language="de"),
+        page("The tickets were sold."),
+    ]
     assert (await Blend(None).read("Tageskarte", pages)).values.tolist() == [1.0, 0.0]
     assert int((await Blend(None).read("selling a ticket", pages)).values.argmax()) == 1

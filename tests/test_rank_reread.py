@@ -1,4 +1,5 @@
-"""The second look: which windows a cross-encoder is shown, what its reading changes, and what is never read twice."""
+"""The second look: which windows a cross-encoder is shown, what its reading changes, and what is
+never read twice."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,7 +15,9 @@ from pipeline.rank.bm25 import PageUnits
 from pipeline.rank.relevance import WINDOWS, WINDOWS_OF_PAGES, Blend, Reread
 
 FILLER = [
-    f"Paragraph {i} tells of walks along the shore, of gulls, and of what the café serves in spring." for i in range(60)
+    f"Paragraph {i} tells of walks along the shore, of gulls, and of what the café serves in "
+    f"spring."
+    for i in range(60)
 ]
 
 
@@ -35,7 +38,10 @@ class Pointing:
     async def read(self, question: str, windows: Sequence[Window]) -> list[WindowReading]:
         """Return 1 for each sentence that holds the word."""
         self.shown += windows
-        keep = [np.array([self.word in one for one in window.sentences], dtype=np.float32) for window in windows]
+        keep = [
+            np.array([self.word in one for one in window.sentences], dtype=np.float32)
+            for window in windows
+        ]
         return [WindowReading(found, float(found.max())) for found in keep]
 
 
@@ -48,7 +54,9 @@ async def test_what_the_reader_finds_comes_before_what_only_shares_words() -> No
         *FILLER[20:],
     ]
     page = PageUnits(texts, ["Pier"] * len(texts), "en")
-    found = await Reread(Blend(None), Pointing("toilet")).read("Where are tickets sold in the hall?", [page])
+    found = await Reread(Blend(None), Pointing("toilet")).read(
+        "Where are tickets sold in the hall?", [page]
+    )
     assert int(found.values.argmax()) == 20
     assert found.read is not None
     assert found.read[20] == 1
@@ -56,11 +64,15 @@ async def test_what_the_reader_finds_comes_before_what_only_shares_words() -> No
 
 @pytest.mark.anyio
 async def test_the_best_units_are_read_in_whole_sentences_of_one_page() -> None:
-    pages = [PageUnits([f"{text} Page {n}." for text in FILLER], [f"Title {n}"] * 60, "en") for n in range(3)]
+    pages = [
+        PageUnits([f"{text} Page {n}." for text in FILLER], [f"Title {n}"] * 60, "en")
+        for n in range(3)
+    ]
     first = await Blend(None).read("Which walks does paragraph 41 tell of?", pages)
     encoder = Pointing("41")
     await Reread(Blend(None), encoder).read("Which walks does paragraph 41 tell of?", pages)
-    # One paragraph has the number that is asked for: what is below half of its score is not read beyond the first ones.
+    # One paragraph has the number that is asked for: what is below half of its score is not read
+    # beyond the first ones.
     assert len(encoder.shown) == WINDOWS
     best = [pages[row // 60].texts[row % 60] for row in np.argsort(-first.values)[:5].tolist()]
     assert all(any(text in window.sentences for window in encoder.shown) for text in best)
@@ -70,7 +82,9 @@ async def test_the_best_units_are_read_in_whole_sentences_of_one_page() -> None:
 
 @pytest.mark.anyio
 async def test_of_pages_that_are_alike_as_many_windows_are_read_as_a_call_may() -> None:
-    texts = ["Gulls nest on the roofs of the harbour in spring."] * 90 + ["The museum is closed."] * 90
+    texts = ["Gulls nest on the roofs of the harbour in spring."] * 90 + [
+        "The museum is closed."
+    ] * 90
     pages = [PageUnits(texts, [f"Title {n}"] * len(texts), "en") for n in range(12)]
     encoder = Pointing("roofs")
     await Reread(Blend(None), encoder).read("Where do gulls nest?", pages)
@@ -103,7 +117,11 @@ async def test_no_window_is_read_twice_for_one_question(tmp_path: Path) -> None:
 
 @pytest.mark.anyio
 async def test_the_carried_reader_finds_an_answer_in_other_words() -> None:
-    texts = [*FILLER[:15], "Dogs must stay at home: only guide animals are let aboard.", *FILLER[15:40]]
+    texts = [
+        *FILLER[:15],
+        "Dogs must stay at home: only guide animals are let aboard.",
+        *FILLER[15:40],
+    ]
     page = PageUnits(texts, ["Ferry › Rules"] * len(texts), "en")
     found = await Reread(Blend(None), OnnxReader()).read("May I bring my pet on the boat?", [page])
     assert found.read is not None

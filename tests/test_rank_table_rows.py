@@ -1,4 +1,5 @@
-"""Questions that choose among a table's rows: the row that is meant comes first, whatever its words are."""
+"""Questions that choose among a table's rows: the row that is meant comes first, whatever its words
+are."""
 
 import numpy as np
 import pytest
@@ -27,13 +28,17 @@ RIVERS = [
 def page(*rows: tuple[str, ...], extra: str = "") -> Document:
     head = "<tr><th>River</th><th>Length</th><th>Surveyed</th><th>Passage</th></tr>"
     body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
-    prose = "<p>The survey of the rivers took many years and was led by the office of waters.</p>" * 2
+    prose = (
+        "<p>The survey of the rivers took many years and was led by the office of waters.</p>" * 2
+    )
     return read(f"<h1>Survey</h1>{prose}{extra}<table>{head}{body}</table>{prose}")
 
 
 def read(html: str) -> Document:
     whole = f"<html lang=en><body><main>{html}</main></body></html>"
-    return read_document(Page("https://survey.test/", "https://survey.test/", "Survey", whole, "text/html"))
+    return read_document(
+        Page("https://survey.test/", "https://survey.test/", "Survey", whole, "text/html")
+    )
 
 
 async def rivers(question: str, document: Document) -> list[str]:
@@ -53,12 +58,17 @@ async def rivers(question: str, document: Document) -> list[str]:
         ("Welche river hat die geringste length?", "Pirn"),
     ],
 )
-async def test_the_row_with_the_extreme_of_the_named_column_is_among_the_first_two(question: str, river: str) -> None:
+async def test_the_row_with_the_extreme_of_the_named_column_is_among_the_first_two(
+    question: str, river: str
+) -> None:
     assert river in (await rivers(question, page(*RIVERS)))[:2]
 
 
 async def test_the_last_row_is_among_the_first_two_for_the_last() -> None:
-    assert set((await rivers("What is the last river of the list?", page(*RIVERS)))[:2]) == {"Orva", "Morn"}
+    assert set((await rivers("What is the last river of the list?", page(*RIVERS)))[:2]) == {
+        "Orva",
+        "Morn",
+    }
 
 
 async def test_the_earliest_date_comes_first_beside_the_ends_of_the_table() -> None:
@@ -77,10 +87,14 @@ async def test_no_row_is_lifted_above_the_sentence_that_answers() -> None:
 
 
 async def test_an_extreme_that_many_rows_share_chooses_none() -> None:
-    rows = [(f"River{number}", "700 km", f"in May of {number}", "a long one") for number in range(1, 8)]
+    rows = [
+        (f"River{number}", "700 km", f"in May of {number}", "a long one") for number in range(1, 8)
+    ]
     document = page(*rows)
     plain = await extract("Which river has what length?", [document], reader=Blend(None))
-    asked = lift_rows("Which river has the greatest length?", [document], plain.tagged, plain.values)
+    asked = lift_rows(
+        "Which river has the greatest length?", [document], plain.tagged, plain.values
+    )
     assert asked.tolist() == pytest.approx(plain.values.tolist())
 
 
@@ -131,17 +145,32 @@ def test_whatever_stands_in_a_cell_is_a_number_or_none(cell: str) -> None:
         ("how many stops", False, False, False),
     ],
 )
-def test_words_that_choose_are_known_in_several_languages(request_: str, ends: bool, least: bool, most: bool) -> None:
+def test_words_that_choose_are_known_in_several_languages(
+    request_: str, ends: bool, least: bool, most: bool
+) -> None:
     choice = read_choice(request_)
     assert (choice.ends, choice.least, choice.most) == (ends, least, most)
 
 
 async def test_a_word_that_no_page_holds_names_its_column_and_is_no_reason_for_none() -> None:
-    rows = [("Fen", "742", "1,180"), ("Rill", "518", "395"), ("Scout", "311", "149"), ("Aurum", "901", "2,950")]
-    body = "".join(f"<tr><td>{name}</td><td>{weight}</td><td>{price}</td></tr>" for name, weight, price in rows)
+    rows = [
+        ("Fen", "742", "1,180"),
+        ("Rill", "518", "395"),
+        ("Scout", "311", "149"),
+        ("Aurum", "901", "2,950"),
+    ]
+    body = "".join(
+        f"<tr><td>{name}</td><td>{weight}</td><td>{price}</td></tr>" for name, weight, price in rows
+    )
     head = "<tr><th>Binoculars</th><th>Weight (g)</th><th>Price</th></tr>"
-    document = read(f"<h1>Binoculars compared</h1><p>Six pairs, four weeks of rain.</p><table>{head}{body}</table>")
-    for question, name in (("Which binoculars are the lightest?", "Scout"), ("the heaviest binoculars", "Aurum")):
+    document = read(
+        f"<h1>Binoculars compared</h1><p>Six pairs, four weeks of "
+        f"rain.</p><table>{head}{body}</table>"
+    )
+    for question, name in (
+        ("Which binoculars are the lightest?", "Scout"),
+        ("the heaviest binoculars", "Aurum"),
+    ):
         found = await extract(question, [document], reader=Blend(None))
         cells = [document.blocks[unit.block].cells for unit in best_units(found)]
         assert name in [row[0] for row in cells if row and row[0] != "Binoculars"][:2]

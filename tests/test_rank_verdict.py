@@ -1,4 +1,5 @@
-"""A small split of the real evidence with pinned floors, so that a loss of quality fails the suite."""
+"""A small split of the real evidence with pinned floors, so that a loss of quality fails the
+suite."""
 
 from pathlib import Path
 from typing import Final
@@ -18,23 +19,28 @@ from pipeline.rank.relevance import Blend
 pytestmark = pytest.mark.slow
 
 REQUESTS: Final = 24
-"""Of each set, evenly spread; floors lie a few points below what was measured on them (.896 and 1.0)."""
+"""Of each set, evenly spread; floors lie a few points below what was measured on them (.896 and
+1.0)."""
 OF_NONE: Final = 12
 """Its pages are long."""
 RECALL_AT_256: Final = {"hotpot": 0.85, "xquad_zh": 0.95}
 FALSE_NONE: Final = 0.1
 FALSE_EVIDENCE_OF_TABLES: Final = 0.2
-"""Share of other pages called `answered`. Four of 32 were measured: questions that lean on their own page ("which
-country went first in this competition?") and were asked of a page that holds such a table too."""
+"""Share of other pages called `answered`. Four of 32 were measured: questions that lean on their
+own page ("which country went first in this competition?") and were asked of a page that holds such
+a table too."""
 NONE_ELSEWHERE: Final = 0.3
-"""Of pages that do not answer, called `none`: what is near in meaning is `unsure` (measured .83 and .34)."""
+"""Of pages that do not answer, called `none`: what is near in meaning is `unsure` (measured .83 and
+.34)."""
 FALSE_NONE_OF_TABLES: Final = 0.2
 """32 questions: .16 was measured, .31 where words that choose among rows are looked for in them."""
 
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("name", RECALL_AT_256)
-async def test_gold_sentences_are_kept_above_the_floor_and_no_fewer_than_by_plain_bm25(shared: Path, name: str) -> None:
+async def test_gold_sentences_are_kept_above_the_floor_and_no_fewer_than_by_plain_bm25(
+    shared: Path, name: str
+) -> None:
     assert shared.is_dir()
     embedder = OnnxEmbedder()
     ours, plain = [], []
@@ -53,7 +59,9 @@ async def test_pages_that_answer_are_kept_and_pages_that_do_not_are_none(shared:
 
     async def nones(name: str, requests: int) -> float:
         cases = read_cases(name, requests)
-        return float(np.mean([await verdict(case.request, case.page, embedder) == "none" for case in cases]))
+        return float(
+            np.mean([await verdict(case.request, case.page, embedder) == "none" for case in cases])
+        )
 
     assert await nones("hotpot", REQUESTS) <= FALSE_NONE
     assert await nones("none", OF_NONE) >= NONE_ELSEWHERE

@@ -3,7 +3,15 @@
 import pytest
 
 from pipeline.extract.sentences import split_sentences
-from pipeline.text.words import guess_language, index_terms, is_cjk, languages, raw_words, whole_words, words
+from pipeline.text.words import (
+    guess_language,
+    index_terms,
+    is_cjk,
+    languages,
+    raw_words,
+    whole_words,
+    words,
+)
 from tests.support import ROOT
 
 
@@ -16,7 +24,9 @@ def test_order_and_repeats_are_kept_also_where_scripts_mix() -> None:
 
 
 def test_accents_and_widths_make_no_difference() -> None:
-    assert index_terms("Café ＮＡＶＩ ２０２６", language="fr") == index_terms("cafe navi 2026", language="fr")
+    assert index_terms("Café ＮＡＶＩ ２０２６", language="fr") == index_terms(
+        "cafe navi 2026", language="fr"
+    )
 
 
 def test_an_elided_article_goes_and_its_word_stays() -> None:
@@ -45,11 +55,20 @@ def test_question_pairs_of_japanese_and_chinese_are_stop_words_unless_asked_for(
 
 def test_text_of_stop_words_alone_gives_terms_when_they_are_kept() -> None:
     assert index_terms("to be or not to be") == []
-    assert index_terms("to be or not to be", keep_stop_words=True) == ["to", "be", "or", "not", "to", "be"]
+    assert index_terms("to be or not to be", keep_stop_words=True) == [
+        "to",
+        "be",
+        "or",
+        "not",
+        "to",
+        "be",
+    ]
 
 
 def test_an_unknown_language_is_treated_like_english() -> None:
-    assert index_terms("the running ferries", language="xx") == index_terms("the running ferries", language="en")
+    assert index_terms("the running ferries", language="xx") == index_terms(
+        "the running ferries", language="en"
+    )
 
 
 def test_underscores_part_words_and_figures_stay_whole() -> None:
@@ -94,13 +113,17 @@ def test_the_language_of_a_short_request_is_guessed_or_left_open(text: str, lang
 @pytest.mark.parametrize("language", languages())
 def test_the_words_of_a_language_stand_in_known_sections_and_once_each(language: str) -> None:
     path = ROOT / "pipeline" / "text" / "words" / f"{language}.txt"
-    lines = [line for line in path.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
+    lines = [
+        line for line in path.read_text(encoding="utf-8").splitlines() if not line.startswith("#")
+    ]
     sections = [line.strip("[]") for line in lines if line.startswith("[")]
     assert len(sections) == len(set(sections))
     for section in sections:
         assert words(section, language), section
         lowered = section not in ("starters", "names.roles", "about", "months")
-        assert not lowered or all(entry == entry.lower() for entry in words(section, language)), section
+        assert not lowered or all(entry == entry.lower() for entry in words(section, language)), (
+            section
+        )
 
 
 def test_words_of_all_languages_are_those_of_each_and_an_unknown_language_has_none() -> None:
@@ -110,7 +133,12 @@ def test_words_of_all_languages_are_those_of_each_and_an_unknown_language_has_no
 
 def test_whole_words_are_found_and_never_inside_others_unless_the_script_has_no_blanks() -> None:
     pattern = whole_words({"up to date", "date", "今天", "오늘"})
-    assert pattern.findall("updated up  to date, date; 我今天去 오늘은") == ["up  to date", "date", "今天", "오늘"]
+    assert pattern.findall("updated up  to date, date; 我今天去 오늘은") == [
+        "up  to date",
+        "date",
+        "今天",
+        "오늘",
+    ]
     assert whole_words(()).search("anything") is None
 
 

@@ -16,7 +16,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from pipeline.raptor.cluster import MOST_CHILDREN, Layer, cluster, join_clusters, principal_components, soft_mixture
+from pipeline.raptor.cluster import (
+    MOST_CHILDREN,
+    Layer,
+    cluster,
+    join_clusters,
+    principal_components,
+    soft_mixture,
+)
 from pipeline.raptor.tree import Clustering
 from pipeline.work import Stopped, in_thread, stopped_by
 from tests.support import ROOT
@@ -29,7 +36,9 @@ def themes(count: int, each: int, noise: float = 0.5, seed: int = 1) -> Floats:
     """`count` themes of `each` unit vectors in 64 dimensions, interleaved."""
     generator = np.random.default_rng(seed)
     centres = generator.normal(size=(count, 64))
-    rows = np.concatenate([centres + noise * generator.normal(size=(count, 64)) for _ in range(each)])
+    rows = np.concatenate(
+        [centres + noise * generator.normal(size=(count, 64)) for _ in range(each)]
+    )
     return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True), dtype=np.float32)
 
 
@@ -39,9 +48,13 @@ def layer(vectors: Floats, tokens: int = 100, window: int = 3500) -> Layer:
 
 @pytest.mark.parametrize("method", ["kmeans", "gmm"])
 @pytest.mark.parametrize("n", [2, 3, 11, 12, 13, 100, 700])
-def test_every_node_stands_in_a_cluster_and_there_are_fewer_clusters_than_nodes(method: Clustering, n: int) -> None:
+def test_every_node_stands_in_a_cluster_and_there_are_fewer_clusters_than_nodes(
+    method: Clustering, n: int
+) -> None:
     clusters = cluster(layer(themes(max(1, n // 8), 9)[:n]), method)
-    assert {i for group in clusters for i in group} == set(range(min(n, len(themes(max(1, n // 8), 9)))))
+    assert {i for group in clusters for i in group} == set(
+        range(min(n, len(themes(max(1, n // 8), 9))))
+    )
     assert 0 < len(clusters) < n
     assert all(list(group) == sorted(set(group)) for group in clusters)
 
@@ -89,7 +102,9 @@ def test_kmeans_keeps_themes_together_and_lets_nodes_between_two_join_both() -> 
     assert pure >= len(clusters) * 0.6
     assert all(len(group) <= MOST_CHILDREN for group in clusters)
     between = vectors[0] + vectors[1]
-    mixed = np.concatenate((themes(2, 20, noise=0.3), [between / np.linalg.norm(between)])).astype(np.float32)
+    mixed = np.concatenate((themes(2, 20, noise=0.3), [between / np.linalg.norm(between)])).astype(
+        np.float32
+    )
     groups = cluster(layer(mixed), "kmeans")
     assert sum(map(len, groups)) > len(mixed)
 
@@ -104,8 +119,12 @@ def test_nodes_between_two_themes_belong_to_both_by_the_mixture() -> None:
     vectors = themes(2, 60)
     shares = np.linspace(0.3, 0.7, 40)[:, None]
     between = shares * vectors[0:80:2] + (1 - shares) * vectors[1:81:2]
-    mixed = np.concatenate((vectors, between / np.linalg.norm(between, axis=1, keepdims=True))).astype(np.float32)
-    shared = [set(one) & set(other) for one, other in itertools.combinations(soft_mixture(mixed), 2)]
+    mixed = np.concatenate(
+        (vectors, between / np.linalg.norm(between, axis=1, keepdims=True))
+    ).astype(np.float32)
+    shared = [
+        set(one) & set(other) for one, other in itertools.combinations(soft_mixture(mixed), 2)
+    ]
     assert any(shared)
 
 
@@ -158,7 +177,8 @@ began = time.thread_time()
 clusters = cluster(layer(vectors), "kmeans")
 print(time.thread_time() - began, len({i for group in clusters for i in group}), max(map(len, clusters)))
 """
-"""Clusters so many nodes, a share of them alike, and prints processor seconds, nodes reached, and the most children."""
+"""Clusters so many nodes, a share of them alike, and prints processor seconds, nodes reached, and
+the most children."""
 
 
 @pytest.mark.slow
@@ -166,9 +186,12 @@ print(time.thread_time() - began, len({i for group in clusters for i in group}),
 def test_ten_times_the_nodes_take_little_more_than_ten_times_the_work(alike: float) -> None:
     def seconds(n: int) -> float:
         command = [sys.executable, "-c", TIMED, str(n), str(alike)]
-        # A second thread of the library waits for the first in a loop, which on a busy machine is most of its time.
+        # A second thread of the library waits for the first in a loop, which on a busy machine is
+        # most of its time.
         alone = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
-        done = subprocess.run(command, cwd=ROOT, env=alone, check=True, capture_output=True, text=True)
+        done = subprocess.run(
+            command, cwd=ROOT, env=alone, check=True, capture_output=True, text=True
+        )
         spent, reached, most = done.stdout.split()
         assert int(reached) == n
         assert int(most) <= MOST_CHILDREN
@@ -181,11 +204,15 @@ def test_ten_times_the_nodes_take_little_more_than_ten_times_the_work(alike: flo
 
 @pytest.mark.anyio
 @pytest.mark.parametrize(("method", "n"), [("kmeans", 12_000), ("gmm", 3_000)])
-async def test_a_cancelled_clustering_leaves_its_thread_before_half_of_the_work(method: Clustering, n: int) -> None:
-    """Whenever it is cancelled: no stretch between two looks at whether it was takes half of the processor time.
+async def test_a_cancelled_clustering_leaves_its_thread_before_half_of_the_work(
+    method: Clustering, n: int
+) -> None:
+    """Whenever it is cancelled: no stretch between two looks at whether it was takes half of the
+    processor time.
 
-    That a loaded machine cancels late changes nothing: the thread begins its work when it has been cancelled. Of each
-    stretch the least of three runs counts, since a thread of BLAS that waits for the others spins.
+    That a loaded machine cancels late changes nothing: the thread begins its work when it has been
+    cancelled. Of each stretch the least of three runs counts, since a thread of BLAS that waits for
+    the others spins.
     """
     large = layer(themes(n // 8, 8))
 

@@ -1,4 +1,5 @@
-"""Trees through the doors: the tool grows them and shows written summaries, the command line draws them."""
+"""Trees through the doors: the tool grows them and shows written summaries, the command line draws
+them."""
 
 import importlib.util
 import itertools
@@ -30,20 +31,33 @@ from tools.context import FIRST
 
 def a_file(folder: Path, name: str, subject: str, lines: int = 40) -> str:
     body = prose(
-        [f"The {subject} of station {i} was counted by the wardens in the year {1900 + i}." for i in range(lines)]
+        [
+            f"The {subject} of station {i} was counted by the wardens in the year {1900 + i}."
+            for i in range(lines)
+        ]
     )
-    (folder / name).write_text(f"<html><title>{subject}</title><main><h1>{subject}</h1>{body}</main></html>")
+    (folder / name).write_text(
+        f"<html><title>{subject}</title><main><h1>{subject}</h1>{body}</main></html>"
+    )
     return str(folder / name)
 
 
 @pytest.mark.anyio
-async def test_a_handle_with_a_further_page_gives_a_tree_over_both(connect: Connect, tmp_path: Path) -> None:
+async def test_a_handle_with_a_further_page_gives_a_tree_over_both(
+    connect: Connect, tmp_path: Path
+) -> None:
     first, second = a_file(tmp_path, "a.html", "Herons"), a_file(tmp_path, "b.html", "Badgers")
     async with connect(folders=str(tmp_path)) as client:
-        asked = await client.call_tool("raptor_query", {"question": "herons of station 7", "sources": [first]})
+        asked = await client.call_tool(
+            "raptor_query", {"question": "herons of station 7", "sources": [first]}
+        )
         handle = data_of(asked)["tree"]
-        more = await client.call_tool("raptor_query", {"question": "badgers of station 7", "sources": [handle, second]})
-        both = await client.call_tool("raptor_query", {"question": "x", "sources": [handle, handle]})
+        more = await client.call_tool(
+            "raptor_query", {"question": "badgers of station 7", "sources": [handle, second]}
+        )
+        both = await client.call_tool(
+            "raptor_query", {"question": "x", "sources": [handle, handle]}
+        )
     assert data_of(more)["tree"] != handle
     assert data_of(more)["leaves"] > data_of(asked)["leaves"]
     assert "Badgers of station 7 " in text_of(more)
@@ -52,8 +66,13 @@ async def test_a_handle_with_a_further_page_gives_a_tree_over_both(connect: Conn
 
 
 @pytest.mark.anyio
-async def test_the_papers_clustering_is_a_setting_of_the_server(connect: Connect, tmp_path: Path) -> None:
-    call = {"question": "herons of station 7", "sources": [a_file(tmp_path, "a.html", "Herons", lines=160)]}
+async def test_the_papers_clustering_is_a_setting_of_the_server(
+    connect: Connect, tmp_path: Path
+) -> None:
+    call = {
+        "question": "herons of station 7",
+        "sources": [a_file(tmp_path, "a.html", "Herons", lines=160)],
+    }
     trees = {}
     for clustering in ("kmeans", "gmm"):
         async with connect(folders=str(tmp_path), clustering=clustering) as client:
@@ -78,14 +97,18 @@ async def test_a_page_that_is_named_again_stands_once(connect: Connect, tmp_path
 @pytest.mark.anyio
 async def test_shown_summaries_are_written_once_and_name_all_their_leaves(tmp_path: Path) -> None:
     stores = open_stores(tmp_path, size_limit=10**8, clock=lambda: 1000.0)
-    author = Author("The ferry leaves the harbour of Pell at dawn. It was built by Johanna Krall in 1873.")
+    author = Author(
+        "The ferry leaves the harbour of Pell at dawn. It was built by Johanna Krall in 1873."
+    )
     document = chapters(30)
     tree = await build_tree([document], embedder=None, options=TreeOptions(), store=None)
     found = await query_tree(tree, "ferry cheese", mode="collapsed", max_tokens=900, embedder=None)
     shown = await write_shown(tree, found, Writer(author), store=stores.trees, seconds=60)
     written = [passage for passage in shown if passage.written]
     assert written
-    assert {passage.text for passage in written} == {"The ferry leaves the harbour of Pell at dawn."}
+    assert {passage.text for passage in written} == {
+        "The ferry leaves the harbour of Pell at dawn."
+    }
     assert sum(passage.tokens for passage in shown) <= sum(passage.tokens for passage in found)
     asked = len(author.asked)
     assert await write_shown(tree, found, Writer(author), store=stores.trees, seconds=60) == shown
@@ -97,12 +120,16 @@ async def test_shown_summaries_are_written_once_and_name_all_their_leaves(tmp_pa
 
 
 @pytest.mark.anyio
-async def test_a_generator_that_is_gone_or_late_leaves_the_extracted_summaries(tmp_path: Path) -> None:
+async def test_a_generator_that_is_gone_or_late_leaves_the_extracted_summaries(
+    tmp_path: Path,
+) -> None:
     stores = open_stores(tmp_path, size_limit=10**8, clock=lambda: 1000.0)
     tree = await build_tree([chapters(30)], embedder=None, options=TreeOptions(), store=None)
     found = await query_tree(tree, "ferry cheese", mode="collapsed", max_tokens=900, embedder=None)
     gone = await write_shown(tree, found, Writer(Author("")), store=stores.trees, seconds=60)
-    late = await write_shown(tree, found, Writer(Author("Too late.")), store=stores.trees, seconds=0)
+    late = await write_shown(
+        tree, found, Writer(Author("Too late.")), store=stores.trees, seconds=0
+    )
     assert gone == late == found
     stores.close()
 
@@ -123,7 +150,12 @@ async def test_a_tree_in_use_stays_and_one_that_nobody_asks_leaves(tmp_path: Pat
 
 @pytest.mark.anyio
 async def test_the_drawing_shows_every_node_once_and_escapes_what_pages_say() -> None:
-    body = prose([f"Line {i} says <script>alert({i})</script> & more about the river and its fish." for i in range(60)])
+    body = prose(
+        [
+            f"Line {i} says <script>alert({i})</script> & more about the river and its fish."
+            for i in range(60)
+        ]
+    )
     documents = [page_of(body, "a"), chapters(10, "b")]
     tree = await build_tree(documents, embedder=OnnxEmbedder(), options=TreeOptions(), store=None)
     html = draw(tree)
@@ -146,7 +178,9 @@ async def test_the_desk_has_a_place_for_every_node_below_its_first_parent() -> N
     for node in drawn["nodes"]:
         rows.setdefault(node["layer"], []).append((node["begin"], node["end"]))
     for row in map(sorted, rows.values()):
-        assert all(one[1] <= other[0] for one, other in itertools.pairwise(row)), "no node over another"
+        assert all(one[1] <= other[0] for one, other in itertools.pairwise(row)), (
+            "no node over another"
+        )
         assert row[-1][1] <= drawn["leaves"]
 
 
@@ -162,14 +196,19 @@ async def test_nodes_are_called_by_titles_and_headings_and_a_link_to_one_points_
     # A browser opens the details around what a link points at, not one that is pointed at itself.
     for node in tree.nodes:
         if node.is_summary:
-            assert re.search(rf'<details[^>]*><summary>[^<]*<span[^>]*>[^<]*</span></summary><p id="n{node.id}">', html)
+            assert re.search(
+                rf'<details[^>]*><summary>[^<]*<span[^>]*>[^<]*</span></summary><p id="n{node.id}">',
+                html,
+            )
 
 
 @pytest.mark.anyio
 async def test_neighbouring_leaves_are_one_passage_with_one_link() -> None:
     document = chapters(30)
     tree = await build_tree([document], embedder=None, options=TreeOptions(), store=None)
-    found = await query_tree(tree, "record ferry harbour of Pell", mode="flat", max_tokens=900, embedder=None)
+    found = await query_tree(
+        tree, "record ferry harbour of Pell", mode="flat", max_tokens=900, embedder=None
+    )
     evidence = to_evidence(tree, found, {0: document})
     assert len(evidence) < len(found)
     assert len({one.citation for one in evidence}) == len(evidence)
@@ -185,17 +224,28 @@ async def test_a_question_about_one_document_is_answered_with_its_outline(
     connect: Connect, tmp_path: Path, budget: int
 ) -> None:
     body = "".join(
-        f"<h2>About the {name}</h2>" + prose([f"{line}, as record {name} {i} says." for i in range(12)])
+        f"<h2>About the {name}</h2>"
+        + prose([f"{line}, as record {name} {i} says." for i in range(12)])
         for name, line in SUBJECTS.items()
     )
-    (tmp_path / "a.html").write_text(f"<html><title>Four things</title><main><h1>Four things</h1>{body}</main></html>")
-    call = {"question": "What is this document about?", "sources": [str(tmp_path / "a.html")], "max_tokens": budget}
+    (tmp_path / "a.html").write_text(
+        f"<html><title>Four things</title><main><h1>Four things</h1>{body}</main></html>"
+    )
+    call = {
+        "question": "What is this document about?",
+        "sources": [str(tmp_path / "a.html")],
+        "max_tokens": budget,
+    }
     async with connect(folders=str(tmp_path)) as client:
         result = await client.call_tool("raptor_query", call)
-        fact = await client.call_tool("raptor_query", {**call, "question": "What does the grebe carry?"})
+        fact = await client.call_tool(
+            "raptor_query", {**call, "question": "What does the grebe carry?"}
+        )
     text = text_of(result)
     lines = [line for line in text.splitlines() if line.strip().startswith("About the")]
-    assert [line.split(":")[0].strip() for line in lines] == [f"About the {name}" for name in SUBJECTS]
+    assert [line.split(":")[0].strip() for line in lines] == [
+        f"About the {name}" for name in SUBJECTS
+    ]
     assert budget < 512 or all(": The " in line for line in lines), "each section's first sentence"
     assert count_tokens(text) <= budget
     cited = sum("#:~:text=" in one["link"] for one in data_of(result)["passages"])
@@ -205,13 +255,24 @@ async def test_a_question_about_one_document_is_answered_with_its_outline(
 
 
 @pytest.mark.anyio
-async def test_a_question_about_a_folder_is_answered_with_a_line_a_theme(connect: Connect, tmp_path: Path) -> None:
+async def test_a_question_about_a_folder_is_answered_with_a_line_a_theme(
+    connect: Connect, tmp_path: Path
+) -> None:
     for name, line in SUBJECTS.items():
         for i in range(4):
-            body = prose([f"{line}, as {name} record {i} of {year} says." for year in range(1900, 1920)])
-            page = f"<html><title>The {name} {'abcd'[i]}</title><main><h1>The {name}</h1>{body}</main></html>"
+            body = prose(
+                [f"{line}, as {name} record {i} of {year} says." for year in range(1900, 1920)]
+            )
+            page = (
+                f"<html><title>The {name} {'abcd'[i]}</title><main><h1>The "
+                f"{name}</h1>{body}</main></html>"
+            )
             (tmp_path / f"{'dcba'[i]}-{name}.html").write_text(page)
-    call = {"question": "Worum geht es in diesen Dokumenten?", "sources": [str(tmp_path)], "max_tokens": 800}
+    call = {
+        "question": "Worum geht es in diesen Dokumenten?",
+        "sources": [str(tmp_path)],
+        "max_tokens": 800,
+    }
     async with connect(folders=str(tmp_path), seconds="120") as client:
         result = await client.call_tool("raptor_query", call)
     lines = [line for line in text_of(result).splitlines() if " documents, about " in line]
@@ -222,7 +283,9 @@ async def test_a_question_about_a_folder_is_answered_with_a_line_a_theme(connect
         assert all(f"The {name} {letter}" in own for letter in "abcd")
     words = [line.partition("about ")[2].partition(":")[0].split(", ") for line in lines]
     assert any("brine" in one for one in words), "whole words, not stems"
-    assert len({word for one in words for word in one}) == sum(map(len, words)), "a theme's words are its own"
+    assert len({word for one in words for word in one}) == sum(map(len, words)), (
+        "a theme's words are its own"
+    )
     assert [one["is_summary"] for one in data_of(result)["passages"]] == [True] * 4
     assert all(len(one["sources"]) == 4 for one in data_of(result)["passages"])
 
@@ -232,8 +295,13 @@ async def test_a_question_about_a_folder_is_answered_with_a_line_a_theme(connect
 async def test_an_overview_keeps_its_budget_and_stands_on_whole_sentences_where_there_are_no_headings(
     budget: int,
 ) -> None:
-    lines = [f"Sentence {i} of the speech tells about the harbour, the boats and the price of salt." for i in range(80)]
-    tree = await build_tree([page_of(prose(lines))], embedder=None, options=TreeOptions(), store=None)
+    lines = [
+        f"Sentence {i} of the speech tells about the harbour, the boats and the price of salt."
+        for i in range(80)
+    ]
+    tree = await build_tree(
+        [page_of(prose(lines))], embedder=None, options=TreeOptions(), store=None
+    )
     told = overview(tree, {}, max_tokens=budget, mark="123")
     assert told.shown.tokens == count_tokens(told.shown.text) <= budget
     sentences = re.findall(r"Sentence \d+ of the speech tells [^.]*\.", told.shown.text)
@@ -244,11 +312,20 @@ async def test_an_overview_keeps_its_budget_and_stands_on_whole_sentences_where_
 
 
 @pytest.mark.anyio
-async def test_a_page_shows_what_extract_relevant_shows_first(connect: Connect, tmp_path: Path) -> None:
+async def test_a_page_shows_what_extract_relevant_shows_first(
+    connect: Connect, tmp_path: Path
+) -> None:
     source = a_file(tmp_path, "a.html", "Herons")
-    call = {"question": "Who counted the herons of station 23?", "sources": [source], "max_tokens": 256}
+    call = {
+        "question": "Who counted the herons of station 23?",
+        "sources": [source],
+        "max_tokens": 256,
+    }
     async with connect(folders=str(tmp_path)) as client:
-        shown = [text_of(await client.call_tool(tool, call)) for tool in ("raptor_query", "extract_relevant")]
+        shown = [
+            text_of(await client.call_tool(tool, call))
+            for tool in ("raptor_query", "extract_relevant")
+        ]
     assert all("Herons of station 23 " in text for text in shown)
 
 
@@ -258,15 +335,21 @@ async def test_leaves_speak_for_a_page_that_is_gone(embedder: OnnxEmbedder) -> N
     tree = await build_tree([document], embedder=embedder, options=TreeOptions(), store=None)
     assert sum(leaf.tokens for leaf in tree.leaves) > EMBED_TOKENS
     for documents in ([document], []):
-        answer = await guided(tree, documents, "What does record sensor 77 say?", embedder, max_tokens=300)
+        answer = await guided(
+            tree, documents, "What does record sensor 77 say?", embedder, max_tokens=300
+        )
         assert any("record sensor 77 says" in one.text for one in answer.evidence)
         assert all(one.url == "https://example.org/page" for one in answer.evidence)
-        assert all(one.citation.startswith("https://example.org/page#:~:text=") for one in answer.evidence)
+        assert all(
+            one.citation.startswith("https://example.org/page#:~:text=") for one in answer.evidence
+        )
 
 
 @pytest.mark.anyio
 async def test_a_tree_of_one_leaf_is_drawn() -> None:
-    tree = await build_tree([page_of(prose(["One line alone."]))], embedder=None, options=TreeOptions(), store=None)
+    tree = await build_tree(
+        [page_of(prose(["One line alone."]))], embedder=None, options=TreeOptions(), store=None
+    )
     assert len(tree.nodes) == 1
     html = draw(tree)
     assert "One line alone." in html
@@ -275,7 +358,9 @@ async def test_a_tree_of_one_leaf_is_drawn() -> None:
 @pytest.mark.anyio
 async def test_the_drawing_says_what_was_left_out_of_a_written_summary() -> None:
     author = Author("The ferry leaves at dawn. It was bought by Johanna Krall.")
-    tree = await build_tree([chapters(10)], embedder=None, options=TreeOptions(), store=None, writer=Writer(author))
+    tree = await build_tree(
+        [chapters(10)], embedder=None, options=TreeOptions(), store=None, writer=Writer(author)
+    )
     html = draw(tree)
     assert "Johanna, Krall" in html
     assert "It was bought" not in html
@@ -284,7 +369,16 @@ async def test_the_drawing_says_what_was_left_out_of_a_written_summary() -> None
 @pytest.mark.slow
 def test_the_command_draws_a_tree_as_text_and_as_a_file(tmp_path: Path) -> None:
     target = tmp_path / "tree.html"
-    command = [sys.executable, "-m", "server", "raptor", "tree", str(LIBRARY), "--html", str(target)]
+    command = [
+        sys.executable,
+        "-m",
+        "server",
+        "raptor",
+        "tree",
+        str(LIBRARY),
+        "--html",
+        str(target),
+    ]
     command += ["--set", f"cache={tmp_path / 'cache'}"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     assert "layers" in done.stdout.splitlines()[0]
@@ -298,7 +392,9 @@ def test_the_command_draws_a_tree_as_text_and_as_a_file(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("clustering", ["gmm", "umap"])
-def test_the_command_clusters_as_it_is_told_or_names_the_extra_that_is_missing(clustering: str, tmp_path: Path) -> None:
+def test_the_command_clusters_as_it_is_told_or_names_the_extra_that_is_missing(
+    clustering: str, tmp_path: Path
+) -> None:
     # Enough leaves for UMAP: a page of a few is laid out by components.
     name = a_file(tmp_path, "a.html", "Herons", lines=160)
     command = [sys.executable, "-m", "server", "raptor", "tree", name, "--clustering", clustering]

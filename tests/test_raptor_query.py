@@ -22,13 +22,18 @@ from tests.support import ROOT
 from tests.support.raptor_pages import Counting, guided
 
 FACTS = {
-    "When was the lighthouse of Tarn first lit?": "The lighthouse of Tarn was lit for the first time in 1847.",
-    "Who paid for the school in Orvik?": "A widow named Marta Lind paid for the school in Orvik out of her own purse.",
-    "How deep is the well below the castle?": "The well below the castle is 112 metres deep and has never run dry.",
+    "When was the lighthouse of Tarn first lit?": "The lighthouse of Tarn was lit for the first "
+    "time in 1847.",
+    "Who paid for the school in Orvik?": "A widow named Marta Lind paid for the school in Orvik "
+    "out of her own purse.",
+    "How deep is the well below the castle?": "The well below the castle is 112 metres deep and "
+    "has never run dry.",
 }
 FILLER = (
-    "The council met on day {i} and spoke at length about roads, drains and the price of oats in the valley.",
-    "In week {i} the weather was mild, the fields were wet, and most farmers stayed near their houses.",
+    "The council met on day {i} and spoke at length about roads, drains and the price of oats in "
+    "the valley.",
+    "In week {i} the weather was mild, the fields were wet, and most farmers stayed near their "
+    "houses.",
     "Visitor {i} praised the bread, the bells and the long view over the hills towards the border.",
 )
 
@@ -61,7 +66,9 @@ async def tree_of(documents: Sequence[Document], embedder: Embedder | None) -> T
     return await build_tree(documents, embedder=embedder, options=TreeOptions(), store=None)
 
 
-async def ask(tree: Tree, question: str, embedder: Embedder | None, **options: object) -> tuple[ChosenNode, ...]:
+async def ask(
+    tree: Tree, question: str, embedder: Embedder | None, **options: object
+) -> tuple[ChosenNode, ...]:
     given = {"mode": "collapsed", "max_tokens": 2000, **options}
     return await query_tree(tree, question, embedder=embedder, **given)  # type: ignore[arg-type]  # passed by name
 
@@ -107,7 +114,11 @@ async def test_guided_answers_keep_their_budget_to_the_token(budget: int) -> Non
 async def test_every_mode_keeps_its_budget_to_the_token(mode: NodeMode, budget: int) -> None:
     tree = await tree_of([chronicle(), chronicle("b", 30)], None)
     answer = await ask(tree, "Who paid for the school?", None, mode=mode, max_tokens=budget)
-    assert sum(passage.tokens for passage in answer) == sum(count_tokens(passage.text) for passage in answer) <= budget
+    assert (
+        sum(passage.tokens for passage in answer)
+        == sum(count_tokens(passage.text) for passage in answer)
+        <= budget
+    )
     assert all(passage.tokens == count_tokens(passage.text) for passage in answer)
 
 
@@ -123,9 +134,11 @@ async def test_a_passage_is_what_stands_at_its_place(embedder: OnnxEmbedder) -> 
         assert tree.sources[leaf.document].title == f"Chronicle {'ab'[leaf.document]}"
     order = [(leaf.document, leaf.start) for leaf in leaves]
     first = [document for document, _ in order]
-    assert all(order[i][1] < order[i + 1][1] for i in range(len(order) - 1) if order[i][0] == order[i + 1][0]), (
-        "reading order inside a document"
-    )
+    assert all(
+        order[i][1] < order[i + 1][1]
+        for i in range(len(order) - 1)
+        if order[i][0] == order[i + 1][0]
+    ), "reading order inside a document"
     assert len(set(first)) == sum(i == 0 or first[i] != first[i - 1] for i in range(len(first)))
 
 
@@ -134,7 +147,13 @@ async def test_what_does_not_fit_is_skipped_for_what_does() -> None:
     long = "The secret treasure map lies " + ", ".join(f"behind door {i}" for i in range(40)) + "."
     short = "The treasure map was burnt."
     tree = await tree_of(
-        [page_of([long, *[f"Plain line {i} says nothing of note here." for i in range(30)], short], "c")], None
+        [
+            page_of(
+                [long, *[f"Plain line {i} says nothing of note here." for i in range(30)], short],
+                "c",
+            )
+        ],
+        None,
     )
     answer = await ask(tree, "secret treasure map", None, max_tokens=120, mode="flat")
     assert any(short in passage.text for passage in answer)
@@ -145,7 +164,9 @@ async def test_what_does_not_fit_is_skipped_for_what_does() -> None:
 async def test_a_copy_of_a_page_does_not_fill_the_answer_twice(embedder: OnnxEmbedder) -> None:
     documents = [chronicle("a", 30), chronicle("b", 30)]
     tree = await tree_of(documents, embedder)
-    answer = await guided(tree, documents, "How deep is the well below the castle?", embedder, max_tokens=600)
+    answer = await guided(
+        tree, documents, "How deep is the well below the castle?", embedder, max_tokens=600
+    )
     assert answer.shown.text.count("112 metres") == 1
 
 
@@ -166,7 +187,9 @@ async def test_collapsed_and_traversal_return_nodes_of_several_layers(
 
 
 @pytest.mark.anyio
-async def test_the_papers_collapsed_tree_takes_the_nearest_nodes_repeats_and_all(embedder: OnnxEmbedder) -> None:
+async def test_the_papers_collapsed_tree_takes_the_nearest_nodes_repeats_and_all(
+    embedder: OnnxEmbedder,
+) -> None:
     tree = await tree_of([chronicle("a", 60), chronicle("b", 60)], embedder)
     question = "How deep is the well below the castle?"
     paper = await ask(tree, question, embedder, mode="collapsed", by_cosine=True, max_tokens=600)
@@ -203,19 +226,27 @@ async def test_a_question_of_unknown_words_still_gets_passages() -> None:
     tree = await tree_of(documents, None)
     by_nodes = await ask(tree, "zyxw qwert", None, max_tokens=300)
     by_units = await guided(tree, documents, "zyxw qwert", None, max_tokens=300)
-    scores = [passage.score for passage in by_nodes] + [one.score.value for one in by_units.evidence]
+    scores = [passage.score for passage in by_nodes] + [
+        one.score.value for one in by_units.evidence
+    ]
     assert by_nodes
     assert by_units.evidence
     assert np.isfinite(scores).all()
 
 
-PHRASINGS = (ROOT / "tests" / "support" / "overview_questions.tsv").read_text(encoding="utf-8").splitlines()
+PHRASINGS = (
+    (ROOT / "tests" / "support" / "overview_questions.tsv").read_text(encoding="utf-8").splitlines()
+)
 
 
 @pytest.mark.parametrize("half", [0, 1], ids=["words were chosen on these", "held aside"])
-def test_questions_about_the_whole_are_told_from_those_about_a_part_in_every_language(half: int) -> None:
+def test_questions_about_the_whole_are_told_from_those_about_a_part_in_every_language(
+    half: int,
+) -> None:
     rows = [line.split("\t") for line in PHRASINGS]
-    asked = [(kind, question) for kind, question in rows if zlib.crc32(question.encode()) % 2 == half]
+    asked = [
+        (kind, question) for kind, question in rows if zlib.crc32(question.encode()) % 2 == half
+    ]
     wrong = [question for kind, question in asked if is_broad(question) != (kind == "whole")]
     assert len(asked) >= 60
     assert len(wrong) <= 0.06 * len(asked), wrong
@@ -229,7 +260,9 @@ def test_words_of_its_title_do_not_narrow_a_question_about_the_whole() -> None:
     assert not is_broad("What is new in Python 3.11?", release)
 
 
-def test_a_lift_raises_units_beside_good_ones_but_none_over_the_best_and_not_over_page_borders() -> None:
+def test_a_lift_raises_units_beside_good_ones_but_none_over_the_best_and_not_over_page_borders() -> (
+    None
+):
     values = np.zeros(180, dtype=np.float32)
     values[[10, 12, 14, 80]] = 0.9, 1.0, 0.9, 0.95
     documents = [page_of([f"This is line {i}." for i in range(4)], "a")] * 3
@@ -254,9 +287,14 @@ async def test_filling_passes_over_what_was_said() -> None:
 @pytest.mark.anyio
 async def test_a_summary_whose_leaves_are_shown_gives_its_room_to_another_node() -> None:
     words = random.Random(5)
-    lines = [" ".join("".join(words.choices("abdeilmnorstu", k=6)) for _ in range(7)) + "." for _ in range(160)]
+    lines = [
+        " ".join("".join(words.choices("abdeilmnorstu", k=6)) for _ in range(7)) + "."
+        for _ in range(160)
+    ]
     tree = await tree_of([page_of(lines, "a")], None)
-    place = next(i for i, node in enumerate(tree.nodes) if node.layer == 1 and len(node.leaves) >= 4)
+    place = next(
+        i for i, node in enumerate(tree.nodes) if node.layer == 1 and len(node.leaves) >= 4
+    )
     family = [*tree.nodes[place].leaves, place]
     assert take(tree, family, 10_000, distinct=False) == family
     assert take(tree, family, 10_000, distinct=True) == family[:-1]

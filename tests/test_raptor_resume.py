@@ -57,7 +57,9 @@ def started(folder: Path, stuck_at: int) -> subprocess.Popen[str]:
 
 
 @pytest.mark.parametrize("stuck_at", [1, 7])
-def test_a_build_that_was_killed_is_resumed_and_summarises_nothing_twice(tmp_path: Path, stuck_at: int) -> None:
+def test_a_build_that_was_killed_is_resumed_and_summarises_nothing_twice(
+    tmp_path: Path, stuck_at: int
+) -> None:
     first = started(tmp_path, stuck_at)
     try:
         assert first.stdout is not None

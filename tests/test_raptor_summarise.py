@@ -4,7 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from pipeline.raptor.summarise import Quotable, Writer, extract_summary, supported_part, write_summary
+from pipeline.raptor.summarise import (
+    Quotable,
+    Writer,
+    extract_summary,
+    supported_part,
+    write_summary,
+)
 from pipeline.raptor.tree import Quote
 from pipeline.text.tokens import count_tokens
 from pipeline.text.words import index_terms
@@ -22,9 +28,11 @@ def candidates(*leaves: str) -> tuple[list[Quotable], dict[str, float]]:
 
 def test_the_sentence_that_most_leaves_share_is_taken_first() -> None:
     found, idf = candidates(
-        "The old harbour bridge was closed for repairs in spring. | My aunt likes plum cake with cream.",
+        "The old harbour bridge was closed for repairs in spring. | My aunt likes plum cake with "
+        "cream.",
         "Nobody may cross the harbour bridge while repairs go on. | The mayor wore a hat.",
-        "Repairs of the harbour bridge cost two million crowns. | It rained on Tuesday in the hills.",
+        "Repairs of the harbour bridge cost two million crowns. | It rained on Tuesday in the "
+        "hills.",
     )
     summary = extract_summary(found, idf, max_tokens=14)
     assert "harbour bridge" in summary.text
@@ -33,23 +41,30 @@ def test_the_sentence_that_most_leaves_share_is_taken_first() -> None:
 
 def test_a_summary_does_not_say_a_thing_twice() -> None:
     same = "The ferry to the island leaves at seven every morning."
-    found, idf = candidates(same, same, same, "Bicycles travel free on weekdays outside the high season.")
+    found, idf = candidates(
+        same, same, same, "Bicycles travel free on weekdays outside the high season."
+    )
     summary = extract_summary(found, idf, max_tokens=60)
     assert summary.text.count(same) == 1
     assert "Bicycles" in summary.text
 
 
 def test_a_summary_keeps_its_length_and_the_order_of_the_text() -> None:
-    found, idf = candidates(*(f"Report {i} tells of harvest number {i} in the wide river valley." for i in range(40)))
+    found, idf = candidates(
+        *(f"Report {i} tells of harvest number {i} in the wide river valley." for i in range(40))
+    )
     for budget in (20, 60, 130):
         summary = extract_summary(found, idf, max_tokens=budget)
         assert 0 < count_tokens(summary.text) <= budget
-        assert [quote.leaf for quote in summary.quotes] == sorted(quote.leaf for quote in summary.quotes)
+        assert [quote.leaf for quote in summary.quotes] == sorted(
+            quote.leaf for quote in summary.quotes
+        )
 
 
 def test_a_row_of_a_table_gives_way_to_a_sentence_that_says_as_much() -> None:
     found, idf = candidates(
-        "Station: Pell Head; Level: 412; Gate: open; Bottle: 200 | The gate at Pell Head was open at a level of 412.",
+        "Station: Pell Head; Level: 412; Gate: open; Bottle: 200 | The gate at Pell Head was open "
+        "at a level of 412.",
         "The level at Pell Head fell to 412 when the gate was open.",
     )
     assert "Bottle" not in extract_summary(found, idf, max_tokens=20).text
@@ -58,9 +73,14 @@ def test_a_row_of_a_table_gives_way_to_a_sentence_that_says_as_much() -> None:
 
 
 def test_a_summary_of_summaries_lets_each_of_them_speak() -> None:
-    long = "Harbour {} of the northern lake keeps its old stone pier, its lamp and its keeper through the winter."
+    long = (
+        "Harbour {} of the northern lake keeps its old stone pier, its lamp and its keeper "
+        "through the winter."
+    )
     found, idf = candidates(
-        *(long.format(i) for i in range(3)), "Cheese ripens in the old tunnel.", "Grebes nest in the tall reeds."
+        *(long.format(i) for i in range(3)),
+        "Cheese ripens in the old tunnel.",
+        "Grebes nest in the tall reeds.",
     )
     told = [replace(one, child=max(1, one.quote.leaf - 1)) for one in found]
     assert {one.child for one in told} == {1, 2, 3}
@@ -79,7 +99,8 @@ def test_one_endless_sentence_is_cut_to_the_length() -> None:
 def test_written_sentences_with_new_numbers_or_names_are_dropped() -> None:
     context = "In 1932 the bridge at Orvik was opened by Marta Lind. It is 250 metres long."
     written = (
-        "The bridge at Orvik was opened in 1932. Its builder was called Johan Berg. It is 300 metres long. "
+        "The bridge at Orvik was opened in 1932. Its builder was called Johan Berg. It is 300 "
+        "metres long. "
         "Marta Lind opened it."
     )
     found = supported_part(written, context, max_tokens=100)
@@ -96,7 +117,9 @@ def test_written_summaries_are_bounded() -> None:
 def test_a_number_counts_whole_and_thousands_may_be_marked_otherwise() -> None:
     context = "In 1932 some 12,500 tons of stone were moved over the river."
     found = supported_part(
-        "They moved 12500 tons of stone in 1932. They moved 32 tons of stone.", context, max_tokens=99
+        "They moved 12500 tons of stone in 1932. They moved 32 tons of stone.",
+        context,
+        max_tokens=99,
     )
     assert found.text == "They moved 12500 tons of stone in 1932."
     assert found.unsupported == ("32",)
@@ -104,7 +127,10 @@ def test_a_number_counts_whole_and_thousands_may_be_marked_otherwise() -> None:
 
 def test_a_name_that_opens_a_sentence_is_checked_and_a_common_opening_is_not() -> None:
     context = "The bridge over the river was opened by the mayor after long repairs."
-    written = "Napoleon opened the bridge over the river. However, the mayor opened the bridge after repairs."
+    written = (
+        "Napoleon opened the bridge over the river. However, the mayor opened the bridge "
+        "after repairs."
+    )
     found = supported_part(written, context, max_tokens=99)
     assert found.text == "However, the mayor opened the bridge after repairs."
     assert found.unsupported == ("Napoleon",)
@@ -112,7 +138,10 @@ def test_a_name_that_opens_a_sentence_is_checked_and_a_common_opening_is_not() -
 
 def test_a_sentence_about_the_passage_itself_says_nothing_and_is_dropped() -> None:
     context = "The river rises in spring, and the ferry then waits at the upper landing."
-    written = "The passage is a summary of the previous passage. The ferry waits while the river rises. The ferry waits"
+    written = (
+        "The passage is a summary of the previous passage. The ferry waits while the river "
+        "rises. The ferry waits"
+    )
     found = supported_part(written, context, max_tokens=99)
     assert found.text == "The ferry waits while the river rises."
 

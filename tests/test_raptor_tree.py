@@ -34,7 +34,9 @@ from tests.support.raptor_pages import (
 
 
 async def built(
-    documents: Sequence[Document], embedder: Embedder | None = None, options: TreeOptions | None = None
+    documents: Sequence[Document],
+    embedder: Embedder | None = None,
+    options: TreeOptions | None = None,
 ) -> Tree:
     return await build_tree(
         documents, embedder=embedder, options=options or TreeOptions(), store=None, report=no_report
@@ -64,7 +66,8 @@ async def test_every_clustering_builds_a_sound_tree(clustering: str) -> None:
 @pytest.mark.parametrize("sentences", [0, 1, 2, 5, 44])
 async def test_trees_of_few_leaves_build(sentences: int, embedder: OnnxEmbedder) -> None:
     lines = [
-        f"Sentence number {i} tells of thing {i * 7} in quite a few plain words for a test of length."
+        f"Sentence number {i} tells of thing {i * 7} in quite a few plain words for a test of "
+        f"length."
         for i in range(sentences)
     ]
     documents = [page_of(prose(lines) or "<p></p>")]
@@ -77,8 +80,13 @@ async def test_trees_of_few_leaves_build(sentences: int, embedder: OnnxEmbedder)
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("with_embedder", [True, False])
-async def test_equal_leaves_make_a_tree_with_ids_of_their_own(with_embedder: bool, embedder: OnnxEmbedder) -> None:
-    line = " ".join(["The same sentence stands here again and again, word for word, without any change at all."] * 5)
+async def test_equal_leaves_make_a_tree_with_ids_of_their_own(
+    with_embedder: bool, embedder: OnnxEmbedder
+) -> None:
+    line = " ".join(
+        ["The same sentence stands here again and again, word for word, without any change at all."]
+        * 5
+    )
     documents = [page_of(prose([line] * 40, per_paragraph=1))]
     tree = await built(documents, embedder if with_embedder else None)
     assert_sound(tree, documents)
@@ -90,7 +98,10 @@ async def test_equal_leaves_make_a_tree_with_ids_of_their_own(with_embedder: boo
 async def test_no_documents_make_an_empty_tree_that_answers_nothing() -> None:
     tree = await built([])
     assert tree.nodes == ()
-    assert await query_tree(tree, "What is here?", mode="collapsed", max_tokens=2000, embedder=None) == ()
+    assert (
+        await query_tree(tree, "What is here?", mode="collapsed", max_tokens=2000, embedder=None)
+        == ()
+    )
     assert (await guided(tree, [], "What is here?", None)).evidence == ()
     assert outline(tree, max_tokens=50)
 
@@ -100,7 +111,9 @@ async def test_a_sentence_of_five_thousand_tokens_is_cut_nowhere_but_where_the_t
     embedder: OnnxEmbedder,
 ) -> None:
     words = " ".join(f"word{i}" for i in range(2500))
-    documents = [page_of(prose([words, "A short one follows the long one and says where the key lies."], 1))]
+    documents = [
+        page_of(prose([words, "A short one follows the long one and says where the key lies."], 1))
+    ]
     tree = await built(documents, embedder)
     assert_sound(tree, documents)
     assert sum(leaf.tokens for leaf in tree.leaves) >= 4000
@@ -111,9 +124,13 @@ async def test_a_sentence_of_five_thousand_tokens_is_cut_nowhere_but_where_the_t
 
 @pytest.mark.anyio
 async def test_a_huge_table_builds_and_its_rows_keep_their_headers() -> None:
-    rows = "".join(f"<tr><td>Station {i}</td><td>{i * 3} m</td><td>line {i % 9}</td></tr>" for i in range(3000))
+    rows = "".join(
+        f"<tr><td>Station {i}</td><td>{i * 3} m</td><td>line {i % 9}</td></tr>" for i in range(3000)
+    )
     table = f"<table><tr><th>Name</th><th>Height</th><th>Line</th></tr>{rows}</table>"
-    documents = [page_of(f"<h1>Stations</h1><p>All stations of the railway stand below.</p>{table}")]
+    documents = [
+        page_of(f"<h1>Stations</h1><p>All stations of the railway stand below.</p>{table}")
+    ]
     tree = await built(documents)
     assert_sound(tree, documents)
     answer = await guided(tree, documents, "How high is Station 1234?", None, max_tokens=300)
@@ -127,21 +144,28 @@ async def test_leaves_hold_whole_sentences_up_to_their_length() -> None:
     tree = await built(documents, None, TreeOptions(leaf_tokens=60))
     assert all(leaf.tokens <= 60 or len(leaf.sentences) == 1 for leaf in tree.leaves)
     assert all(leaf.text.endswith((".", "says.")) for leaf in tree.leaves)
-    assert math.isclose(sum(leaf.tokens for leaf in tree.leaves), count_tokens(documents[0].text), rel_tol=0.1)
+    assert math.isclose(
+        sum(leaf.tokens for leaf in tree.leaves), count_tokens(documents[0].text), rel_tol=0.1
+    )
 
 
 @pytest.mark.anyio
 async def test_a_leaf_carries_the_headings_above_it() -> None:
     tree = await built([chapters(12)])
-    assert {leaf.heading_path[-1] for leaf in tree.leaves} == {f"About the {subject}" for subject in SUBJECTS}
-    assert not any(leaf.text.endswith(f"About the {subject}") for leaf in tree.leaves for subject in SUBJECTS)
+    assert {leaf.heading_path[-1] for leaf in tree.leaves} == {
+        f"About the {subject}" for subject in SUBJECTS
+    }
+    assert not any(
+        leaf.text.endswith(f"About the {subject}") for leaf in tree.leaves for subject in SUBJECTS
+    )
 
 
 @pytest.mark.anyio
 async def test_text_that_looks_like_navigation_makes_no_leaf() -> None:
     menu = "".join(f"<li><a href='/{i}'>Menu entry {i}</a></li>" for i in range(30))
     document = page_of(
-        f"<nav><ul>{menu}</ul></nav>" + prose([f"The real text goes on with fact {i}." for i in range(30)])
+        f"<nav><ul>{menu}</ul></nav>"
+        + prose([f"The real text goes on with fact {i}." for i in range(30)])
     )
     tree = await built([document])
     assert tree.leaves
@@ -221,13 +245,20 @@ async def test_some_nodes_stand_in_several_clusters(embedder: OnnxEmbedder) -> N
 
 
 @pytest.mark.anyio
-async def test_a_tree_comes_back_from_the_store_as_it_was(tmp_path: Path, embedder: OnnxEmbedder) -> None:
+async def test_a_tree_comes_back_from_the_store_as_it_was(
+    tmp_path: Path, embedder: OnnxEmbedder
+) -> None:
     stores = open_stores(tmp_path, size_limit=10**8, clock=lambda: 1000.0)
     tree = await built([chapters(15), chapters(4, "other")], embedder)
     keep_tree(stores.trees, tree)
     found = find_tree(stores.trees, tree.id)
     assert found is not None
-    assert (found.nodes, found.leaves, found.layers, found.roots) == (tree.nodes, tree.leaves, tree.layers, tree.roots)
+    assert (found.nodes, found.leaves, found.layers, found.roots) == (
+        tree.nodes,
+        tree.leaves,
+        tree.layers,
+        tree.roots,
+    )
     assert (found.sources, found.built_with) == (tree.sources, tree.built_with)
     assert (found.vectors == tree.vectors).all()
     for question in ("When does the ferry leave?", "record bird 3", "xyzzy"):
@@ -256,7 +287,9 @@ async def test_the_same_sources_are_built_once(tmp_path: Path, embedder: OnnxEmb
     options = TreeOptions()
     first = await build_tree([chapters(10)], embedder=counting, options=options, store=stores.trees)
     asked = len(counting.texts)
-    second = await build_tree([chapters(10)], embedder=counting, options=options, store=stores.trees)
+    second = await build_tree(
+        [chapters(10)], embedder=counting, options=options, store=stores.trees
+    )
     assert asked > 0
     assert len(counting.texts) == asked
     assert second.nodes == first.nodes
@@ -277,7 +310,13 @@ async def test_a_cancelled_build_stops_within_a_batch_and_goes_on_where_it_was(
             if done > 0:
                 scope.cancel()
 
-        await build_tree([document], embedder=cached, options=TreeOptions(), store=stores.trees, report=stop_early)
+        await build_tree(
+            [document],
+            embedder=cached,
+            options=TreeOptions(),
+            store=stores.trees,
+            report=stop_early,
+        )
     assert scope.cancelled_caught
     assert len(counting.texts) <= EMBEDDED_AT_ONCE
     tree = await build_tree([document], embedder=cached, options=TreeOptions(), store=stores.trees)
@@ -293,7 +332,9 @@ async def test_progress_rises_to_its_total_and_names_the_layers(embedder: OnnxEm
     async def note(done: float, total: float | None, message: str) -> None:
         seen.append((done, total, message))
 
-    await build_tree([chapters(30)], embedder=embedder, options=TreeOptions(), store=None, report=note)
+    await build_tree(
+        [chapters(30)], embedder=embedder, options=TreeOptions(), store=None, report=note
+    )
     figures = [done for done, _, _ in seen]
     assert figures == sorted(figures)
     assert seen[-1][0] == seen[-1][1]
@@ -301,9 +342,12 @@ async def test_progress_rises_to_its_total_and_names_the_layers(embedder: OnnxEm
 
 
 @pytest.mark.anyio
-async def test_text_that_the_embedder_cannot_read_is_treed_by_its_words(embedder: OnnxEmbedder) -> None:
+async def test_text_that_the_embedder_cannot_read_is_treed_by_its_words(
+    embedder: OnnxEmbedder,
+) -> None:
     lines = [
-        f"第{i}号の渡し船は朝六時に港を出て、島へ郵便と自転車を運びます。料金は{i * 10}円です。" for i in range(60)
+        f"第{i}号の渡し船は朝六時に港を出て、島へ郵便と自転車を運びます。料金は{i * 10}円です。"
+        for i in range(60)
     ]
     counting = Counting(embedder)
     documents = [page_of(prose(lines), language="ja")]
@@ -320,9 +364,12 @@ async def test_written_summaries_are_checked_and_written_once(tmp_path: Path) ->
     author = Author("The ferry leaves at dawn. It was bought in 1873 by Johanna Krall.")
     writer = Writer(author)
     options = TreeOptions()
-    tree = await build_tree([chapters(20)], embedder=None, options=options, store=stores.trees, writer=writer)
+    tree = await build_tree(
+        [chapters(20)], embedder=None, options=options, store=stores.trees, writer=writer
+    )
     assert tree.built_with.summariser == writer.name
-    # The invented year and name cost the second sentence; the first stands where the children speak of a ferry.
+    # The invented year and name cost the second sentence; the first stands where the children speak
+    # of a ferry.
     inner = [node for node in tree.nodes if node.is_summary]
     assert {node.text for node in inner if not node.quotes} == {"The ferry leaves at dawn."}
     assert not any("Krall" in node.text for node in inner)
@@ -330,7 +377,9 @@ async def test_written_summaries_are_checked_and_written_once(tmp_path: Path) ->
     asked = len(author.asked)
     assert asked == sum(node.is_summary for node in tree.nodes)
     stores.trees.set_json(tree.id, None, expire=0)
-    await build_tree([chapters(20)], embedder=None, options=options, store=stores.trees, writer=writer)
+    await build_tree(
+        [chapters(20)], embedder=None, options=options, store=stores.trees, writer=writer
+    )
     assert len(author.asked) == asked
     stores.close()
 
@@ -339,7 +388,9 @@ async def test_written_summaries_are_checked_and_written_once(tmp_path: Path) ->
 async def test_a_failing_generator_costs_its_summary_and_not_the_tree() -> None:
     author = Author("")
     document = chapters(10)
-    tree = await build_tree([document], embedder=None, options=TreeOptions(), store=None, writer=Writer(author))
+    tree = await build_tree(
+        [document], embedder=None, options=TreeOptions(), store=None, writer=Writer(author)
+    )
     assert_sound(tree, [document])
     assert author.asked
     assert all(node.quotes for node in tree.nodes if node.is_summary)

@@ -63,7 +63,9 @@ def test_titles_of_both_forms_are_headings_and_attributes_go() -> None:
     assert "<h1>ferrycli(1)</h1>" in html
     assert "<h2>OPTIONS</h2>" in html
     assert "<h2>Rules</h2>" in html
-    assert not any(mark in html for mark in ("====", "----", "[verse]", ":toc:", "linkgit", "caption"))
+    assert not any(
+        mark in html for mark in ("====", "----", "[verse]", ":toc:", "linkgit", "caption")
+    )
 
 
 def test_terms_have_their_description_with_what_is_attached() -> None:
@@ -78,11 +80,17 @@ def test_a_caption_keeps_the_kind_of_its_block() -> None:
 
 def test_steps_keep_the_listing_that_is_attached_to_one() -> None:
     html = plain_to_html(PAGE).html
-    assert "<ol><li>Cast off.</li><li>Sound the horn:<pre>horn --long</pre></li><li>Sail.</li></ol>" in html
+    assert (
+        "<ol><li>Cast off.</li><li>Sound the horn:<pre>horn --long</pre></li><li>Sail.</li></ol>"
+        in html
+    )
 
 
 def test_a_list_inside_a_list_is_inside_its_item() -> None:
-    assert "<ul><li>Islands<ul><li>Skerry</li></ul></li><li>Mainland</li></ul>" in plain_to_html(PAGE).html
+    assert (
+        "<ul><li>Islands<ul><li>Skerry</li></ul></li><li>Mainland</li></ul>"
+        in plain_to_html(PAGE).html
+    )
 
 
 def test_lines_between_bars_are_the_rows_of_a_table() -> None:
@@ -93,7 +101,8 @@ def test_lines_between_bars_are_the_rows_of_a_table() -> None:
 
 def test_restructured_text_and_markdown_are_no_asciidoc() -> None:
     assert not is_asciidoc(
-        "Ferry\n=====\n\nRun it::\n\n    ferry --go\n\nOr so::\n\n    ferry\n\n.. note:: Mind the tide.\n"
+        "Ferry\n=====\n\nRun it::\n\n    ferry --go\n\nOr so::\n\n    ferry\n\n.. note:: Mind the "
+        "tide.\n"
     )
     assert not is_asciidoc("# Ferry\n\n- one\n- two\n\n[link](https://example.org)\n")
     assert not is_asciidoc("To the keeper\n\nThe lamp: it is out.\n")

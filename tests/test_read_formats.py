@@ -1,4 +1,5 @@
-"""Slides, sheets, OpenDocument, books, mail, notebooks, subtitles, RTF: read with their places, through the tools."""
+"""Slides, sheets, OpenDocument, books, mail, notebooks, subtitles, RTF: read with their places,
+through the tools."""
 
 import json
 import mailbox
@@ -44,10 +45,12 @@ CELLS = (
     '<row r="5"><c r="A5" t="str"><v>Brod</v></c><c r="B5"><v>17.5</v></c></row>'
 )
 SHEET = (
-    '<table:table table:name="Tolls, old"><table:table-row table:number-rows-repeated="6"><table:table-cell/>'
+    '<table:table table:name="Tolls, old"><table:table-row '
+    'table:number-rows-repeated="6"><table:table-cell/>'
     "</table:table-row><table:table-row><table:table-cell><text:p>Town</text:p></table:table-cell><table:table-cell>"
     "<text:p>Toll</text:p></table:table-cell></table:table-row><table:table-row><table:table-cell><text:p>Pell</text:p>"
-    '</table:table-cell><table:table-cell table:number-columns-repeated="2"><text:p>41</text:p></table:table-cell>'
+    "</table:table-cell><table:table-cell "
+    'table:number-columns-repeated="2"><text:p>41</text:p></table:table-cell>'
     "</table:table-row></table:table>"
 )
 
@@ -67,11 +70,19 @@ def place(document: Document, words: str) -> str:
 
 
 def test_slides_are_cited_by_number_with_titles_tables_and_notes() -> None:
-    cells = "".join(f"<a:tc><a:p><a:r><a:t>{text}</a:t></a:r></a:p></a:tc>" for text in ("Town", "Toll"))
+    cells = "".join(
+        f"<a:tc><a:p><a:r><a:t>{text}</a:t></a:r></a:p></a:tc>" for text in ("Town", "Toll")
+    )
     rows = f"<a:tr>{cells}</a:tr><a:tr>{cells.replace('Town', 'Pell').replace('Toll', '41')}</a:tr>"
-    title = shape("The lock").replace("<a:p>", '<p:nvSpPr><p:nvPr><p:ph type="title"/></p:nvPr></p:nvSpPr><a:p>', 1)
-    unseen = shape("never shown").replace("<a:p>", '<p:nvSpPr><p:cNvPr hidden="1"/></p:nvSpPr><a:p>', 1)
-    body = pptx(f"{title}{unseen}{shape('It is of larch.')}<p:graphicFrame><a:tbl>{rows}</a:tbl></p:graphicFrame>")
+    title = shape("The lock").replace(
+        "<a:p>", '<p:nvSpPr><p:nvPr><p:ph type="title"/></p:nvPr></p:nvSpPr><a:p>', 1
+    )
+    unseen = shape("never shown").replace(
+        "<a:p>", '<p:nvSpPr><p:cNvPr hidden="1"/></p:nvSpPr><a:p>', 1
+    )
+    body = pptx(
+        f"{title}{unseen}{shape('It is of larch.')}<p:graphicFrame><a:tbl>{rows}</a:tbl></p:graphicFrame>"
+    )
     document = read(body, "a.pptx")
     assert [block.text for block in document.blocks] == [
         "The lock",
@@ -82,7 +93,9 @@ def test_slides_are_cited_by_number_with_titles_tables_and_notes() -> None:
     assert place(document, "larch") == "slide=1"
 
 
-def test_a_row_of_a_sheet_is_cited_by_its_cells_and_rows_that_follow_each_other_by_their_range() -> None:
+def test_a_row_of_a_sheet_is_cited_by_its_cells_and_rows_that_follow_each_other_by_their_range() -> (
+    None
+):
     document = read(xlsx(CELLS), "a.xlsx")
     assert place(document, "Pell | 41") == "Costs!A4:B4"
     assert place(document, "Pell | 41\nBrod | 17.5") == "Costs!A4:B5"
@@ -93,23 +106,38 @@ def test_what_a_file_hides_from_its_readers_is_left_out_and_told() -> None:
     page = page_of(xlsx(CELLS, state="veryHidden"), "a.xlsx")
     assert "unshown" not in page.html
     assert page.notes == ("workbook: 1 hidden sheets were left out",)
-    styles = '<style:style style:name="T1"><style:text-properties text:display="none"/></style:style>'
+    styles = (
+        '<style:style style:name="T1"><style:text-properties text:display="none"/></style:style>'
+    )
     text = '<text:p>Boats <text:span text:style-name="T1">obey me</text:span>lie here.</text:p>'
     changed = "<text:tracked-changes><text:p>was deleted</text:p></text:tracked-changes>"
-    noted = "<text:p>Ferries<office:annotation><text:p>a comment</text:p></office:annotation> too.</text:p>"
+    noted = (
+        "<text:p>Ferries<office:annotation><text:p>a comment</text:p></office:annotation> "
+        "too.</text:p>"
+    )
     document = read(odf("text", changed + text + noted, styles=styles), "a.odt")
     assert document.text == "Boats lie here.\nFerries too."
     assert "obey" not in page_of(b"{\\rtf1 Boats {\\v obey me} lie here.\\par}", "a.rtf").html
-    book = epub({"1.xhtml": "<p class='x'>obey me</p><p>Boats.</p>"}, extra={"s.css": ".x { display: none }"})
+    book = epub(
+        {"1.xhtml": "<p class='x'>obey me</p><p>Boats.</p>"},
+        extra={"s.css": ".x { display: none }"},
+    )
     assert read(book, "a.epub").text == "Boats."
 
 
 def test_chapters_cells_messages_and_times_are_places() -> None:
-    book = read(epub({"1.xhtml": "<h1>First</h1><p>Boats.</p>", "2.xhtml": "<h1>Second</h1><p>Locks.</p>"}), "a.epub")
+    book = read(
+        epub({"1.xhtml": "<h1>First</h1><p>Boats.</p>", "2.xhtml": "<h1>Second</h1><p>Locks.</p>"}),
+        "a.epub",
+    )
     assert place(book, "Locks") == "chapter=2"
     cells = [
         {"cell_type": "markdown", "source": ["# Tolls\n", "Of *all* towns."]},
-        {"cell_type": "code", "source": "total()", "outputs": [{"output_type": "stream", "text": ["41 crowns\n"]}]},
+        {
+            "cell_type": "code",
+            "source": "total()",
+            "outputs": [{"output_type": "stream", "text": ["41 crowns\n"]}],
+        },
     ]
     assert place(read(json.dumps({"cells": cells}).encode(), "a.ipynb"), "41 crowns") == "cell=2"
     film = read(VTT.encode(), "a.vtt")
@@ -119,15 +147,23 @@ def test_chapters_cells_messages_and_times_are_places() -> None:
     assert place(tolls, "Brod") == "row=3"
 
 
-def test_mail_shows_who_wrote_what_and_names_what_is_attached_without_loading_anything(tmp_path: Path) -> None:
+def test_mail_shows_who_wrote_what_and_names_what_is_attached_without_loading_anything(
+    tmp_path: Path,
+) -> None:
     message = eml("plain twin")
     message["Date"] = "Tue, 02 Mar 2021 10:00:00 +0000"
-    message.add_alternative("<p>The lock opens at 6.</p><img src='https://tracker.test/p.gif'>", subtype="html")
+    message.add_alternative(
+        "<p>The lock opens at 6.</p><img src='https://tracker.test/p.gif'>", subtype="html"
+    )
     message.add_attachment(b"%PDF", maintype="application", subtype="pdf", filename="plan.pdf")
     page = page_of(bytes(message), "a.eml")
     text = read_document(page).text
     assert (page.title, page.author, page.published) == ("Harbour", "a@example.org", "2021-03-02")
-    assert "The lock opens at 6." in text and "plan.pdf (application/pdf)" in text and "plain twin" not in text
+    assert (
+        "The lock opens at 6." in text
+        and "plan.pdf (application/pdf)" in text
+        and "plain twin" not in text
+    )
     box = mailbox.mbox(tmp_path / "a.mbox")
     for words in ("First words.\n\nFrom here on boats pass.", "Second words."):
         box.add(eml(words))
@@ -138,7 +174,10 @@ def test_mail_shows_who_wrote_what_and_names_what_is_attached_without_loading_an
 
 
 def test_a_chapter_is_read_as_xml_whose_elements_may_be_empty() -> None:
-    chapter = "<html><head><title/><script src='a.js'/></head><body><a id='p1'/><p>Boats.<br/>Locks.</p></body></html>"
+    chapter = (
+        "<html><head><title/><script src='a.js'/></head><body><a "
+        "id='p1'/><p>Boats.<br/>Locks.</p></body></html>"
+    )
     document = read(epub({"1.xhtml": chapter}), "a.epub")
     assert document.text == "Boats. Locks."
     assert "<a" not in document.html
@@ -181,7 +220,13 @@ def test_old_and_locked_files_say_what_to_do(name: str, hint: str) -> None:
 
 
 def test_no_page_and_no_chapter_can_say_that_it_stands_at_another_place() -> None:
-    web = to_page(Raw(b"<p DATA-PLACE='slide=9'>Boats are many here.</p>", "https://a.test/", "https://a.test/"))
+    web = to_page(
+        Raw(
+            b"<p DATA-PLACE='slide=9'>Boats are many here.</p>",
+            "https://a.test/",
+            "https://a.test/",
+        )
+    )
     assert place(read_document(web), "Boats") == ""
     book = read(epub({"1.xhtml": "<p data-place='chapter=9'>Boats.</p>"}), "a.epub")
     assert place(book, "Boats") == "chapter=1"
@@ -191,20 +236,29 @@ def test_no_page_and_no_chapter_can_say_that_it_stands_at_another_place() -> Non
 def test_hostile_files_of_every_format_end_typed_within_seconds_and_memory() -> None:
     found = {spent.name: spent for spent in read_all()}
     assert set(found) == set(HOSTILE)
-    costly = [one for one in found.values() if one.seconds > formats.SECONDS or one.megabytes > formats.MEGABYTES]
+    costly = [
+        one
+        for one in found.values()
+        if one.seconds > formats.SECONDS or one.megabytes > formats.MEGABYTES
+    ]
     assert costly == []
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("form", list(formats.FORMATS))
-def test_files_that_other_programs_made_are_read_whole_and_each_thing_has_its_place(form: str, tmp_path: Path) -> None:
+def test_files_that_other_programs_made_are_read_whole_and_each_thing_has_its_place(
+    form: str, tmp_path: Path
+) -> None:
     if missing := formats.lacking(form):
         pytest.skip(f"{missing}, which makes such files, is not installed")
     for made in formats.FORMATS[form](tmp_path)[:2]:
         document = read_document(read_file(made.path, roots=[tmp_path]))
         for thing, where in zip(made.things, made.places, strict=True):
             start = document.text.casefold().rindex(thing.name.casefold())
-            assert formats.leads_to(where, f"{cite(document, start, start + len(thing.name))} "), (thing, where)
+            assert formats.leads_to(where, f"{cite(document, start, start + len(thing.name))} "), (
+                thing,
+                where,
+            )
             assert all(answer in document.text for _, answer in map(thing.asked, range(4)))
 
 
@@ -222,15 +276,30 @@ async def test_a_folder_of_all_kinds_is_searched_and_tables_of_sheets_are_read_b
     }
     for name, body in files.items():
         (tmp_path / name).write_bytes(body)
-    asked = {"mast": "talk.pptx", "observatory": "book.epub", "icebreaker": "minutes.odt", "cider press": "film.srt"}
+    asked = {
+        "mast": "talk.pptx",
+        "observatory": "book.epub",
+        "icebreaker": "minutes.odt",
+        "cider press": "film.srt",
+    }
     asked |= {"sawmill": "letter.eml", "tramway": "memo.rtf", "toll of Pell": "tolls.xlsx"}
-    async with connect(folders=str(tmp_path), search="folder", cache=str(tmp_path / ".cache"), seconds="60") as client:
+    async with connect(
+        folders=str(tmp_path), search="folder", cache=str(tmp_path / ".cache"), seconds="60"
+    ) as client:
         for words, name in asked.items():
             text = "documents are read"
             while "documents are read" in text:  # a busy machine reads some of them in each call
-                text = text_of(await client.call_tool("search_web", {"question": f"What is said of the {words}?"}))
+                text = text_of(
+                    await client.call_tool(
+                        "search_web", {"question": f"What is said of the {words}?"}
+                    )
+                )
             assert name in text, words
-        table = {"sources": [str(tmp_path / "tolls.xlsx")], "part": "table 1 where toll > 20", "format": "csv"}
+        table = {
+            "sources": [str(tmp_path / "tolls.xlsx")],
+            "part": "table 1 where toll > 20",
+            "format": "csv",
+        }
         text = text_of(await client.call_tool("fetch_and_prune_html", table))
         assert "Pell,41" in text and "Brod" not in text
         sources = {"sources": [str(tmp_path / "film.srt")], "question": "What stands idle?"}
@@ -239,12 +308,15 @@ async def test_a_folder_of_all_kinds_is_searched_and_tables_of_sheets_are_read_b
 
 
 def player(path: str, **more: str) -> bytes:
-    """Return a page as YouTube's, that is filled by scripts and names its captions in its player's data."""
+    """Return a page as YouTube's, that is filled by scripts and names its captions in its player's
+    data."""
     tracks = [{"baseUrl": path, "languageCode": "en", **more}]
-    said = json.dumps({"captions": {"playerCaptionsTracklistRenderer": {"captionTracks": tracks}}}).replace(
-        "&", "\\u0026"
-    )
-    return f"<html lang=en><title>The lock</title><body><script>var p = {said};</script></body></html>".encode()
+    said = json.dumps(
+        {"captions": {"playerCaptionsTracklistRenderer": {"captionTracks": tracks}}}
+    ).replace("&", "\\u0026")
+    return (
+        f"<html lang=en><title>The lock</title><body><script>var p = {said};</script></body></html>"
+    ).encode()
 
 
 @pytest.mark.parametrize(
@@ -253,10 +325,15 @@ def player(path: str, **more: str) -> bytes:
         (lambda url: player(url("/captions?v=1&lang=en")), "as the page gives it"),
         (lambda url: player(url("/captions?v=1"), kind="asr"), "automatic"),
         (
-            lambda url: b"<h1>The lock</h1><video controls><track kind=captions src=/captions></video>",
+            lambda url: (
+                b"<h1>The lock</h1><video controls><track kind=captions src=/captions></video>"
+            ),
             "as the page gives it",
         ),
-        (lambda url: b"<h1>The lock</h1><audio controls></audio><a href=/words.vtt>Words</a>", "as the page gives it"),
+        (
+            lambda url: b"<h1>The lock</h1><audio controls></audio><a href=/words.vtt>Words</a>",
+            "as the page gives it",
+        ),
     ],
 )
 async def test_the_transcript_that_a_page_gives_is_read_with_its_times(
@@ -278,7 +355,10 @@ async def test_the_transcript_that_a_page_gives_is_read_with_its_times(
     [
         (b"<h1>The lock</h1><video controls src=a.mp4></video>", SILENT),
         (b"<h1>The lock</h1><video controls><track src=/gone></video>", "could not be read"),
-        (b"<h1>The lock</h1><video controls><track src=http://10.0.0.1/a></video>", "could not be read"),
+        (
+            b"<h1>The lock</h1><video controls><track src=http://10.0.0.1/a></video>",
+            "could not be read",
+        ),
     ],
 )
 async def test_a_page_whose_film_has_no_transcript_says_so(page: bytes, note: str) -> None:
@@ -288,7 +368,9 @@ async def test_a_page_whose_film_has_no_transcript_says_so(page: bytes, note: st
 
 def test_a_link_to_a_moment_of_a_film_is_one_that_the_site_understands() -> None:
     url = "https://www.youtube.com/watch?v=abc"
-    made = to_page(Raw(VTT.encode(), "https://a.test/a.vtt", "https://a.test/a.vtt", content_type="text/vtt"))
+    made = to_page(
+        Raw(VTT.encode(), "https://a.test/a.vtt", "https://a.test/a.vtt", content_type="text/vtt")
+    )
     document = read_document(Page(url, url, "The lock", made.html, "text/html"))
     assert cite(document, 0, 5).startswith(f"{url}&t=751s#:~:text=")
 
@@ -300,5 +382,8 @@ async def test_a_feed_names_the_transcripts_of_its_episodes() -> None:
     )
     page = page_of(feed.encode(), "a.rss")
     assert 'href="https://a.test/1.vtt"' in page.html
-    told = {"version": "1.0.0", "segments": [{"startTime": 7.5, "endTime": 9, "body": "Boats.", "speaker": "Ana"}]}
+    told = {
+        "version": "1.0.0",
+        "segments": [{"startTime": 7.5, "endTime": 9, "body": "Boats.", "speaker": "Ana"}],
+    }
     assert place(read(json.dumps(told).encode(), "a.json"), "Boats") == "t=00:00:07,00:00:09"

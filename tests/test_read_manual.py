@@ -78,7 +78,10 @@ def test_a_manual_page_is_told_by_its_first_line() -> None:
 def test_terms_get_their_descriptions() -> None:
     html = plain_to_html(PAGE).html
     assert "<dt>-n<dd><p>do not row, only say what would be rowed</p>" in html
-    assert "<dt>-v, --verbose<dd><p>say more about each stroke</p>\n<p>Twice: also about the wind.</p>" in html
+    assert (
+        "<dt>-v, --verbose<dd><p>say more about each stroke</p>\n<p>Twice: also about the wind.</p>"
+        in html
+    )
     assert "<dt>--oars=N<dd><p>row with N oars; the default is 2</p>" in html
     assert "<dt>q<dd><p>Stop rowing.</p>\n<dt>Left, Right<dd><p>Turn the skiff.</p>" in html
 

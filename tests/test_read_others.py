@@ -34,11 +34,15 @@ def book(chapters: dict[str, str], *, css: str = "", last: str = "") -> bytes:
     items = "".join(f'<item id="{name}" href="{name}.xhtml"/>' for name in chapters)
     linear = {name: "no" if name == last else "yes" for name in chapters}
     spine = "".join(f'<itemref idref="{name}" linear="{linear[name]}"/>' for name in chapters)
-    html = '<html xmlns="http://www.w3.org/1999/xhtml" xmlns:epub="http://www.idpf.org/2007/ops"><body>{}</body></html>'
+    html = (
+        '<html xmlns="http://www.w3.org/1999/xhtml" '
+        'xmlns:epub="http://www.idpf.org/2007/ops"><body>{}</body></html>'
+    )
     return packed(
         {
             "mimetype": "application/epub+zip",
-            "META-INF/container.xml": '<container><rootfiles><rootfile full-path="b.opf"/></rootfiles></container>',
+            "META-INF/container.xml": "<container><rootfiles><rootfile "
+            'full-path="b.opf"/></rootfiles></container>',
             "b.opf": f"<package><metadata/><manifest>{items}</manifest><spine>{spine}</spine></package>",
             "b.css": css,
             **{f"{name}.xhtml": html.format(text) for name, text in chapters.items()},
@@ -57,7 +61,12 @@ def book(chapters: dict[str, str], *, css: str = "", last: str = "") -> bytes:
     ],
 )
 def test_a_mark_of_a_note_in_a_book_is_no_digit_of_the_number_before_it(mark: str) -> None:
-    page = read(book({"a": f"<p>It weighs 88 kg{mark} now.</p>"}, css=".calibre7 { vertical-align: super; }"), "a.epub")
+    page = read(
+        book(
+            {"a": f"<p>It weighs 88 kg{mark} now.</p>"}, css=".calibre7 { vertical-align: super; }"
+        ),
+        "a.epub",
+    )
     assert page.html.count("<sup>") == 1
     assert "kg<sup>" in page.html
 
@@ -70,15 +79,25 @@ def test_what_a_book_keeps_out_of_its_order_is_read_last() -> None:
 
 
 CALENDAR: Final = (
-    "BEGIN:VCALENDAR\r\nBEGIN:VEVENT\r\nSUMMARY:Dock meeting\r\nDTSTART;TZID=Europe/Oslo:20260512T090000\r\n"
-    "DTEND:20260512T103000Z\r\nLOCATION:Shed 3\\, north\r\nORGANIZER;CN=Ilse Marin:mailto:ilse@example.org\r\n"
-    "DESCRIPTION:Bring the plans\\nof the mo\r\n le.\r\nBEGIN:VALARM\r\nDESCRIPTION:Alarm\r\nEND:VALARM\r\n"
-    "END:VEVENT\r\nBEGIN:VTODO\r\nSUMMARY:Paint the gate\r\nDUE;VALUE=DATE:20260601\r\nEND:VTODO\r\nEND:VCALENDAR\r\n"
+    "BEGIN:VCALENDAR\r\nBEGIN:VEVENT\r\nSUMMARY:Dock "
+    "meeting\r\nDTSTART;TZID=Europe/Oslo:20260512T090000\r\n"
+    "DTEND:20260512T103000Z\r\nLOCATION:Shed 3\\, north\r\nORGANIZER;CN=Ilse "
+    "Marin:mailto:ilse@example.org\r\n"
+    "DESCRIPTION:Bring the plans\\nof the mo\r\n "
+    "le.\r\nBEGIN:VALARM\r\nDESCRIPTION:Alarm\r\nEND:VALARM\r\n"
+    "END:VEVENT\r\nBEGIN:VTODO\r\nSUMMARY:Paint the "
+    "gate\r\nDUE;VALUE=DATE:20260601\r\nEND:VTODO\r\nEND:VCALENDAR\r\n"
 )
 
 
 def shows_the_meeting(text: str) -> bool:
-    wanted = ("Dock meeting", "2026-05-12 09:00 (Europe/Oslo)", "2026-05-12 10:30 UTC", "Shed 3, north", "of the mole.")
+    wanted = (
+        "Dock meeting",
+        "2026-05-12 09:00 (Europe/Oslo)",
+        "2026-05-12 10:30 UTC",
+        "Shed 3, north",
+        "of the mole.",
+    )
     return all(words in text for words in wanted) and "Alarm" not in text
 
 
@@ -156,7 +175,9 @@ def test_captions_that_roll_are_said_once() -> None:
 
 
 def test_captions_that_grow_are_said_once() -> None:
-    grown = "WEBVTT\n\n00:01.000 --> 00:02.000\nthe lock\n\n00:02.000 --> 00:03.000\nthe lock opens\n"
+    grown = (
+        "WEBVTT\n\n00:01.000 --> 00:02.000\nthe lock\n\n00:02.000 --> 00:03.000\nthe lock opens\n"
+    )
     assert ">the lock opens<" in text_of(read(grown, "a.vtt"))
 
 
@@ -193,7 +214,11 @@ def test_a_note_of_rtf_stands_behind_the_text_under_its_mark(note: str) -> None:
 
 
 def test_items_of_rtf_keep_their_numbers() -> None:
-    text = text_of(read(r"{\rtf1\ansi 7.\tab No fires.\par 8.\tab No nets.\par b)\tab Nor ropes.\par}", "a.rtf"))
+    text = text_of(
+        read(
+            r"{\rtf1\ansi 7.\tab No fires.\par 8.\tab No nets.\par b)\tab Nor ropes.\par}", "a.rtf"
+        )
+    )
     assert "7. No fires." in text
     assert "8. No nets." in text
     assert "b) Nor ropes." in text
@@ -205,16 +230,20 @@ def odt(body: str, styles: str = "") -> bytes:
         for short, name in (("office", "office"), ("text", "text"), ("style", "style"))
     )
     content = (
-        f"<office:document-content {names}><office:automatic-styles>{styles}</office:automatic-styles>"
+        f"<office:document-content "
+        f"{names}><office:automatic-styles>{styles}</office:automatic-styles>"
         f"<office:body><office:text>{body}</office:text></office:body></office:document-content>"
     )
     return packed({"mimetype": "application/vnd.oasis.opendocument.text", "content.xml": content})
 
 
 RULES: Final = (
-    '<text:list-style style:name="L"><text:list-level-style-number text:level="1" style:num-format="1" '
-    'style:num-suffix="." text:start-value="4"/><text:list-level-style-number text:level="2" style:num-format="a" '
-    'style:num-suffix=")"/><text:list-level-style-number text:level="3" style:num-format="i" style:num-suffix="." '
+    '<text:list-style style:name="L"><text:list-level-style-number text:level="1" '
+    'style:num-format="1" '
+    'style:num-suffix="." text:start-value="4"/><text:list-level-style-number text:level="2" '
+    'style:num-format="a" '
+    'style:num-suffix=")"/><text:list-level-style-number text:level="3" style:num-format="i" '
+    'style:num-suffix="." '
     'text:display-levels="3"/></text:list-style><style:style style:name="S"><style:text-properties '
     'style:text-position="super 58%"/></style:style>'
 )
@@ -228,22 +257,37 @@ def test_ordered_lists_of_odt_have_the_numbers_that_a_reader_sees() -> None:
     deep = f"<text:list>{item('Row')}{item('Sail')}</text:list>"
     inner = f"<text:list>{item('Ropes', deep)}</text:list>"
     first = f'<text:list text:style-name="L">{item("Fires")}{item("Nets", inner)}</text:list>'
-    going_on = f'<text:list text:style-name="L" text:continue-numbering="true">{item("Dogs")}</text:list>'
+    going_on = (
+        f'<text:list text:style-name="L" text:continue-numbering="true">{item("Dogs")}</text:list>'
+    )
     cats = item("Cats", more=' text:start-value="9"')
     given = f'<text:list text:style-name="L">{cats}</text:list>'
     text = text_of(read(odt(f"{first}<text:p>Between.</text:p>{going_on}{given}", RULES), "a.odt"))
-    for shown in ("4. Fires", "5. Nets", "a) Ropes", "5.a.i. Row", "5.a.ii. Sail", "6. Dogs", "9. Cats", "<p>Between."):
+    for shown in (
+        "4. Fires",
+        "5. Nets",
+        "a) Ropes",
+        "5.a.i. Row",
+        "5.a.ii. Sail",
+        "6. Dogs",
+        "9. Cats",
+        "<p>Between.",
+    ):
         assert shown in text
 
 
 def test_a_note_of_odt_stands_behind_its_paragraph_under_its_mark() -> None:
     note = (
-        "<text:note><text:note-citation>3</text:note-citation><text:note-body><text:p>Gates were hung.</text:p>"
+        "<text:note><text:note-citation>3</text:note-citation><text:note-body><text:p>Gates were "
+        "hung.</text:p>"
         "</text:note-body></text:note>"
     )
     power = '10<text:span text:style-name="S">2</text:span>'
     text = text_of(
-        read(odt(f"<text:p>The sea rose{note} by {power} mm.</text:p><text:p>Next.</text:p>", RULES), "a.odt")
+        read(
+            odt(f"<text:p>The sea rose{note} by {power} mm.</text:p><text:p>Next.</text:p>", RULES),
+            "a.odt",
+        )
     )
     assert "The sea rose[3] by 10^2 mm." in text
     assert text.index("by 10") < text.index("[3] Gates were hung.") < text.index("Next.")
@@ -251,10 +295,19 @@ def test_a_note_of_odt_stands_behind_its_paragraph_under_its_mark() -> None:
 
 @pytest.mark.parametrize(
     ("stream", "said"),
-    [("WordDocument", ".docx"), ("Workbook", ".xlsx"), ("PowerPoint Document", ".pptx"), ("__substg1.0_", ".eml")],
+    [
+        ("WordDocument", ".docx"),
+        ("Workbook", ".xlsx"),
+        ("PowerPoint Document", ".pptx"),
+        ("__substg1.0_", ".eml"),
+    ],
 )
-def test_files_of_the_old_container_are_refused_with_their_name_and_what_to_do(stream: str, said: str) -> None:
-    body = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600) + stream.encode("utf-16-le") + bytes(600)
+def test_files_of_the_old_container_are_refused_with_their_name_and_what_to_do(
+    stream: str, said: str
+) -> None:
+    body = (
+        b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600) + stream.encode("utf-16-le") + bytes(600)
+    )
     with pytest.raises(SourceUnreadable) as refused:
         read(body, "a.doc")
     assert said in str(refused.value)
@@ -263,5 +316,7 @@ def test_files_of_the_old_container_are_refused_with_their_name_and_what_to_do(s
 def test_large_pictures_of_rtf_are_said_to_be_unread() -> None:
     picture = r"{{\pict\pngblip\picwgoal{0}\pichgoal{0} 89504e47}}"
     twice = r"{\*\shppict" + picture.format(5000) + r"}{\nonshppict" + picture.format(5000) + "}"
-    page = read(r"{\rtf1\ansi The plan of the dam.\par " + twice + picture.format(400) + r"\par}", "a.rtf")
+    page = read(
+        r"{\rtf1\ansi The plan of the dam.\par " + twice + picture.format(400) + r"\par}", "a.rtf"
+    )
     assert page.unread == "1 image"

@@ -1,4 +1,5 @@
-"""What a PDF shows comes out as its reader sees it: scripts, tables, columns, forms, comments, heads, hidden print."""
+"""What a PDF shows comes out as its reader sees it: scripts, tables, columns, forms, comments,
+heads, hidden print."""
 
 from collections.abc import Sequence
 
@@ -17,7 +18,9 @@ def read(body: bytes) -> Page:
 
 def shown(*pieces: tuple[float, float, float, str], drawn: str = "") -> str:
     """Return the HTML of a page of pieces: left edge, baseline, size and text."""
-    set_ = "\n".join(f"BT /F1 {size} Tf 1 0 0 1 {x} {y} Tm ({text}) Tj ET" for x, y, size, text in pieces)
+    set_ = "\n".join(
+        f"BT /F1 {size} Tf 1 0 0 1 {x} {y} Tm ({text}) Tj ET" for x, y, size, text in pieces
+    )
     return read(pdf_of(f"{set_}\n{drawn}", said=())).html
 
 
@@ -37,17 +40,33 @@ def with_notes(content: bytes, notes: Sequence[bytes], catalog: bytes = b"") -> 
             [(72, 700, 12, "The tank holds 10"), (167.4, 705, 7, "6"), (171.6, 700, 12, " litres")],
             "The tank holds 10^6 litres",
         ),
-        ([(72, 700, 12, "It costs 40 crowns"), (168.2, 705, 7, "2"), (175.6, 700, 12, "a day")], "40 crowns[2] a day"),
-        ([(72, 700, 12, "Sea water is H"), (152.1, 697, 7, "2"), (156, 700, 12, "O and salt")], "H_2O and salt"),
-        ([(72, 700, 12, "The 2"), (102.8, 705, 7, "nd"), (114, 700, 12, "of May")], "The 2nd of May"),
+        (
+            [(72, 700, 12, "It costs 40 crowns"), (168.2, 705, 7, "2"), (175.6, 700, 12, "a day")],
+            "40 crowns[2] a day",
+        ),
+        (
+            [(72, 700, 12, "Sea water is H"), (152.1, 697, 7, "2"), (156, 700, 12, "O and salt")],
+            "H_2O and salt",
+        ),
+        (
+            [(72, 700, 12, "The 2"), (102.8, 705, 7, "nd"), (114, 700, 12, "of May")],
+            "The 2nd of May",
+        ),
     ],
     ids=["power", "note", "formula", "ordinal"],
 )
-def test_raised_and_lowered_print_is_marked(pieces: list[tuple[float, float, float, str]], said: str) -> None:
+def test_raised_and_lowered_print_is_marked(
+    pieces: list[tuple[float, float, float, str]], said: str
+) -> None:
     assert said in shown(*pieces)
 
 
-TABLE = [("Basin", "Month", "Tons"), ("North", "April", "120"), ("", "May", "145"), ("South", "April", "99")]
+TABLE = [
+    ("Basin", "Month", "Tons"),
+    ("North", "April", "120"),
+    ("", "May", "145"),
+    ("South", "April", "99"),
+]
 CELLS = [
     (76 + 100 * column, 706 - 20 * row, 10, text)
     for row, texts in enumerate(TABLE)
@@ -57,44 +76,74 @@ CELLS = [
 
 
 def lines(*, spanned: bool, around: bool) -> str:
-    """Return the rulings of the table; the first column's second and third row are one cell where it is spanned."""
-    level = [(172 if spanned and row == 2 else 72, 720 - 20 * row) for row in range(0 if around else 1, 5)]
+    """Return the rulings of the table; the first column's second and third row are one cell where
+    it is spanned."""
+    level = [
+        (172 if spanned and row == 2 else 72, 720 - 20 * row)
+        for row in range(0 if around else 1, 5)
+    ]
     upright = [72 + 100 * column for column in (range(4) if around else (1, 2))]
     across = "\n".join(f"{x} {y} m 372 {y} l S" for x, y in level)
     return across + "\n" + "\n".join(f"{x} 720 m {x} 640 l S" for x in upright)
 
 
 @pytest.mark.parametrize("around", [True, False])
-def test_a_ruled_table_drawn_column_by_column_keeps_rows_and_repeats_what_spans_them(around: bool) -> None:
+def test_a_ruled_table_drawn_column_by_column_keeps_rows_and_repeats_what_spans_them(
+    around: bool,
+) -> None:
     by_column = sorted(CELLS, key=lambda cell: cell[0])
-    html = shown((72, 750, 10, "Ships of the year"), *by_column, drawn=lines(spanned=True, around=around))
+    html = shown(
+        (72, 750, 10, "Ships of the year"), *by_column, drawn=lines(spanned=True, around=around)
+    )
     assert "<td>North</td><td>April</td><td>120</td>" in html
     assert "<td>North</td><td>May</td><td>145</td>" in html
     assert "<td>South</td><td>April</td><td>99</td>" in html
 
 
 def test_boxes_within_boxes_are_a_drawing_and_no_text_is_repeated() -> None:
-    boxes = "\n".join(f"{72 + 8 * n} {500 + 8 * n} {400 - 16 * n} {200 - 16 * n} re S" for n in range(5))
-    html = shown((120, 600, 10, "The inner box holds the engine"), (150, 580, 10, "and the pump"), drawn=boxes)
+    boxes = "\n".join(
+        f"{72 + 8 * n} {500 + 8 * n} {400 - 16 * n} {200 - 16 * n} re S" for n in range(5)
+    )
+    html = shown(
+        (120, 600, 10, "The inner box holds the engine"),
+        (150, 580, 10, "and the pump"),
+        drawn=boxes,
+    )
     assert html.count("engine") == 1
 
 
-WORDS = ("the harbour was dug in the year of the flood", "its walls are of granite from the quarry at Skarn")
+WORDS = (
+    "the harbour was dug in the year of the flood",
+    "its walls are of granite from the quarry at Skarn",
+)
 
 
 def test_columns_that_the_file_mixes_line_by_line_are_read_one_after_the_other() -> None:
-    html = shown(*((left, 700 - 12 * n, 10, f"{n} {WORDS[left > 100]}") for n in range(12) for left in (60, 330)))
+    html = shown(
+        *(
+            (left, 700 - 12 * n, 10, f"{n} {WORDS[left > 100]}")
+            for n in range(12)
+            for left in (60, 330)
+        )
+    )
     assert html.index(f"11 {WORDS[0]}") < html.index(f"0 {WORDS[1]}")
     assert "<table>" not in html
 
 
 def test_print_that_is_drawn_twice_is_read_once() -> None:
-    assert shown((72, 700, 12, "Mooring fee"), (72.4, 700.2, 12, "Mooring fee")).count("Mooring") == 1
+    assert (
+        shown((72, 700, 12, "Mooring fee"), (72.4, 700.2, 12, "Mooring fee")).count("Mooring") == 1
+    )
 
 
 def test_values_of_a_form_follow_their_labels_and_hidden_ones_stay_out() -> None:
-    field = b"<< /Type /Annot /Subtype /Widget /FT /Tx /T (%s) /V (%s) /Rect [150 %d 350 %d] /F %d >>"
-    notes = [field % (b"ship", b"Marigold", 695, 715, 4), field % (b"secret", b"unseen", 655, 675, 2)]
+    field = (
+        b"<< /Type /Annot /Subtype /Widget /FT /Tx /T (%s) /V (%s) /Rect [150 %d 350 %d] /F %d >>"
+    )
+    notes = [
+        field % (b"ship", b"Marigold", 695, 715, 4),
+        field % (b"secret", b"unseen", 655, 675, 2),
+    ]
     labels = b"BT /F1 12 Tf 72 700 Td (Name of ship:) Tj 0 -40 Td (Berth:) Tj ET"
     html = read(with_notes(labels, notes, b"/AcroForm << /Fields [6 0 R 7 0 R] >>")).html
     assert "Name of ship: Marigold Berth:" in html
@@ -109,7 +158,10 @@ def test_comments_are_read_as_such() -> None:
 
 def test_attached_files_are_named_and_said_to_be_unread() -> None:
     tree = b"/Names << /EmbeddedFiles << /Names [(plan.txt) 6 0 R] >> >>"
-    held = [b"<< /Type /Filespec /F (plan.txt) /UF (plan.txt) /EF << /F 7 0 R >> >>", packed(b"Dredge in June")]
+    held = [
+        b"<< /Type /Filespec /F (plan.txt) /UF (plan.txt) /EF << /F 7 0 R >> >>",
+        packed(b"Dredge in June"),
+    ]
     page = read(with_notes(b"BT /F1 12 Tf 72 700 Td (The plan is attached.) Tj ET", held, tree))
     assert "Attached files: plan.txt" in page.html
     assert page.unread == "1 attachment"
@@ -118,7 +170,9 @@ def test_attached_files_are_named_and_said_to_be_unread() -> None:
 def test_heads_of_odd_and_even_pages_and_page_numbers_leave_the_sentences_whole() -> None:
     heads = ("The Lock of Arnvik", "CHAPTER TWO")
     body = [(f"Line {n} of the story goes on and on", 11) for n in range(44)]
-    html = read(make_pdf([[(heads[page % 2], 9), *body, (str(page + 1), 9)] for page in range(8)])).html
+    html = read(
+        make_pdf([[(heads[page % 2], 9), *body, (str(page + 1), 9)] for page in range(8)])
+    ).html
     assert html.count(heads[0]) == html.count(heads[1]) == 1
     assert html.count("Line 43 of the story goes on and on</p>") == 8
 
@@ -126,7 +180,8 @@ def test_heads_of_odd_and_even_pages_and_page_numbers_leave_the_sentences_whole(
 def test_white_print_on_a_gradient_and_on_a_thick_stroke_is_seen() -> None:
     white = "BT /F1 12 Tf 1 g 1 0 0 1 72 600 Tm (Berth nine is closed.) Tj ET"
     shading = (
-        "/Shading << /S0 << /ShadingType 2 /ColorSpace /DeviceGray /Coords [0 0 600 0] /Extend [true true]"
+        "/Shading << /S0 << /ShadingType 2 /ColorSpace /DeviceGray /Coords [0 0 600 0] /Extend "
+        "[true true]"
         " /Function << /FunctionType 2 /Domain [0 1] /N 1 /C0 [0] /C1 [.3] >> >> >>"
     )
     for drawn, resources in (
@@ -138,7 +193,9 @@ def test_white_print_on_a_gradient_and_on_a_thick_stroke_is_seen() -> None:
         assert page.hidden == 0
 
 
-@pytest.mark.parametrize("head", [b"\xef\xbb\xbf", b"HTTP/1.1 200 OK\r\nContent-Type: application/pdf\r\n\r\n"])
+@pytest.mark.parametrize(
+    "head", [b"\xef\xbb\xbf", b"HTTP/1.1 200 OK\r\nContent-Type: application/pdf\r\n\r\n"]
+)
 def test_what_is_before_the_file_is_passed_over(head: bytes) -> None:
     page = read(head + pdf_of(""))
     assert page.media_type == "application/pdf"
@@ -151,8 +208,13 @@ def test_letters_that_the_file_does_not_name_are_said_to_be_unreadable() -> None
         b" /Subtype /CIDFontType2 /BaseFont /X /CIDSystemInfo << /Registry (Adobe) /Ordering (Identity)"
         b" /Supplement 0 >> /FontDescriptor << /Type /FontDescriptor /FontName /X /Flags 4 >> >>] >>"
     )
-    page = b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R /Resources << %s >> >>" % FONTS
-    content = packed(b"BT /F1 12 Tf 72 700 Td <" + b"".join(b"%04x" % (900 + n) for n in range(60)) + b"> Tj ET")
+    page = (
+        b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R /Resources << %s >> >>"
+        % FONTS
+    )
+    content = packed(
+        b"BT /F1 12 Tf 72 700 Td <" + b"".join(b"%04x" % (900 + n) for n in range(60)) + b"> Tj ET"
+    )
     pages = b"<< /Type /Pages /Kids [5 0 R] /Count 1 >>"
     body = make_file([b"<< /Type /Catalog /Pages 2 0 R >>", pages, font, content, page])
     with pytest.raises(SourceUnreadable, match="cannot be read as text"):
@@ -160,9 +222,15 @@ def test_letters_that_the_file_does_not_name_are_said_to_be_unreadable() -> None
 
 
 def test_code_keeps_its_indentation() -> None:
-    code = [(72, 700, "def f(x):"), (96, 686, "if x:"), (120, 672, "return x"), (72, 658, "print(f(1))")]
+    code = [
+        (72, 700, "def f(x):"),
+        (96, 686, "if x:"),
+        (120, 672, "return x"),
+        (72, 658, "print(f(1))"),
+    ]
     drawn = "\n".join(
-        f"BT /F1 10 Tf 1 0 0 1 {x} {y} Tm ({text.replace('(', chr(92) + '(').replace(')', chr(92) + ')')}) Tj ET"
+        f"BT /F1 10 Tf 1 0 0 1 {x} {y} Tm "
+        f"({text.replace('(', chr(92) + '(').replace(')', chr(92) + ')')}) Tj ET"
         for x, y, text in code
     )
     body = pdf_of(drawn, said=()).replace(b"/Helvetica", b"/Courier  ")
@@ -174,7 +242,10 @@ def test_print_that_is_turned_and_pages_that_are_turned_are_read_along_their_lin
         f"BT /F1 12 Tf 0 1 -1 0 {300 + 20 * n} 200 Tm ({text}) Tj ET"
         for n, text in enumerate(("The first line of the page", "and its second line"))
     )
-    for body in (pdf_of(turned, said=()), pdf_of(turned, said=()).replace(b"/MediaBox", b"/Rotate 90 /MediaBox")):
+    for body in (
+        pdf_of(turned, said=()),
+        pdf_of(turned, said=()).replace(b"/MediaBox", b"/Rotate 90 /MediaBox"),
+    ):
         assert "The first line of the page and its second line" in read(body).html
 
 

@@ -29,8 +29,10 @@ def test_a_double_blank_makes_no_listing_of_an_essay() -> None:
     [
         "Peak        Height   Country\nK2          8611 m   Pakistan\nEverest     8849 m   Nepal",
         "Peak\tHeight\tCountry\nK2\t8611 m\tPakistan\nEverest\t8849 m\tNepal",
-        "| Peak | Height | Country |\n|------|------|------|\n| K2 | 8611 m | Pakistan |\n| Everest | 8849 m | Nepal |",
-        "+--+--+\n| Peak | Height | Country |\n+==+==+\n| K2 | 8611 m | Pakistan |\n| Everest | 8849 m | Nepal |",
+        "| Peak | Height | Country |\n|------|------|------|\n| K2 | 8611 m | Pakistan |\n| "
+        "Everest | 8849 m | Nepal |",
+        "+--+--+\n| Peak | Height | Country |\n+==+==+\n| K2 | 8611 m | Pakistan |\n| Everest | "
+        "8849 m | Nepal |",
     ],
 )
 def test_columns_are_a_table_under_its_header(table: str) -> None:
@@ -56,23 +58,34 @@ def test_columns_may_miss_cells_and_stand_close() -> None:
 
 
 LISTED = (
-    "-rw-r--r-- 1 anna crew 5853 Mar 12 18:10 fares-of-spring.md\ndrwxr-xr-x 3 anna crew 4096 Mar 12 17:36 leaflets"
+    "-rw-r--r-- 1 anna crew 5853 Mar 12 18:10 fares-of-spring.md\ndrwxr-xr-x 3 anna crew "
+    "4096 Mar 12 17:36 leaflets"
 )
 SERVED = (
     '203.0.113.7 - - [12/Mar/2026:10:00:01 +0000] "GET /ferry HTTP/1.1" 200 5120\n'
     '198.51.100.2 - bob [12/Mar/2026:10:00:04 +0000] "POST /login HTTP/1.1" 302 0'
 )
-CONTENTS = "1.  Introduction . . . . . . 2\n  1.1.  Terminology  . . . . 2\n2.  Protocol Overview  . . . 3"
+CONTENTS = (
+    "1.  Introduction . . . . . . 2\n  1.1.  Terminology  . . . . 2\n2.  Protocol Overview  . . . 3"
+)
 FAILED = (
-    '2026-03-12 10:00:01,123 ERROR worker failed\n  File "/srv/app/run.py", line 12, in main\n    step(4)\n'
+    '2026-03-12 10:00:01,123 ERROR worker failed\n  File "/srv/app/run.py", line 12, in main\n    '
+    "step(4)\n"
     "2026-03-12 10:00:03,007 INFO restarted"
 )
-COMMIT = "commit 58a1656bad68ef0043e3b66a7ea8463abaa3aac3\nAuthor: Anna Keel <anna@harbour.example>\nDate: Thu Mar 12"
+COMMIT = (
+    "commit 58a1656bad68ef0043e3b66a7ea8463abaa3aac3\nAuthor: Anna Keel "
+    "<anna@harbour.example>\nDate: Thu Mar 12"
+)
 
 
-@pytest.mark.parametrize("lines", [LISTED, SERVED, CONTENTS, FAILED, COMMIT, "Shopping:\nmilk\nbread (two)\napples"])
+@pytest.mark.parametrize(
+    "lines", [LISTED, SERVED, CONTENTS, FAILED, COMMIT, "Shopping:\nmilk\nbread (two)\napples"]
+)
 def test_records_stay_lines_of_their_own(lines: str) -> None:
-    assert [text for _, text in units(lines)] == [" ".join(line.split()) for line in lines.split("\n")]
+    assert [text for _, text in units(lines)] == [
+        " ".join(line.split()) for line in lines.split("\n")
+    ]
 
 
 def test_a_manual_is_headings_and_options_with_what_they_do() -> None:
@@ -80,11 +93,20 @@ def test_a_manual_is_headings_and_options_with_what_they_do() -> None:
         "DESCRIPTION\n       Shows the timetable in FILE.  With no FILE, or when FILE is -, read\n"
         "       standard input.\n\n"
     )
-    option = "   -n, --number=NUM\n          show at most NUM boats, and only those that\n          are in service"
+    option = (
+        "   -n, --number=NUM\n          show at most NUM boats, and only those that\n        "
+        "  are in service"
+    )
     assert units(f"{manual}{option}\n\n{'A memo'.center(60)}\n\nEnd.") == [
         ("heading", "DESCRIPTION"),
-        ("paragraph", "Shows the timetable in FILE. With no FILE, or when FILE is -, read standard input."),
-        ("definition", "-n, --number=NUM: show at most NUM boats, and only those that are in service"),
+        (
+            "paragraph",
+            "Shows the timetable in FILE. With no FILE, or when FILE is -, read standard input.",
+        ),
+        (
+            "definition",
+            "-n, --number=NUM: show at most NUM boats, and only those that are in service",
+        ),
         ("heading", "A memo"),
         ("paragraph", "End."),
     ]
@@ -104,7 +126,10 @@ def test_names_with_values_are_definitions() -> None:
 def test_lines_of_a_log_are_units_of_their_own() -> None:
     log = "2026-03-05 10:00:01 INFO started\n2026-03-05 10:00:09 ERROR disk full on /var"
     assert [text for _, text in units(log)] == log.split("\n")
-    assert [text for _, text in units("[10:00:01] joined\n[10:00:02] left")] == ["[10:00:01] joined", "[10:00:02] left"]
+    assert [text for _, text in units("[10:00:01] joined\n[10:00:02] left")] == [
+        "[10:00:01] joined",
+        "[10:00:02] left",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -113,8 +138,10 @@ def test_lines_of_a_log_are_units_of_their_own() -> None:
         "def area(r):\n    return 3 * r",
         "    indented by four\n        and more",
         "$ make test\n# done",
-        "$ make test\nAll of the tests have passed, and a report was written.\nIt took four minutes and ten seconds.",
-        "  0           1\n  0 1 2 3 4 5 6 7 8\n +-+-+-+-+-+-+-+-+-+\n |  Version   | Ty |\n +-+-+-+-+-+-+-+-+-+",
+        "$ make test\nAll of the tests have passed, and a report was written.\nIt took four "
+        "minutes and ten seconds.",
+        "  0           1\n  0 1 2 3 4 5 6 7 8\n +-+-+-+-+-+-+-+-+-+\n |  Version   | Ty |\n "
+        "+-+-+-+-+-+-+-+-+-+",
         "for (i = 0; i < n; i++) {\n  run(i);\n}",
         "   a      b\n  / \\    / \\\n c   d  e   f",
     ],
@@ -124,9 +151,14 @@ def test_code_keeps_its_lines(code: str) -> None:
 
 
 def test_a_program_is_listings_under_the_numbers_of_their_lines() -> None:
-    method = "    def step_{0}(self) -> int:\r\n        first = {0}\r\n\r\n        return first + {0}\r\n\r\n"
+    method = (
+        "    def step_{0}(self) -> int:\r\n        first = {0}\r\n\r\n        return first + "
+        "{0}\r\n\r\n"
+    )
     source = (
-        '"""A walk."""\r\n\r\n\r\nclass Walk:\r\n' + "".join(method.format(n) for n in range(30)) + "\r\nrun(Walk())"
+        '"""A walk."""\r\n\r\n\r\nclass Walk:\r\n'
+        + "".join(method.format(n) for n in range(30))
+        + "\r\nrun(Walk())"
     )
     page = to_page(Raw(source.encode(), "file:///walk.py", "file:///walk.py", name="walk.py"))
     lines, told, inside = source.split("\r\n"), 0, set()
@@ -148,14 +180,23 @@ def test_a_program_is_listings_under_the_numbers_of_their_lines() -> None:
 
 
 def test_indented_sentences_are_no_code() -> None:
-    lines = ("The command prints the names of all files that it read.", "It writes nothing to disk unless asked to.")
+    lines = (
+        "The command prints the names of all files that it read.",
+        "It writes nothing to disk unless asked to.",
+    )
     text = "\n".join(" " * 7 + line for line in lines)
     assert {kind for kind, _ in units(text)} == {"paragraph"}
 
 
 def test_headings_are_told_from_short_lines() -> None:
-    found = blocks("INTRODUCTION\n\nIt began in May.\n\n2.1 Sources\n\nThere are two.\n\nYes.\n\nRegards\n\nANNA")
-    assert [block.text for block in found if block.kind == "heading"] == ["INTRODUCTION", "2.1 Sources"]
+    found = blocks(
+        "INTRODUCTION\n\nIt began in May.\n\n2.1 Sources\n\nThere are "
+        "two.\n\nYes.\n\nRegards\n\nANNA"
+    )
+    assert [block.text for block in found if block.kind == "heading"] == [
+        "INTRODUCTION",
+        "2.1 Sources",
+    ]
     assert found[3].heading_path == ("2.1 Sources",)
 
 
@@ -172,7 +213,15 @@ def test_items_keep_their_continuation_and_numbers() -> None:
 
 
 @pytest.mark.parametrize(
-    "line", ["-" * 200_000 + "x", " " * 200_000 + "x", "a:" * 100_000, "|" * 200_000, "; " * 100_000, "a@" * 100_000]
+    "line",
+    [
+        "-" * 200_000 + "x",
+        " " * 200_000 + "x",
+        "a:" * 100_000,
+        "|" * 200_000,
+        "; " * 100_000,
+        "a@" * 100_000,
+    ],
 )
 def test_no_line_takes_longer_than_it_is_long(line: str) -> None:
     assert plain_to_html(f"{line}\n{line}").html

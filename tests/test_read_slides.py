@@ -1,4 +1,5 @@
-"""Presentations: slides are read as a person reads them, charts and diagrams too, and what is not read is said."""
+"""Presentations: slides are read as a person reads them, charts and diagrams too, and what is not
+read is said."""
 
 import re
 
@@ -22,12 +23,17 @@ SPACES = " ".join(
         ("r", "officeDocument", "relationships"),
     )
 )
-ROOTS = {"chart": "c:chartSpace", "diagramData": "dgm:dataModel", "slideLayout": "p:sldLayout", "comments": "p:cmLst"}
+ROOTS = {
+    "chart": "c:chartSpace",
+    "diagramData": "dgm:dataModel",
+    "slideLayout": "p:sldLayout",
+    "comments": "p:cmLst",
+}
 
 
 def deck(*slides: str, **parts: str) -> bytes:
-    """Return a presentation; each slide has the further parts by kind, each the inside of its root, with its kind as
-    id."""
+    """Return a presentation; each slide has the further parts by kind, each the inside of its root,
+    with its kind as id."""
     files: dict[str, str | bytes] = {}
     package = f"{OFFICE}/package/2006/relationships"
 
@@ -37,11 +43,15 @@ def deck(*slides: str, **parts: str) -> bytes:
             for key, (kind, name) in links.items()
         )
         folder, _, name = part.rpartition("/")
-        files[f"{folder}/_rels/{name}.rels"] = f'<Relationships xmlns="{package}">{inner}</Relationships>'
+        files[f"{folder}/_rels/{name}.rels"] = (
+            f'<Relationships xmlns="{package}">{inner}</Relationships>'
+        )
 
     ids = "".join(f'<p:sldId id="{number}" r:id="r{number}"/>' for number in range(len(slides)))
     files["ppt/presentation.xml"] = f"<p:presentation {SPACES}>{ids}</p:presentation>"
-    relate("ppt/presentation.xml", {f"r{n}": ("slide", f"slides/{n}.xml") for n in range(len(slides))})
+    relate(
+        "ppt/presentation.xml", {f"r{n}": ("slide", f"slides/{n}.xml") for n in range(len(slides))}
+    )
     for number, shapes in enumerate(slides):
         tree = f"<p:cSld><p:spTree>{shapes}</p:spTree></p:cSld>"
         files[f"ppt/slides/{number}.xml"] = f"<p:sld {SPACES}>{tree}</p:sld>"
@@ -51,9 +61,15 @@ def deck(*slides: str, **parts: str) -> bytes:
     return zipped(files)
 
 
-def box(text: str, left: int, top: int, *, kind: str = "", size: tuple[int, int] = (100, 20)) -> str:
+def box(
+    text: str, left: int, top: int, *, kind: str = "", size: tuple[int, int] = (100, 20)
+) -> str:
     """Return a shape with a text, its box in thousands of EMU."""
-    place = f'<p:nvSpPr><p:cNvPr id="1"/><p:nvPr><p:ph type="{kind}"/></p:nvPr></p:nvSpPr>' if kind else ""
+    place = (
+        f'<p:nvSpPr><p:cNvPr id="1"/><p:nvPr><p:ph type="{kind}"/></p:nvPr></p:nvSpPr>'
+        if kind
+        else ""
+    )
     off = f'<a:off x="{left}000" y="{top}000"/><a:ext cx="{size[0]}000" cy="{size[1]}000"/>'
     paragraphs = "".join(f"<a:p><a:r><a:t>{line}</a:t></a:r></a:p>" for line in text.split("\n"))
     return f"<p:sp>{place}<p:spPr><a:xfrm>{off}</a:xfrm></p:spPr><p:txBody>{paragraphs}</p:txBody></p:sp>"
@@ -70,7 +86,12 @@ def lines(body: bytes) -> list[str]:
 
 
 def test_boxes_are_read_from_the_top_down_whatever_their_order_in_the_file() -> None:
-    shapes = box("three", 0, 200) + box("one", 0, 100) + box("Gate", 0, 0, kind="title") + box("two", 0, 150)
+    shapes = (
+        box("three", 0, 200)
+        + box("one", 0, 100)
+        + box("Gate", 0, 0, kind="title")
+        + box("two", 0, 150)
+    )
     assert lines(deck(shapes)) == ["Gate", "one", "two", "three"]
 
 
@@ -79,7 +100,13 @@ def test_columns_that_the_file_has_as_columns_stay_so_and_rows_stay_rows() -> No
         [box("left", 0, 100), box("below left", 0, 150)],
         [box("right", 300, 100), box("below right", 300, 150)],
     )
-    assert lines(deck("".join([*left, *right]))) == ["Slide 1", "left", "below left", "right", "below right"]
+    assert lines(deck("".join([*left, *right]))) == [
+        "Slide 1",
+        "left",
+        "below left",
+        "right",
+        "below right",
+    ]
     across = [left[0], right[0], left[1], right[1]]
     assert lines(deck("".join(across))) == ["Slide 1", "left", "right", "below left", "below right"]
 
@@ -94,7 +121,11 @@ def test_shapes_in_a_group_are_where_the_group_is() -> None:
 def test_a_placeholder_without_a_box_has_that_of_its_layout() -> None:
     layout = f"<p:cSld><p:spTree>{box('', 0, 100, kind='body')}</p:spTree></p:cSld>"
     bare = re.sub("<a:xfrm>.*</a:xfrm>", "", box("first", 0, 0, kind="body"))
-    assert lines(deck(box("second", 0, 200) + bare, slideLayout=layout)) == ["Slide 1", "first", "second"]
+    assert lines(deck(box("second", 0, 200) + bare, slideLayout=layout)) == [
+        "Slide 1",
+        "first",
+        "second",
+    ]
 
 
 def test_a_deck_of_charts_and_diagrams_is_read() -> None:
@@ -111,13 +142,26 @@ def test_a_deck_of_charts_and_diagrams_is_read() -> None:
 
 
 def test_footers_are_read_once_and_numbers_of_slides_never() -> None:
-    slide = box("Boats", 0, 0) + box("Office of Moorings", 0, 300, kind="ftr") + box("7", 0, 320, kind="sldNum")
-    assert lines(deck(slide, slide)) == ["Slide 1", "Boats", "Slide 2", "Boats", "Office of Moorings"]
+    slide = (
+        box("Boats", 0, 0)
+        + box("Office of Moorings", 0, 300, kind="ftr")
+        + box("7", 0, 320, kind="sldNum")
+    )
+    assert lines(deck(slide, slide)) == [
+        "Slide 1",
+        "Boats",
+        "Slide 2",
+        "Boats",
+        "Office of Moorings",
+    ]
 
 
 def test_comments_raised_digits_and_merged_cells_are_read() -> None:
     said = "<p:cm><p:text>Closed in May</p:text></p:cm>"
-    raised = '<p:sp><a:p><a:r><a:t>10</a:t></a:r><a:r><a:rPr baseline="30000"/><a:t>6</a:t></a:r></a:p></p:sp>'
+    raised = (
+        "<p:sp><a:p><a:r><a:t>10</a:t></a:r><a:r><a:rPr "
+        'baseline="30000"/><a:t>6</a:t></a:r></a:p></p:sp>'
+    )
     assert lines(deck(raised, comments=said))[1:] == ["10^6", "Comment: Closed in May"]
 
     def cell(text: str, marks: str = "") -> str:
@@ -129,7 +173,9 @@ def test_comments_raised_digits_and_merged_cells_are_read() -> None:
         cell("", 'vMerge="1"') + cell("Hake"),
     ]
     table = "".join(f"<a:tr>{row}</a:tr>" for row in rows)
-    blocks = read_document(page_of(deck(f"<p:graphicFrame><a:tbl>{table}</a:tbl></p:graphicFrame>"))).blocks
+    blocks = read_document(
+        page_of(deck(f"<p:graphicFrame><a:tbl>{table}</a:tbl></p:graphicFrame>"))
+    ).blocks
     assert blocks[-1].cells == ("Arn", "Hake")
 
 

@@ -38,7 +38,9 @@ def numbering(*levels: str) -> str:
 
 
 def complex_field(instruction: str, result: str) -> str:
-    marks = [f'<w:r><w:fldChar w:fldCharType="{kind}"/></w:r>' for kind in ("begin", "separate", "end")]
+    marks = [
+        f'<w:r><w:fldChar w:fldCharType="{kind}"/></w:r>' for kind in ("begin", "separate", "end")
+    ]
     return f"{marks[0]}<w:r><w:instrText>{instruction}</w:instrText></w:r>{marks[1]}{run(result)}{marks[2]}"
 
 
@@ -53,7 +55,8 @@ def complex_field(instruction: str, result: str) -> str:
         ("<w:r><w:ruby><w:rt>" + run("とうきょう") + "</w:rt><w:rubyBase>" + run("東京")
          + "</w:rubyBase></w:ruby></w:r>",
          "東京(とうきょう)"),
-        ('<w:sdt><w:sdtPr><w14:checkbox><w14:checked w14:val="0"/></w14:checkbox></w:sdtPr><w:sdtContent>' + run("☐")
+        ('<w:sdt><w:sdtPr><w14:checkbox><w14:checked '
+        'w14:val="0"/></w14:checkbox></w:sdtPr><w:sdtContent>' + run("☐")
          + "</w:sdtContent></w:sdt>" + run(" Yes"), "[ ] Yes"),
         ('<w:r><w:sym w:font="Wingdings" w:char="F0FC"/></w:r>' + run(" done at 30") + '<w:r><w:sym w:font="Symbol" '
          'w:char="F0B0"/></w:r>', "✓ done at 30°"),
@@ -72,28 +75,46 @@ def test_what_a_paragraph_shows_is_its_text(inner: str, seen: str) -> None:
 
 def test_clauses_have_the_numbers_that_word_shows() -> None:
     forms = numbering(level(0, "%1."), level(1, "%1.%2"), level(2, "(%3)", "lowerLetter"))
-    items = [("Terms", 0), ("The Yard", 1), ("The Owner", 1), ("Payment", 0), ("Late sums", 1), ("six", 2), ("nine", 2)]
+    items = [
+        ("Terms", 0),
+        ("The Yard", 1),
+        ("The Owner", 1),
+        ("Payment", 0),
+        ("Late sums", 1),
+        ("six", 2),
+        ("nine", 2),
+    ]
     text = text_of("".join(of_list(words, 1, depth) for words, depth in items), numbering=forms)
     assert text.split("\n") == [
         *("1. Terms", "1.1 The Yard", "1.2 The Owner"),
         *("2. Payment", "2.1 Late sums", "(a) six", "(b) nine"),
     ]
     rules = "".join(of_list(words, 1) for words in ("No fires.", "No nets."))
-    assert text_of(rules, numbering=numbering(level(0, "Rule %1", start=7))) == "Rule 7 No fires.\nRule 8 No nets."
+    assert (
+        text_of(rules, numbering=numbering(level(0, "Rule %1", start=7)))
+        == "Rule 7 No fires.\nRule 8 No nets."
+    )
 
 
 def test_headings_are_known_by_the_style_that_theirs_is_based_on_and_by_outline_level() -> None:
     styles = TITLED.format(id="H2", inner='<w:name w:val="heading 2"/>')
     styles += TITLED.format(id="Own", inner='<w:name w:val="Yard"/><w:basedOn w:val="H2"/>')
-    styles += TITLED.format(id="Out", inner='<w:name w:val="Chart"/><w:pPr><w:outlineLvl w:val="0"/></w:pPr>')
-    html = page_of(make_parts(paragraph("Pumps", "Own") + paragraph("Valves", "Out"), styles=styles)).html
+    styles += TITLED.format(
+        id="Out", inner='<w:name w:val="Chart"/><w:pPr><w:outlineLvl w:val="0"/></w:pPr>'
+    )
+    html = page_of(
+        make_parts(paragraph("Pumps", "Own") + paragraph("Valves", "Out"), styles=styles)
+    ).html
     assert "<h2>Pumps</h2>" in html and "<h1>Valves</h1>" in html
 
 
 def test_headers_and_footers_are_read_once_without_page_numbers() -> None:
     numbers = f"<w:p>{run('Page ')}{complex_field('PAGE', '1')}</w:p>"
     header = paragraph("Revision D, 2 June 2026") + numbers
-    assert text_of(paragraph("Boats."), header=header, footer=numbers) == "Revision D, 2 June 2026\nBoats."
+    assert (
+        text_of(paragraph("Boats."), header=header, footer=numbers)
+        == "Revision D, 2 June 2026\nBoats."
+    )
 
 
 def test_notes_and_comments_follow_the_block_that_refers_to_them() -> None:
@@ -112,12 +133,13 @@ def test_notes_and_comments_follow_the_block_that_refers_to_them() -> None:
 
 
 def test_tracked_changes_are_marked_and_counted() -> None:
-    body = (
-        f"<w:p>{run('The toll is ')}<w:del><w:r><w:delText>9</w:delText></w:r></w:del><w:ins>{run('12')}</w:ins></w:p>"
-    )
+    deleted = "<w:del><w:r><w:delText>9</w:delText></w:r></w:del>"
+    body = f"<w:p>{run('The toll is ')}{deleted}<w:ins>{run('12')}</w:ins></w:p>"
     page = page_of(make_parts(body))
     assert "<del>9</del><ins>12</ins>" in page.html
-    assert page.notes == ("Word: tracked changes are shown as accepted: 1 words are inserted, 1 deleted",)
+    assert page.notes == (
+        "Word: tracked changes are shown as accepted: 1 words are inserted, 1 deleted",
+    )
 
 
 def test_a_chart_is_a_table_of_its_figures() -> None:
@@ -152,8 +174,14 @@ def test_a_main_part_of_another_name_and_of_the_strict_form_is_read() -> None:
 
 
 def test_what_is_not_read_is_said_by_kind_and_number() -> None:
-    picture = '<w:r><w:drawing><wp:extent cx="5000000" cy="4000000"/><wp:docPr id="1"/><a:blip/></w:drawing></w:r>'
-    body = f'<w:p>{run("Boats.")}{picture}<w:r><w:drawing><c:chart r:id="none"/></w:drawing></w:r></w:p>'
+    picture = (
+        '<w:r><w:drawing><wp:extent cx="5000000" cy="4000000"/><wp:docPr '
+        'id="1"/><a:blip/></w:drawing></w:r>'
+    )
+    body = (
+        f"<w:p>{run('Boats.')}{picture}<w:r><w:drawing><c:chart "
+        f'r:id="none"/></w:drawing></w:r></w:p>'
+    )
     body += "<w:p><w:r><w:object><o:OLEObject/></w:object></w:r></w:p>"
     page = page_of(make_parts(body))
     assert page.unread == "1 chart, 1 embedded object, 1 image"
@@ -163,22 +191,32 @@ def test_what_is_not_read_is_said_by_kind_and_number() -> None:
 
 
 def test_a_part_that_breaks_off_is_read_to_there_and_the_rest_is_said() -> None:
-    page = page_of(make_parts(paragraph("Boats."), header="<w:p><w:r><w:t>Revision D</w:t></w:r></w:p><w:p><"))
+    page = page_of(
+        make_parts(paragraph("Boats."), header="<w:p><w:r><w:t>Revision D</w:t></w:r></w:p><w:p><")
+    )
     assert "Revision D" in page.html and "Boats." in page.html
     assert page.unread == "what follows a damaged place in 1 of its parts"
 
 
 def test_long_lists_go_on_counting() -> None:
     text = page_of(
-        make_parts("".join(of_list(f"point {n}", 1) for n in range(1, 30)), numbering=numbering(level(0, "%1.")))
+        make_parts(
+            "".join(of_list(f"point {n}", 1) for n in range(1, 30)),
+            numbering=numbering(level(0, "%1.")),
+        )
     )
     assert text.html.count("<ol") == 1
     lines = read_document(text).text.split("\n")
-    assert all(int(after.split()[-1]) == int(before.split()[-1]) + 1 for before, after in pairwise(lines))
+    assert all(
+        int(after.split()[-1]) == int(before.split()[-1]) + 1 for before, after in pairwise(lines)
+    )
 
 
 def test_a_drop_cap_begins_the_word_of_the_next_paragraph() -> None:
-    frame = '<w:p><w:pPr><w:framePr w:dropCap="drop" w:lines="3"/></w:pPr><w:r><w:t>{}</w:t></w:r></w:p>'
+    frame = (
+        '<w:p><w:pPr><w:framePr w:dropCap="drop" '
+        'w:lines="3"/></w:pPr><w:r><w:t>{}</w:t></w:r></w:p>'
+    )
     assert text_of(frame.format("T") + paragraph("he lamp was lit.")) == "The lamp was lit."
     assert text_of(paragraph("Before.") + frame.format("A")).split() == ["Before.", "A"]
 

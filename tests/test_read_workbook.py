@@ -1,4 +1,5 @@
-"""Workbooks: cells are read as a person sees them, and no value is computed over what was not read."""
+"""Workbooks: cells are read as a person sees them, and no value is computed over what was not
+read."""
 
 import io
 from collections.abc import Callable, Sequence
@@ -19,10 +20,17 @@ from pipeline.tables.asked import ask_tables
 from tests.support import Connect, text_of
 from tests.support.hostile_files import xlsx
 
-CATCH = [("Port", "Fish", "Tons"), ("Arnvik", "Herring", 210), ("", "Cod", 95), ("Mossund", "Herring", 120)]
+CATCH = [
+    ("Port", "Fish", "Tons"),
+    ("Arnvik", "Herring", 210),
+    ("", "Cod", 95),
+    ("Mossund", "Herring", 120),
+]
 
 
-def book_of(rows: Sequence[Sequence[object]], change: Callable[[Worksheet], object] = lambda _: None) -> bytes:
+def book_of(
+    rows: Sequence[Sequence[object]], change: Callable[[Worksheet], object] = lambda _: None
+) -> bytes:
     """Return a workbook with one sheet of rows."""
     book = openpyxl.Workbook()
     sheet = book.active
@@ -54,9 +62,13 @@ def rows_of(document: Document) -> list[tuple[str, ...]]:
 def test_merged_cells_belong_to_all_their_rows_and_names_of_two_rows_are_joined() -> None:
     document = read(book_of(CATCH, lambda sheet: sheet.merge_cells("A2:A3")))
     assert rows_of(document)[2] == ("Arnvik", "Cod", "95")
-    rates = [("Ship", "Day rate", "", "Night rate", ""), ("", "Summer", "Winter", "Summer", "Winter")]
+    rates = [
+        ("Ship", "Day rate", "", "Night rate", ""),
+        ("", "Summer", "Winter", "Summer", "Winter"),
+    ]
     body = book_of(
-        [*rates, ("small", 14, 9, 21, 13), ("large", 26, 18, 39, 27)], lambda sheet: merge(sheet, "A1:A2 B1:C1 D1:E1")
+        [*rates, ("small", 14, 9, 21, 13), ("large", 26, 18, 39, 27)],
+        lambda sheet: merge(sheet, "A1:A2 B1:C1 D1:E1"),
     )
     assert "Night rate Winter: 13" in read(body).blocks[-2].text
 
@@ -68,17 +80,31 @@ def merge(sheet: Worksheet, ranges: str) -> None:
 
 async def asked(connect: Connect, folder: Path, part: str) -> str:
     async with connect(folders=str(folder)) as client:
-        result = await client.call_tool("fetch_and_prune_html", {"sources": [str(folder / "a.xlsx")], "part": part})
+        result = await client.call_tool(
+            "fetch_and_prune_html", {"sources": [str(folder / "a.xlsx")], "part": part}
+        )
         return text_of(result)
 
 
 @pytest.mark.anyio
-async def test_sums_count_a_merged_number_once_or_are_refused(connect: Connect, tmp_path: Path) -> None:
-    rows = [("Boat", "Port", "Fee"), ("Ada", "Arn", 10), ("Bea", "Arn", ""), ("Cia", "Holt", 30), ("Dora", "Arn", "")]
+async def test_sums_count_a_merged_number_once_or_are_refused(
+    connect: Connect, tmp_path: Path
+) -> None:
+    rows = [
+        ("Boat", "Port", "Fee"),
+        ("Ada", "Arn", 10),
+        ("Bea", "Arn", ""),
+        ("Cia", "Holt", 30),
+        ("Dora", "Arn", ""),
+    ]
     body = book_of(rows, lambda sheet: merge(sheet, "C2:C3 C4:C5"))
     (tmp_path / "a.xlsx").write_bytes(body)
     assert "= 40" in await asked(connect, tmp_path, "table 1 sum Fee")
-    for part in ("table 1 sum Fee by Port", "table 1 where Boat = Dora sum Fee", "table 1 mean Fee"):
+    for part in (
+        "table 1 sum Fee by Port",
+        "table 1 where Boat = Dora sum Fee",
+        "table 1 mean Fee",
+    ):
         said = await asked(connect, tmp_path, part)
         assert "cover several rows" in said, part
     assert "Dora | Arn | 30" in await asked(connect, tmp_path, "table 1 where Boat = Dora")
@@ -147,10 +173,21 @@ def test_hidden_rows_columns_and_values_are_left_out_and_counted() -> None:
         sheet["B3"].number_format = ";;;"
 
     page = page_of(
-        book_of([("Part", "Price", "Our cost"), ("OLD Winch", 850, 300), ("Davit", 400, 111), ("Oar", 9, 2)], hide)
+        book_of(
+            [
+                ("Part", "Price", "Our cost"),
+                ("OLD Winch", 850, 300),
+                ("Davit", 400, 111),
+                ("Oar", 9, 2),
+            ],
+            hide,
+        )
     )
     assert not any(word in page.html for word in ("Winch", "cost", "111", "400"))
-    assert page.notes[:2] == ("workbook: 1 hidden rows were left out", "workbook: 1 hidden columns were left out")
+    assert page.notes[:2] == (
+        "workbook: 1 hidden rows were left out",
+        "workbook: 1 hidden columns were left out",
+    )
     assert page.hidden == 9
     assert page.unread == ""
 
@@ -174,14 +211,18 @@ def test_notes_charts_and_raised_digits_are_read() -> None:
     page = page_of(book_of(CATCH, draw))
     assert "Note at B2: Landed at night" in page.html
     assert "Tons by port" in page.html
-    raised = '<r><t>10</t></r><r><rPr><vertAlign val="superscript"/></rPr><t>6</t></r><r><t> litres</t></r>'
+    raised = (
+        '<r><t>10</t></r><r><rPr><vertAlign val="superscript"/></rPr><t>6</t></r><r><t> '
+        "litres</t></r>"
+    )
     rows = '<row r="1"><c r="A1" t="inlineStr"><is>' + raised + "</is></c></row>"
     assert "10^6 litres" in page_of(xlsx(rows)).html
 
 
 def test_what_follows_the_most_cells_is_said() -> None:
     rows = "".join(
-        f'<row r="{row}"><c r="A{row}"><v>{row}</v></c><c r="B{row}"><v>1</v></c></row>' for row in range(1, 100_002)
+        f'<row r="{row}"><c r="A{row}"><v>{row}</v></c><c r="B{row}"><v>1</v></c></row>'
+        for row in range(1, 100_002)
     )
     page = page_of(xlsx(rows))
     assert page.unread == "what follows its first 200,000 cells"

@@ -1,4 +1,5 @@
-"""Recipes: what they are taught from, a run that is interrupted, and the file that comes out of one."""
+"""Recipes: what they are taught from, a run that is interrupted, and the file that comes out of
+one."""
 
 import importlib
 import json
@@ -19,21 +20,37 @@ from train.reader.overlap import findings
 
 pytestmark = [
     pytest.mark.slow,
-    # We and peft ask transformers by names that are about to go; the new ones are not in all versions that we take.
+    # We and peft ask transformers by names that are about to go; the new ones are not in all
+    # versions that we take.
     pytest.mark.filterwarnings("ignore:.*gradient_checkpointing.* is deprecated:FutureWarning"),
 ]
 torch = need("train")
 lora, datasheet, pruner, summariser = (
-    importlib.import_module(f"train.{name}") for name in ("lora", "datasheet", "pruner", "summariser")
+    importlib.import_module(f"train.{name}")
+    for name in ("lora", "datasheet", "pruner", "summariser")
 )
-CONFIG = {"steps": 6, "batch": 2, "warmup": 1, "layers": 2, "rank": 4, "dev": 2, "every": 3, "threads": 1}
+CONFIG = {
+    "steps": 6,
+    "batch": 2,
+    "warmup": 1,
+    "layers": 2,
+    "rank": 4,
+    "dev": 2,
+    "every": 3,
+    "threads": 1,
+}
 
 
 def _samples(*, pairs: bool = False) -> dict[str, Any]:
     def one(number: int) -> Any:
-        return lora.Sample(f"When does boat {number} leave?", f"At {number} o'clock.", "Never." if pairs else "")
+        return lora.Sample(
+            f"When does boat {number} leave?", f"At {number} o'clock.", "Never." if pairs else ""
+        )
 
-    return {"train": [one(number) for number in range(20)], "dev": [one(number) for number in range(20, 23)]}
+    return {
+        "train": [one(number) for number in range(20)],
+        "dev": [one(number) for number in range(20, 23)],
+    }
 
 
 def _run(folder: Path, *, base: Any = None, pairs: bool = False, **others: Any) -> Any:
@@ -48,7 +65,9 @@ def _run(folder: Path, *, base: Any = None, pairs: bool = False, **others: Any) 
 
 
 def _losses(folder: Path) -> list[float]:
-    return losses([json.loads(line) for line in (folder / lora.LOG).read_text("utf-8").splitlines()])
+    return losses(
+        [json.loads(line) for line in (folder / lora.LOG).read_text("utf-8").splitlines()]
+    )
 
 
 def _adapter(run: Any) -> dict[str, Any]:
@@ -64,7 +83,9 @@ def base() -> Any:
         pytest.skip(str(error))
 
 
-@pytest.mark.parametrize(("pairs", "rank"), [(False, 4), (True, 4), (False, 0)], ids=["sft", "dpo", "all weights"])
+@pytest.mark.parametrize(
+    ("pairs", "rank"), [(False, 4), (True, 4), (False, 0)], ids=["sft", "dpo", "all weights"]
+)
 def test_a_run_that_was_interrupted_ends_with_the_weights_of_one_that_was_not(
     tmp_path: Path, base: Any, pairs: bool, rank: int
 ) -> None:
@@ -81,7 +102,9 @@ def test_a_run_that_was_interrupted_ends_with_the_weights_of_one_that_was_not(
     found = _adapter(second)
     assert wanted.keys() == found.keys()
     assert all(torch.equal(wanted[name], found[name]) for name in wanted)
-    rows = [json.loads(line) for line in (tmp_path / "parts" / lora.LOG).read_text("utf-8").splitlines()]
+    rows = [
+        json.loads(line) for line in (tmp_path / "parts" / lora.LOG).read_text("utf-8").splitlines()
+    ]
     assert [row["step"] for row in rows if "cpu" in row] == [1, 2, 3, 4]
 
 
@@ -105,7 +128,9 @@ def test_each_recipe_takes_three_steps_on_samples_of_its_own_and_is_resumed_amon
     assert len(_losses(tmp_path / "parts")) == 3
 
 
-def test_the_first_steps_of_a_run_are_repeated_from_the_places_of_their_samples(tmp_path: Path, base: Any) -> None:
+def test_the_first_steps_of_a_run_are_repeated_from_the_places_of_their_samples(
+    tmp_path: Path, base: Any
+) -> None:
     run = _run(tmp_path / "run", base=base)
     run.go(lora.FIRST_STEPS)
     picked = lora.made_at(lambda part, _: _samples()[part], run.config, run.first)
@@ -119,10 +144,14 @@ def test_the_first_steps_of_a_run_are_repeated_from_the_places_of_their_samples(
     assert first == second
 
 
-def test_packing_and_checkpointing_spare_room_and_leave_the_losses(tmp_path: Path, base: Any) -> None:
+def test_packing_and_checkpointing_spare_room_and_leave_the_losses(
+    tmp_path: Path, base: Any
+) -> None:
     samples = _samples()
     # Of two lengths, else nothing would be filled up.
-    samples["train"][::2] = [lora.Sample(f"And then? {one.prompt * 3}", one.answer) for one in samples["train"][::2]]
+    samples["train"][::2] = [
+        lora.Sample(f"And then? {one.prompt * 3}", one.answer) for one in samples["train"][::2]
+    ]
     found = []
     for name in ("plainly", "packing", "checkpointing"):
         config = lora.Config(**CONFIG | ({} if name == "plainly" else {name: True}))
@@ -141,7 +170,9 @@ def test_a_run_is_not_gone_on_with_other_samples(tmp_path: Path, base: Any) -> N
 
 
 @pytest.mark.anyio
-async def test_a_tuned_model_is_written_as_gguf_and_answers_as_it_did_in_training(tmp_path: Path) -> None:
+async def test_a_tuned_model_is_written_as_gguf_and_answers_as_it_did_in_training(
+    tmp_path: Path,
+) -> None:
     run = _run(tmp_path)
     for weight in run.weights:
         torch.nn.init.normal_(weight, std=0.02, generator=torch.Generator().manual_seed(1))
@@ -158,7 +189,10 @@ async def test_a_tuned_model_is_written_as_gguf_and_answers_as_it_did_in_trainin
         await model.aclose()
     # 8 bits a weight shift a log-probability by some hundredths a token.
     assert np.allclose(scores.log_probabilities, wanted, atol=1.0)
-    assert abs((scores.log_probabilities[0] - scores.log_probabilities[1]) - (wanted[0] - wanted[1])) < 0.7
+    assert (
+        abs((scores.log_probabilities[0] - scores.log_probabilities[1]) - (wanted[0] - wanted[1]))
+        < 0.7
+    )
 
 
 def test_the_pruner_is_shown_the_block_that_answers_among_others_of_its_page(shared: Path) -> None:
@@ -175,9 +209,13 @@ def test_the_pruner_is_shown_the_block_that_answers_among_others_of_its_page(sha
     assert made == again
 
 
-def test_a_library_of_pages_held_aside_asks_what_they_answer_and_what_they_do_not(tmp_path: Path, shared: Path) -> None:
+def test_a_library_of_pages_held_aside_asks_what_they_answer_and_what_they_do_not(
+    tmp_path: Path, shared: Path
+) -> None:
     count = pruner.write_library(tmp_path, "dev")
-    asked = [json.loads(line) for line in (tmp_path / "questions.jsonl").read_text("utf-8").splitlines()]
+    asked = [
+        json.loads(line) for line in (tmp_path / "questions.jsonl").read_text("utf-8").splitlines()
+    ]
     assert len(asked) == count
     rows = [row for row in own_rows() if row["split"] == "dev"]
     answered, others = ({row[kind] for row in rows} for kind in ("question", "twin"))
@@ -187,7 +225,9 @@ def test_a_library_of_pages_held_aside_asks_what_they_answer_and_what_they_do_no
     assert any(not one["answers"] for one in asked)
 
 
-def test_a_rejected_summary_says_what_no_paragraph_says_and_the_right_one_does_not(shared: Path) -> None:
+def test_a_rejected_summary_says_what_no_paragraph_says_and_the_right_one_does_not(
+    shared: Path,
+) -> None:
     made = [one for one in islice(summariser.summary_samples("train"), 20) if one.rejected]
     assert made
     for one in made:
@@ -199,8 +239,12 @@ def test_a_rejected_summary_says_what_no_paragraph_says_and_the_right_one_does_n
 def test_runs_that_are_short_or_learn_nothing_are_named() -> None:
     steps = [{"step": step + 1, "loss": 2.0 - step / 400, "cpu": 1.0} for step in range(400)]
     rows = [{"step": 0, "dev_loss": 2.0}, *steps]
-    good = Recorded("parser", {"batch": 2}, [*rows, {"step": 400, "dev_loss": 1.0}], {"f1": 0.1}, {"f1": 0.2})
-    flat = Recorded("pruner", {"batch": 2}, [*rows, {"step": 400, "dev_loss": 2.0}], {"f1": 0.1}, {"f1": 0.1})
+    good = Recorded(
+        "parser", {"batch": 2}, [*rows, {"step": 400, "dev_loss": 1.0}], {"f1": 0.1}, {"f1": 0.2}
+    )
+    flat = Recorded(
+        "pruner", {"batch": 2}, [*rows, {"step": 400, "dev_loss": 2.0}], {"f1": 0.1}, {"f1": 0.1}
+    )
     found = list(missed([good, flat]))
     assert [line.split(":")[0] for line in found[:2]] == ["extractor", "pruner"]
     assert found[2].startswith("1 runs have a figure that is better")

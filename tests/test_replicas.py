@@ -1,4 +1,5 @@
-"""Two replicas behind HAProxy with one cache server: what one returned the other goes on with, and one may die."""
+"""Two replicas behind HAProxy with one cache server: what one returned the other goes on with, and
+one may die."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,7 +27,9 @@ def replicas(tmp_path: Path) -> Iterator[Replicas]:
     """Two replicas, each with a folder of its own, and what they share."""
     with (
         cache_server(tmp_path / "shared") as shared,
-        balanced(tmp_path, cache_url=shared.url, cache_private="true", robots="0", http_tokens=TOKENS) as made,
+        balanced(
+            tmp_path, cache_url=shared.url, cache_private="true", robots="0", http_tokens=TOKENS
+        ) as made,
     ):
         yield made
 
@@ -37,7 +40,9 @@ async def at(url: str, tool: str, *, mode: str = "auto", **arguments: Any) -> Ca
         return await connected.call_tool(tool, arguments)
 
 
-async def test_every_handle_that_a_dead_replica_returned_the_other_goes_on_with(replicas: Replicas) -> None:
+async def test_every_handle_that_a_dead_replica_returned_the_other_goes_on_with(
+    replicas: Replicas,
+) -> None:
     for number in (0, 1):
         await ready(replicas.of(number))
     one, other = replicas.of(0), replicas.of(1)
@@ -58,7 +63,9 @@ async def test_every_handle_that_a_dead_replica_returned_the_other_goes_on_with(
     rest = await at(other, "fetch_and_prune_html", **whole, cursor=cursor)
     assert text_of(rest) not in ("", text_of(cut))
     data_of(await at(other, "extract_relevant", question=FERRY, sources=[page]))
-    again = data_of(await at(other, "raptor_query", question=FERRY, sources=[data_of(tree)["tree"]]))
+    again = data_of(
+        await at(other, "raptor_query", question=FERRY, sources=[data_of(tree)["tree"]])
+    )
     assert again["tree"] == data_of(tree)["tree"]
     async with as_caller(other, "second") as theirs:
         refused = await theirs.call_tool("research", {"question": FERRY, "session": session})
@@ -72,7 +79,9 @@ async def test_a_replica_killed_in_the_middle_of_calls_costs_each_at_most_one_re
     for number in (0, 1):
         await ready(replicas.of(number))
     await ready(replicas.url)
-    pages = [site.put(f"/slow-{number}", f"<p>Ferry {number} leaves at noon.</p>") for number in range(4)]
+    pages = [
+        site.put(f"/slow-{number}", f"<p>Ferry {number} leaves at noon.</p>") for number in range(4)
+    ]
     retries = dict.fromkeys(pages, 0)
     answers: dict[str, str] = {}
 

@@ -1,4 +1,5 @@
-"""Scanned pages and images are recognised where the extra `ocr` is installed, and said to be; else it is named."""
+"""Scanned pages and images are recognised where the extra `ocr` is installed, and said to be; else
+it is named."""
 
 import io
 import os
@@ -29,7 +30,9 @@ from bench.ocr import cost, ended, png  # noqa: E402  Pillow comes with the extr
 from tests.support.scans import FONTS, UNKNOWN, as_bytes, printed  # noqa: E402  as above
 
 if not all(path.exists() for path in FONTS.values()):
-    pytest.skip("Debian's fonts-liberation and fonts-dejavu-core are not installed", allow_module_level=True)
+    pytest.skip(
+        "Debian's fonts-liberation and fonts-dejavu-core are not installed", allow_module_level=True
+    )
 
 pytestmark = pytest.mark.slow
 
@@ -60,7 +63,11 @@ async def test_questions_find_the_words_of_scans_with_page_and_box_labelled_as_r
     (tmp_path / "report.pdf").write_bytes(scanned(kind="PDF"))
     (tmp_path / "photo.jpg").write_bytes(scanned(kind="JPEG", font="sans"))
     web = site.put("/notice.webp", scanned(kind="WEBP", font="mono"), kind="image/webp")
-    sources = {str(tmp_path / "report.pdf"): "#page=1&viewrect=", str(tmp_path / "photo.jpg"): "#xywh=", web: "#xywh="}
+    sources = {
+        str(tmp_path / "report.pdf"): "#page=1&viewrect=",
+        str(tmp_path / "photo.jpg"): "#xywh=",
+        web: "#xywh=",
+    }
     asked = {
         "When was the lighthouse of Orvane built?": "1812",
         "How deep is the basin at the old quay?": "41.5 metres",
@@ -82,7 +89,10 @@ async def test_questions_find_the_words_of_scans_with_page_and_box_labelled_as_r
 
 def test_of_a_pdf_with_some_scanned_pages_only_their_words_are_marked() -> None:
     writer = PdfWriter()
-    for body in (make_pdf([[("The council met in the old town hall of Piran.", 11)]]), scanned(kind="PDF")):
+    for body in (
+        make_pdf([[("The council met in the old town hall of Piran.", 11)]]),
+        scanned(kind="PDF"),
+    ):
         writer.append(PdfReader(io.BytesIO(body)))
     out = io.BytesIO()
     writer.write(out)
@@ -98,7 +108,14 @@ def test_columns_are_read_one_after_the_other_and_rows_of_a_table_across() -> No
     columns = [f"{number} {left} {number}.\t\t{number} {right} {number}." for number in range(4)]
     table = ["City\tDepth\tYear", "Porto\t12.5\t1998", "Lisbon\t8.25\t2004", "Braga\t31.0\t2011"]
     html = read(
-        scanned([*columns, "", "A line across the page says that a table of three cities follows below it.", *table]),
+        scanned(
+            [
+                *columns,
+                "",
+                "A line across the page says that a table of three cities follows below it.",
+                *table,
+            ]
+        ),
         "a.png",
     ).html
     assert html.index(f"{left} 3") < html.index(f"{right} 0")
@@ -116,11 +133,15 @@ def test_a_stamp_on_a_scanned_page_does_not_keep_its_image_from_being_read() -> 
 
 def test_what_one_reading_has_no_time_for_is_said_with_the_pages_that_go_on() -> None:
     many = [
-        printed([*HARBOUR, f"This is sheet {number} of the book.", *HARBOUR * 2], font=FONTS["serif"])
+        printed(
+            [*HARBOUR, f"This is sheet {number} of the book.", *HARBOUR * 2], font=FONTS["serif"]
+        )
         for number in range(1, 5)
     ]
     body = as_bytes(many, "TIFF")
-    reading = reading_of("image/tiff")(body, scan_seconds=0.01)  # however fast the machine, a sheet takes longer
+    reading = reading_of("image/tiff")(
+        body, scan_seconds=0.01
+    )  # however fast the machine, a sheet takes longer
     reading.read(60.0)
     page = to_page(Raw(body, "file:///book.tiff", "file:///book.tiff"), pdf=reading)
     assert "had no time to recognise" in page.unread
@@ -128,15 +149,21 @@ def test_what_one_reading_has_no_time_for_is_said_with_the_pages_that_go_on() ->
     assert (first, last) == ("2", "4")
     assert f"sheet {int(first) - 1}" in page.html
     assert f"sheet {first} of" not in page.html
-    further = to_page(Raw(body, "file:///book.tiff", "file:///book.tiff", span=(int(first), int(first))))
+    further = to_page(
+        Raw(body, "file:///book.tiff", "file:///book.tiff", span=(int(first), int(first)))
+    )
     assert f"sheet {first}" in further.html
     assert f'data-place="page={first}&amp;xywh=' in further.html
 
 
 @pytest.mark.parametrize("language", UNKNOWN)
-def test_print_in_a_writing_that_the_recogniser_does_not_know_is_said_and_never_text(language: str) -> None:
+def test_print_in_a_writing_that_the_recogniser_does_not_know_is_said_and_never_text(
+    language: str,
+) -> None:
     known = "knows CJK, Latin"
-    with pytest.raises(SourceUnreadable, match=rf"{len(UNKNOWN[language])} lines of print on page 1 .*{known}"):
+    with pytest.raises(
+        SourceUnreadable, match=rf"{len(UNKNOWN[language])} lines of print on page 1 .*{known}"
+    ):
         read(scanned(UNKNOWN[language], font="sans"), "a.png")
 
 
@@ -176,7 +203,9 @@ def test_an_image_of_more_pixels_than_a_sheet_has_is_refused_before_it_is_decode
 
 
 @pytest.mark.anyio
-async def test_a_folder_is_searched_for_the_words_of_scans_once_its_other_documents_are_read(tmp_path: Path) -> None:
+async def test_a_folder_is_searched_for_the_words_of_scans_once_its_other_documents_are_read(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "a-scan.pdf").write_bytes(scanned(kind="PDF"))
     (tmp_path / "b-scan.png").write_bytes(scanned(HARBOUR[:3]))
     (tmp_path / "minutes.pdf").write_bytes(
@@ -184,7 +213,9 @@ async def test_a_folder_is_searched_for_the_words_of_scans_once_its_other_docume
     )
     limits = FolderLimits(seconds=300)
     async with aclosing(Converter(None, processes=1)) as converter:
-        folder = FolderProvider([tmp_path], None, files=Files([tmp_path], converter=converter), limits=limits)
+        folder = FolderProvider(
+            [tmp_path], None, files=Files([tmp_path], converter=converter), limits=limits
+        )
         found = await folder.search(SearchQuery("lighthouse of Orvane"), limit=5)
     assert {Path(result.url).name for result in found.results} == {"a-scan.pdf", "b-scan.png"}
     assert not found.unread
@@ -201,7 +232,8 @@ def test_without_the_extra_its_name_is_told(tmp_path: Path) -> None:
     for name in ("scan.pdf", "scan.png"):
         code = (
             "import sys; sys.modules['rapidocr'] = None\nfrom pathlib import Path\n"
-            f"from pipeline.fetch.files import read_file\nread_file(Path({name!r}), roots=[Path({str(tmp_path)!r})])"
+            f"from pipeline.fetch.files import read_file\nread_file(Path({name!r}), "
+            f"roots=[Path({str(tmp_path)!r})])"
         )
         done = subprocess.run(
             [sys.executable, "-c", code],

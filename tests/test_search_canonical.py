@@ -57,7 +57,8 @@ def test_addresses_of_different_pages_do_not(one: str, other: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["", "http://[", "http://e.org:99999/a", "mailto:a@e.org", "http://", "::", "http://e.org/%ff"]
+    "url",
+    ["", "http://[", "http://e.org:99999/a", "mailto:a@e.org", "http://", "::", "http://e.org/%ff"],
 )
 def test_odd_addresses_have_a_key_as_well(url: str) -> None:
     assert isinstance(canonical_url(url), str)
@@ -67,11 +68,16 @@ def _result(url: str, snippet: str) -> SearchResult:
     return SearchResult(title="t", url=url, snippet=snippet)
 
 
-LONG = "The ferry leaves Skellmouth harbour at 14:35 on winter weekdays and is at Brindle Quay fifty-two minutes later"
+LONG = (
+    "The ferry leaves Skellmouth harbour at 14:35 on winter weekdays and is at Brindle Quay "
+    "fifty-two minutes later"
+)
 
 
 def test_a_mirror_with_the_same_snippet_is_dropped() -> None:
-    kept = distinct([_result("https://a.org/1", LONG), _result("https://b.org/2", LONG.upper() + "!")])
+    kept = distinct(
+        [_result("https://a.org/1", LONG), _result("https://b.org/2", LONG.upper() + "!")]
+    )
     assert [result.url for result in kept] == ["https://a.org/1"]
 
 
@@ -82,11 +88,19 @@ def test_similar_but_different_snippets_are_both_kept() -> None:
 
 def test_short_or_empty_snippets_never_merge_pages() -> None:
     kept = distinct(
-        [_result("https://a.org/1", "Log in"), _result("https://b.org/2", "Log in"), _result("https://c.org", "")]
+        [
+            _result("https://a.org/1", "Log in"),
+            _result("https://b.org/2", "Log in"),
+            _result("https://c.org", ""),
+        ]
     )
     assert len(kept) == 3
 
 
 def test_the_first_address_of_a_page_is_the_one_that_stays() -> None:
-    kept = distinct([_result("https://a.org/x?utm_source=q", "one"), _result("http://www.a.org/x", "two")])
-    assert [(result.url, result.snippet) for result in kept] == [("https://a.org/x?utm_source=q", "one")]
+    kept = distinct(
+        [_result("https://a.org/x?utm_source=q", "one"), _result("http://www.a.org/x", "two")]
+    )
+    assert [(result.url, result.snippet) for result in kept] == [
+        ("https://a.org/x?utm_source=q", "one")
+    ]

@@ -63,7 +63,9 @@ def finds(name: str, *urls: str) -> Scripted:
     return Scripted(name, lambda query: SearchOutcome(results, name, "ok"))
 
 
-def fails(name: str, status: SearchStatus, reason: str = "", retry_after: float | None = None) -> Scripted:
+def fails(
+    name: str, status: SearchStatus, reason: str = "", retry_after: float | None = None
+) -> Scripted:
     """A provider without results."""
     return Scripted(name, lambda query: SearchOutcome((), name, status, reason, retry_after))
 
@@ -89,12 +91,26 @@ def test_the_first_provider_that_answers_wins_and_the_next_is_not_asked() -> Non
 
 @pytest.mark.parametrize(
     "status",
-    ["blocked", "rate_limited", "unauthorized", "quota", "timeout", "unreachable", "unsupported", "bad_response"],
+    [
+        "blocked",
+        "rate_limited",
+        "unauthorized",
+        "quota",
+        "timeout",
+        "unreachable",
+        "unsupported",
+        "bad_response",
+    ],
 )
 def test_every_failure_moves_on_to_the_next_provider(status: SearchStatus) -> None:
-    found = search(Chain([fails("first", status, "why"), finds("second", "https://b.org/1")], None, Clock()))
+    found = search(
+        Chain([fails("first", status, "why"), finds("second", "https://b.org/1")], None, Clock())
+    )
     assert urls(found) == ["https://b.org/1"]
-    assert [(outcome.provider, outcome.status) for outcome in found.outcomes] == [("first", status), ("second", "ok")]
+    assert [(outcome.provider, outcome.status) for outcome in found.outcomes] == [
+        ("first", status),
+        ("second", "ok"),
+    ]
 
 
 def test_empty_moves_on_once_and_is_then_an_answer() -> None:
@@ -105,14 +121,21 @@ def test_empty_moves_on_once_and_is_then_an_answer() -> None:
 
 
 def test_empty_of_one_and_failure_of_the_rest_is_an_answer_without_results() -> None:
-    found = search(Chain([fails("first", "empty"), fails("second", "blocked", "captcha")], None, Clock()))
+    found = search(
+        Chain([fails("first", "empty"), fails("second", "blocked", "captcha")], None, Clock())
+    )
     assert found.results == ()
     assert [outcome.status for outcome in found.outcomes] == ["empty", "blocked"]
 
 
 def test_when_all_fail_each_is_named_with_reason_and_next_step() -> None:
     chain = Chain(
-        [fails("searxng", "blocked", "x: CAPTCHA."), fails("brave", "unauthorized", "key refused", 30.0)], None, Clock()
+        [
+            fails("searxng", "blocked", "x: CAPTCHA."),
+            fails("brave", "unauthorized", "key refused", 30.0),
+        ],
+        None,
+        Clock(),
     )
     with pytest.raises(SearchFailed) as failure:
         search(chain)
@@ -126,7 +149,12 @@ def test_when_all_fail_each_is_named_with_reason_and_next_step() -> None:
 
 def test_a_failure_over_several_queries_is_told_once() -> None:
     with pytest.raises(SearchFailed) as failure:
-        search(Chain([fails("searxng", "bad_response", "HTTP 500")], None, Clock()), "one", "two", "three")
+        search(
+            Chain([fails("searxng", "bad_response", "HTTP 500")], None, Clock()),
+            "one",
+            "two",
+            "three",
+        )
     assert str(failure.value).count("searxng:") == 1
 
 
@@ -167,7 +195,9 @@ def test_a_provider_over_the_deadline_counts_as_timed_out() -> None:
 
 def test_one_query_over_the_deadline_does_not_cost_the_others() -> None:
     def answer(query: SearchQuery) -> SearchOutcome:
-        return SearchOutcome((hit("https://a.org/1"),), "first", "ok" if query.text == "fast" else "timeout")
+        return SearchOutcome(
+            (hit("https://a.org/1"),), "first", "ok" if query.text == "fast" else "timeout"
+        )
 
     found = search(Chain([Scripted("first", answer)], None, Clock(), deadline=5), "fast", "slow")
     assert urls(found) == ["https://a.org/1"]
@@ -180,8 +210,13 @@ def test_the_first_provider_leaves_time_for_the_next() -> None:
 
 
 def test_queries_are_fused_so_that_agreement_counts() -> None:
-    lists = {"one": ["https://a.org/1", "https://c.org/1"], "two": ["https://b.org/1", "https://c.org/1"]}
-    provider = Scripted("p", lambda query: SearchOutcome(tuple(map(hit, lists[query.text])), "p", "ok"))
+    lists = {
+        "one": ["https://a.org/1", "https://c.org/1"],
+        "two": ["https://b.org/1", "https://c.org/1"],
+    }
+    provider = Scripted(
+        "p", lambda query: SearchOutcome(tuple(map(hit, lists[query.text])), "p", "ok")
+    )
     found = search(Chain([provider], None, Clock()), "one", "two")
     assert urls(found) == ["https://c.org/1", "https://a.org/1", "https://b.org/1"]
     assert [result.rank for result in found.results] == [1, 2, 3]
@@ -200,7 +235,10 @@ def test_one_page_under_several_addresses_comes_once_and_keeps_its_engines() -> 
 
 def test_the_limit_holds_over_all_queries() -> None:
     provider = Scripted(
-        "p", lambda query: SearchOutcome(tuple(hit(f"https://{query.text}.org/{i}") for i in range(9)), "p", "ok")
+        "p",
+        lambda query: SearchOutcome(
+            tuple(hit(f"https://{query.text}.org/{i}") for i in range(9)), "p", "ok"
+        ),
     )
     assert len(search(Chain([provider], None, Clock()), "one", "two", limit=5).results) == 5
 
@@ -228,7 +266,9 @@ def test_an_answer_is_remembered_for_the_same_query_only(store: Store) -> None:
 
 
 @pytest.mark.parametrize("status", ["empty", "blocked", "timeout"])
-def test_failures_and_empty_answers_are_never_remembered(store: Store, status: SearchStatus) -> None:
+def test_failures_and_empty_answers_are_never_remembered(
+    store: Store, status: SearchStatus
+) -> None:
     first, second = fails("first", status), finds("second", "https://b.org/1")
     for _ in range(2):
         search(Chain([first, second], store, Clock()))
@@ -256,20 +296,32 @@ def test_a_provider_that_raises_one_of_our_errors_counts_as_failed() -> None:
     def answer(query: SearchQuery) -> SearchOutcome:
         raise UsageError("The key is missing.", hint="Set it.")
 
-    found = search(Chain([Scripted("first", answer), finds("second", "https://b.org/1")], None, Clock()))
+    found = search(
+        Chain([Scripted("first", answer), finds("second", "https://b.org/1")], None, Clock())
+    )
     first, second = found.outcomes
     assert (first.status, first.reason) == ("bad_response", "The key is missing. Set it.")
     assert second.status == "ok"
 
 
 def test_a_provider_beside_is_asked_whoever_answers() -> None:
-    web, own = finds("web", "https://a.org/1", "https://a.org/2"), finds("folder", "file:///library/a.html")
+    web, own = (
+        finds("web", "https://a.org/1", "https://a.org/2"),
+        finds("folder", "file:///library/a.html"),
+    )
     found = search(Chain([web], None, Clock(), beside=[own]))
     assert sorted(urls(found)) == ["file:///library/a.html", "https://a.org/1", "https://a.org/2"]
     assert found.results[2].url == "https://a.org/2"  # both firsts come before any second
 
 
 def test_a_provider_beside_answers_for_a_web_that_fails() -> None:
-    found = search(Chain([fails("web", "blocked")], None, Clock(), beside=[finds("folder", "file:///library/a.html")]))
+    found = search(
+        Chain(
+            [fails("web", "blocked")],
+            None,
+            Clock(),
+            beside=[finds("folder", "file:///library/a.html")],
+        )
+    )
     assert urls(found) == ["file:///library/a.html"]
     assert [outcome.status for outcome in found.outcomes] == ["blocked", "ok"]

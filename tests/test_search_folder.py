@@ -49,7 +49,11 @@ def ask(
 def found_by(index: WordIndex, word: str, language: str) -> list[str]:
     """The paths of the files of an index that have a word, best first."""
     indexed, scores = index.scores(word, language=language)
-    pairs = [(file.stamp.path, float(score)) for file, score in zip(indexed.files, scores, strict=True) if score > 0]
+    pairs = [
+        (file.stamp.path, float(score))
+        for file, score in zip(indexed.files, scores, strict=True)
+        if score > 0
+    ]
     return [path for path, _ in sorted(pairs, key=lambda pair: -pair[1])]
 
 
@@ -76,18 +80,21 @@ def docx(path: Path, *paragraphs: str) -> None:
         archive.writestr(
             "[Content_Types].xml",
             f'<Types xmlns="{space}/package/2006/content-types"><Default Extension="rels" '
-            f'ContentType="{kinds}package.relationships+xml"/><Override PartName="/word/document.xml" '
+            f'ContentType="{kinds}package.relationships+xml"/><Override '
+            f'PartName="/word/document.xml" '
             f'ContentType="{kinds}officedocument.wordprocessingml.document.main+xml"/></Types>',
         )
         archive.writestr(
             "_rels/.rels",
             f'<Relationships xmlns="{space}/package/2006/relationships"><Relationship Id="r1" '
-            f'Type="{space}/officeDocument/2006/relationships/officeDocument" Target="word/document.xml"/>'
+            f'Type="{space}/officeDocument/2006/relationships/officeDocument" '
+            f'Target="word/document.xml"/>'
             "</Relationships>",
         )
         archive.writestr(
             "word/document.xml",
-            f'<w:document xmlns:w="{space}/wordprocessingml/2006/main"><w:body>{body}</w:body></w:document>',
+            f"<w:document "
+            f'xmlns:w="{space}/wordprocessingml/2006/main"><w:body>{body}</w:body></w:document>',
         )
 
 
@@ -106,7 +113,9 @@ def pdf(path: Path, line: str) -> None:
         places.append(len(out))
         out += b"%d 0 obj\n%s\nendobj\n" % (number, content)
     table = len(out)
-    out += b"xref\n0 5\n0000000000 65535 f \n" + b"".join(b"%010d 00000 n \n" % place for place in places)
+    out += b"xref\n0 5\n0000000000 65535 f \n" + b"".join(
+        b"%010d 00000 n \n" % place for place in places
+    )
     out += b"trailer << /Size 5 /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF\n" % table
     path.write_bytes(bytes(out))
 
@@ -125,14 +134,20 @@ def library(tmp_path: Path) -> Path:
     page = (
         "<html lang=en><head><title>Lake Orvane</title><meta name=date content=2024-05-03>"
         "<style>.x{color:red}</style></head>"
-        "<body><nav><a href=/>Home</a></nav><main><h1>Lake Orvane</h1><p>Its deepest point lies at 213&nbsp;metres.</p>"
+        "<body><nav><a href=/>Home</a></nav><main><h1>Lake Orvane</h1><p>Its deepest point lies "
+        "at 213&nbsp;metres.</p>"
         "<p>The water is cold.</p></main><script>var secretword = 1</script></body></html>"
     )
     (folder / "orvane.html").write_text(page)
-    (folder / "notes.md").write_text("# Ferry notes\n\nThe last boat leaves Brindle Quay at 17:30 on Sundays.\n")
-    (folder / "deep" / "er" / "plain.txt").write_text("The lighthouse at Pell Head was relit in 2019.")
+    (folder / "notes.md").write_text(
+        "# Ferry notes\n\nThe last boat leaves Brindle Quay at 17:30 on Sundays.\n"
+    )
+    (folder / "deep" / "er" / "plain.txt").write_text(
+        "The lighthouse at Pell Head was relit in 2019."
+    )
     (folder / "preise.html").write_text(
-        "<html lang=de><title>Preise</title><main><p>Eine Saisonkarte kostet 88 Kronen. Die H&auml;user sind "
+        "<html lang=de><title>Preise</title><main><p>Eine Saisonkarte kostet 88 Kronen. Die "
+        "H&auml;user sind "
         "zu Fuß offen.</p></main>"
     )
     (folder / "ryokin.txt").write_text("フェリーの料金は大人二十三クローネです。\n犬は無料です。")
@@ -165,21 +180,33 @@ def test_each_format_and_language_is_found_with_the_place_that_answers(
 
 
 def test_results_are_file_addresses_with_title_date_and_places(library: Path) -> None:
-    result = ask(FolderProvider([library], None, limits=PATIENT), "deepest point of Lake Orvane").results[0]
+    result = ask(
+        FolderProvider([library], None, limits=PATIENT), "deepest point of Lake Orvane"
+    ).results[0]
     assert result.url == (library / "orvane.html").resolve().as_uri()
-    assert (result.title, result.published, result.engine, result.rank) == ("Lake Orvane", "2024-05-03", "folder", 1)
+    assert (result.title, result.published, result.engine, result.rank) == (
+        "Lake Orvane",
+        "2024-05-03",
+        "folder",
+        1,
+    )
 
 
 def test_only_files_with_a_word_of_the_question_come_back(library: Path) -> None:
-    assert names(ask(FolderProvider([library], None, limits=PATIENT), "lighthouse")) == ["plain.txt"]
+    assert names(ask(FolderProvider([library], None, limits=PATIENT), "lighthouse")) == [
+        "plain.txt"
+    ]
     outcome = ask(FolderProvider([library], None, limits=PATIENT), "zeppelin")
     assert (outcome.status, outcome.results) == ("empty", ())
     assert "7 files" in outcome.reason
 
 
-def test_a_question_in_other_words_finds_the_file_whose_headings_mean_the_same(library: Path) -> None:
+def test_a_question_in_other_words_finds_the_file_whose_headings_mean_the_same(
+    library: Path,
+) -> None:
     (library / "stay.html").write_text(
-        "<title>Visitors</title><h1>Where to spend the night</h1><h2>Hotels and guest houses</h2><p>By the quay.</p>"
+        "<title>Visitors</title><h1>Where to spend the night</h1><h2>Hotels and guest "
+        "houses</h2><p>By the quay.</p>"
     )
     (library / "mill.html").write_text(
         "<title>The mill</title><h1>Grinding corn</h1><p>The wheel turns on Mondays.</p>"
@@ -191,7 +218,9 @@ def test_a_question_in_other_words_finds_the_file_whose_headings_mean_the_same(l
     assert "nearest in meaning" in outcome.reason
 
 
-def test_files_without_a_word_of_the_question_stand_aside_where_enough_have_one(library: Path) -> None:
+def test_files_without_a_word_of_the_question_stand_aside_where_enough_have_one(
+    library: Path,
+) -> None:
     outcome = ask(FolderProvider([library], None, embedder=OnnxEmbedder()), "lighthouse", limit=1)
     assert names(outcome) == ["plain.txt"]
     assert outcome.reason == ""
@@ -211,11 +240,18 @@ def test_the_file_name_helps_to_find_a_file(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_honoured_is_said(library: Path) -> None:
-    reason = ask(FolderProvider([library], None, limits=PATIENT), "lake", language="en", fresh=True).reason
+    reason = ask(
+        FolderProvider([library], None, limits=PATIENT), "lake", language="en", fresh=True
+    ).reason
     assert "freshness" in reason
     assert "not as a filter" in reason
     assert ask(FolderProvider([library], None, limits=PATIENT), "lake").reason == ""
-    assert ask(FolderProvider([library], None, limits=PATIENT), "How deep is the lake?", language="en").reason == ""
+    assert (
+        ask(
+            FolderProvider([library], None, limits=PATIENT), "How deep is the lake?", language="en"
+        ).reason
+        == ""
+    )
 
 
 def test_hidden_linked_large_and_foreign_files_are_left_out(tmp_path: Path) -> None:
@@ -284,8 +320,13 @@ def test_a_file_that_was_only_touched_is_found_as_before(library: Path, index: P
     assert ask(provider, "footbridge flood boat") == before
     (library / "notes.md").unlink()
     (library / "report.pdf").rename(library / "high water.pdf")
-    assert sorted(names(ask(provider, "footbridge flood boat"))) == ["high%20water.pdf", "minutes.docx"]
-    assert names(ask(FolderProvider([library], index, limits=PATIENT), "high")) == ["high%20water.pdf"]
+    assert sorted(names(ask(provider, "footbridge flood boat"))) == [
+        "high%20water.pdf",
+        "minutes.docx",
+    ]
+    assert names(ask(FolderProvider([library], index, limits=PATIENT), "high")) == [
+        "high%20water.pdf"
+    ]
 
 
 def test_bytes_that_come_back_bring_their_own_passages(library: Path, index: Path) -> None:
@@ -295,7 +336,11 @@ def test_bytes_that_come_back_bring_their_own_passages(library: Path, index: Pat
     pdf(library / "report.pdf", "The crest of the dam lies at 61 metres.")
     assert "61" in ask(provider, "crest").results[0].snippet
     (library / "report.pdf").write_bytes(original)
-    assert ask(FolderProvider([library], index, limits=PATIENT), "crested").results[0].snippet.endswith("4.12 metres.")
+    assert (
+        ask(FolderProvider([library], index, limits=PATIENT), "crested")
+        .results[0]
+        .snippet.endswith("4.12 metres.")
+    )
 
 
 def test_many_files_are_counted_and_none_is_lost(tmp_path: Path) -> None:
@@ -330,10 +375,16 @@ def test_five_thousand_files_answer_cold_and_warm_in_processor_time(tmp_path: Pa
 def test_a_second_process_finds_by_the_counts_of_the_first(library: Path, index: Path) -> None:
     ask(FolderProvider([library], index, limits=PATIENT), "lighthouse relit")
     stamp = (library / "deep" / "er" / "plain.txt").stat()
-    (library / "deep" / "er" / "plain.txt").write_text("X" * stamp.st_size)  # same size, and then the same time
+    (library / "deep" / "er" / "plain.txt").write_text(
+        "X" * stamp.st_size
+    )  # same size, and then the same time
     os.utime(library / "deep" / "er" / "plain.txt", ns=(stamp.st_atime_ns, stamp.st_mtime_ns))
-    assert names(ask(FolderProvider([library], index, limits=PATIENT), "lighthouse relit")) == ["plain.txt"]
-    assert ask(FolderProvider([library], None, limits=PATIENT), "lighthouse relit").status == "empty"
+    assert names(ask(FolderProvider([library], index, limits=PATIENT), "lighthouse relit")) == [
+        "plain.txt"
+    ]
+    assert (
+        ask(FolderProvider([library], None, limits=PATIENT), "lighthouse relit").status == "empty"
+    )
 
 
 @pytest.mark.parametrize("damage", [b"damaged beyond repair " * 500, b""])
@@ -342,7 +393,9 @@ def test_a_damaged_index_is_begun_anew(library: Path, index: Path, damage: bytes
     ask(provider, "lighthouse")
     [place] = index.glob("*.sqlite")
     place.write_bytes(damage)
-    assert names(ask(FolderProvider([library], index, limits=PATIENT), "lighthouse")) == ["plain.txt"]
+    assert names(ask(FolderProvider([library], index, limits=PATIENT), "lighthouse")) == [
+        "plain.txt"
+    ]
     assert names(ask(provider, "boat")) == ["notes.md"]
 
 
@@ -394,19 +447,28 @@ def test_words_are_counted_without_markup_entities_and_case(tmp_path: Path) -> N
         ("data.tsv", "name\tberth\nZeppelin\tGröße 4\n"),
         ("data.json", '{"name": "The\\nZeppelin", "berth": "Gr\\u00f6\\u00dfe 4"}'),
         ("data.jsonl", '{"name": "Zeppelin"}\n{"berth": "Größe 4"}\n'),
-        ("note.ipynb", '{"cells": [{"cell_type": "markdown", "source": ["# A\\n", "Zeppelin of Größe 4"]}]}'),
+        (
+            "note.ipynb",
+            '{"cells": [{"cell_type": "markdown", "source": ["# A\\n", "Zeppelin of Größe 4"]}]}',
+        ),
         ("data.xml", "<airships><name>Zeppelin</name><berth>Gr&#246;&#223;e 4</berth></airships>"),
     ],
 )
-def test_tables_and_data_are_searched_as_they_can_be_read(tmp_path: Path, name: str, content: str) -> None:
+def test_tables_and_data_are_searched_as_they_can_be_read(
+    tmp_path: Path, name: str, content: str
+) -> None:
     (tmp_path / name).write_text(content)
-    found = ask(FolderProvider([tmp_path], None, limits=PATIENT), "Größe der Zeppeline", language="de")
+    found = ask(
+        FolderProvider([tmp_path], None, limits=PATIENT), "Größe der Zeppeline", language="de"
+    )
     assert names(found) == [name]
     assert "Zeppelin" in found.results[0].snippet
 
 
 @settings(max_examples=200, deadline=None)
-@given(st.lists(st.text(st.sampled_from("aB1 -\nüß湖,'’\x00"), max_size=200), min_size=1, max_size=6))
+@given(
+    st.lists(st.text(st.sampled_from("aB1 -\nüß湖,'’\x00"), max_size=200), min_size=1, max_size=6)
+)
 def test_a_file_is_found_by_every_word_that_it_holds(texts: list[str]) -> None:
     index = index_of({f"/{number}": text.encode() for number, text in enumerate(texts)})
     for number, text in enumerate(texts):
@@ -423,14 +485,18 @@ def test_words_that_share_a_long_beginning_stay_apart() -> None:
     index.close()
 
 
-@pytest.mark.parametrize("piece", [b"<", b"<!--", b"<script>", b"<a ", b"&", b"&#x", b"<title>", b"<h1>", b"</", b"# "])
+@pytest.mark.parametrize(
+    "piece", [b"<", b"<!--", b"<script>", b"<a ", b"&", b"&#x", b"<title>", b"<h1>", b"</", b"# "]
+)
 def test_hostile_markup_is_counted_in_linear_time(piece: bytes) -> None:
     title, text, _ = title_text_outline(piece * 200_000, ".html")
     assert len(title) < 1_000
     index_of({"/a.html": piece * 200_000, "/a": text}).close()
 
 
-def test_an_index_on_disk_is_for_its_owner_alone_and_goes_with_the_cache(library: Path, tmp_path: Path) -> None:
+def test_an_index_on_disk_is_for_its_owner_alone_and_goes_with_the_cache(
+    library: Path, tmp_path: Path
+) -> None:
     stores = open_stores(tmp_path / "cache", size_limit=10_000_000)
     ask(FolderProvider([library], stores.folders), "lighthouse")
     files = list(stores.folders.iterdir())
@@ -441,7 +507,9 @@ def test_an_index_on_disk_is_for_its_owner_alone_and_goes_with_the_cache(library
     stores.close()
 
 
-def test_what_was_not_read_without_recognition_is_read_anew_with_it_and_nothing_else(tmp_path: Path) -> None:
+def test_what_was_not_read_without_recognition_is_read_anew_with_it_and_nothing_else(
+    tmp_path: Path,
+) -> None:
     place = tmp_path / "index.sqlite"
     whole, part, none = (FileStamp(f"/{name}.pdf", 1, 1) for name in ("whole", "part", "none"))
     blind = WordIndex(place, sighted=False)
@@ -515,7 +583,8 @@ async def main():
 
 anyio.run(main)
 """
-"""Another process over a folder: asks once, waiting so many seconds; after no wait at all it counts until killed."""
+"""Another process over a folder: asks once, waiting so many seconds; after no wait at all it counts
+until killed."""
 
 
 def counting(folder: Path, index: Path, seconds: str) -> "subprocess.Popen[str]":
@@ -556,8 +625,12 @@ def test_what_a_killed_process_counted_is_not_counted_again(many: Path, index: P
     before = newest(index)
     assert kept <= before < 2_000
     again = FolderProvider([many], index, limits=FolderLimits(seconds=0))
-    assert ask(again, "harbour").unread == f"{before} of 2000 documents are read; ask again to go on."
-    assert names(ask(FolderProvider([many], index, limits=FolderLimits(seconds=60)), "number1999")) == ["1999.txt"]
+    assert (
+        ask(again, "harbour").unread == f"{before} of 2000 documents are read; ask again to go on."
+    )
+    assert names(
+        ask(FolderProvider([many], index, limits=FolderLimits(seconds=60)), "number1999")
+    ) == ["1999.txt"]
     assert newest(index) == 2_000
 
 
@@ -571,9 +644,13 @@ def mixed(tmp_path: Path) -> Path:
     folder = tmp_path / "mixed"
     folder.mkdir()
     for number, word in enumerate(("lighthouse", "footbridge", "orchard")):
-        (folder / f"note{number}.md").write_text(f"# Note {number}\n\nThe {word} stands by the harbour.\n")
+        (folder / f"note{number}.md").write_text(
+            f"# Note {number}\n\nThe {word} stands by the harbour.\n"
+        )
     pages = [[(f"Words of line {n} on page {page}.", 11) for n in range(70)] for page in range(490)]
-    (folder / "manual.pdf").write_bytes(make_pdf([*pages, [("The zeppelin lands at the harbour.", 11)]]))
+    (folder / "manual.pdf").write_bytes(
+        make_pdf([*pages, [("The zeppelin lands at the harbour.", 11)]])
+    )
     return folder
 
 
@@ -637,7 +714,9 @@ async def test_outlines_are_embedded_behind_a_question_only_when_its_pages_have_
 
 @pytest.mark.slow
 @pytest.mark.anyio
-async def test_what_is_counted_stays_counted_when_the_question_is_cancelled(mixed: Path, index: Path) -> None:
+async def test_what_is_counted_stays_counted_when_the_question_is_cancelled(
+    mixed: Path, index: Path
+) -> None:
     async with aclosing(Converter(None, processes=1)) as converter:
         provider = FolderProvider([mixed], index, files=Files([mixed], converter=converter))
         async with anyio.create_task_group() as group:

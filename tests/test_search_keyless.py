@@ -1,4 +1,5 @@
-"""Search without a key: who is asked with which settings, what a person is told, and a fresh machine as a process."""
+"""Search without a key: who is asked with which settings, what a person is told, and a fresh
+machine as a process."""
 
 import json
 from pathlib import Path
@@ -21,7 +22,8 @@ CATALOGUES = "openalex, semanticscholar, crossref, europepmc, arxiv"
     ("given", "asked"),
     [
         ({"folders": " "}, f"ddgs, tavily-keyless, wikipedia, {CATALOGUES}"),
-        # Who names a folder and nothing else has not said that questions about it may go to strangers.
+        # Who names a folder and nothing else has not said that questions about it may go to
+        # strangers.
         ({}, "folder"),
         ({"search": "keyless,folder"}, f"ddgs, tavily-keyless, wikipedia, folder, {CATALOGUES}"),
         ({"brave_key": "k"}, "brave, folder"),
@@ -33,7 +35,9 @@ CATALOGUES = "openalex, semanticscholar, crossref, europepmc, arxiv"
         ({"search": "folder", "folders": " "}, "none"),
     ],
 )
-async def test_who_is_searched_follows_from_what_is_set(connect: Connect, given: dict[str, str], asked: str) -> None:
+async def test_who_is_searched_follows_from_what_is_set(
+    connect: Connect, given: dict[str, str], asked: str
+) -> None:
     need("ddgs")
     async with connect(**given) as client:
         status = str((await client.read_resource("winnow://status")).contents[0])
@@ -70,12 +74,17 @@ def test_the_doctor_says_how_it_searches_and_what_is_better() -> None:
 
 
 @pytest.mark.slow
-def test_research_on_research_reads_the_free_pdf_and_cites_the_work(site: Site, tmp_path: Path) -> None:
+def test_research_on_research_reads_the_free_pdf_and_cites_the_work(
+    site: Site, tmp_path: Path
+) -> None:
     text = "The deepest place of Lake Orvane was sounded at 213 metres in May 2024."
     pdf = site.put("/orvane.pdf", make_pdf([[(text, 12)]]), kind="application/pdf")
     work = json.loads(json.dumps(OPENALEX))
     work["results"][0] |= {"best_oa_location": {"is_oa": True, "pdf_url": pdf}}
-    answers = {"api.tavily.com": json_reply({**TAVILY, "results": []}), "api.openalex.org": json_reply(work)}
+    answers = {
+        "api.tavily.com": json_reply({**TAVILY, "results": []}),
+        "api.openalex.org": json_reply(work),
+    }
     with web(answers) as state:
         state.environment["WINNOW_ALLOW_LOOPBACK"] = "true"
         question = f"What do recent studies on Lake Orvane say? {QUESTION}"

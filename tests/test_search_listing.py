@@ -1,4 +1,5 @@
-"""Listing folders again and again: a listing has whatever was written before it, and costs what changed."""
+"""Listing folders again and again: a listing has whatever was written before it, and costs what
+changed."""
 
 import os
 import random
@@ -45,7 +46,9 @@ def change(root: Path, draw: random.Random) -> None:
 
 @pytest.mark.parametrize("watched", [True, False])
 @pytest.mark.parametrize("seed", range(3))
-def test_after_any_change_a_listing_is_what_lies_there(tmp_path: Path, seed: int, watched: bool) -> None:
+def test_after_any_change_a_listing_is_what_lies_there(
+    tmp_path: Path, seed: int, watched: bool
+) -> None:
     root, draw = tmp_path / "root", random.Random(seed)
     root.mkdir()
     folders = Folders([root], watched=watched)

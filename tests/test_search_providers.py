@@ -6,14 +6,25 @@ import logging
 from collections.abc import Iterator
 from pathlib import Path
 from threading import Event
-from typing import Any
+from typing import Any, cast
 from urllib.parse import parse_qs, urlsplit
 
 import anyio
 import httpx2
 import pytest
 
-from bench.providers import AWAY, KEY, MAKERS, OWN, SHARED, Loopback, Reply, Row, fault_table, loopback
+from bench.providers import (
+    AWAY,
+    KEY,
+    MAKERS,
+    OWN,
+    SHARED,
+    Loopback,
+    Reply,
+    Row,
+    fault_table,
+    loopback,
+)
 from cache.store import Store
 from errors import SearchFailed, UsageError
 from pipeline.documents import SearchOutcome, SearchQuery, SearchStatus
@@ -91,7 +102,12 @@ WIKIPEDIA = {
     "query": {
         "searchinfo": {"totalhits": 1},
         "search": [
-            {"ns": 0, "title": "Lake Orvane", "pageid": 7, "snippet": '<span class="searchmatch">Lake</span> of 213 m'}
+            {
+                "ns": 0,
+                "title": "Lake Orvane",
+                "pageid": 7,
+                "snippet": '<span class="searchmatch">Lake</span> of 213 m',
+            }
         ],
     },
 }
@@ -103,7 +119,9 @@ BODIES: dict[str, Any] = {
     "serper": SERPER,
     "wikipedia": WIKIPEDIA,
 }
-EVERYTHING = SearchQuery("lake orvane", "de", "week", "2024-01-02", "2024-03-04", "at", "e.org", "strict", 2)
+EVERYTHING = SearchQuery(
+    "lake orvane", "de", "week", "2024-01-02", "2024-03-04", "at", "e.org", "strict", 2
+)
 
 
 @pytest.fixture
@@ -113,7 +131,9 @@ def api() -> Iterator[Loopback]:
         yield state
 
 
-def ask(provider: str, api: Loopback, query: SearchQuery | None = None, *, limit: int = 10) -> SearchOutcome:
+def ask(
+    provider: str, api: Loopback, query: SearchQuery | None = None, *, limit: int = 10
+) -> SearchOutcome:
     """Ask a provider once."""
     return ask_once(lambda client: MAKERS[provider](client, api.address, 5.0), query, limit=limit)
 
@@ -125,7 +145,11 @@ def serve(api: Loopback, body: object) -> None:
 def sent(api: Loopback) -> dict[str, Any]:
     """What the last request asked for: its parameters, or its JSON body."""
     method, path, _headers, body = api.asked[-1]
-    return dict(json.loads(body)) if method == "POST" else {k: v[0] for k, v in parse_qs(urlsplit(path).query).items()}
+    return (
+        dict(json.loads(body))
+        if method == "POST"
+        else {k: v[0] for k, v in parse_qs(urlsplit(path).query).items()}
+    )
 
 
 @pytest.fixture(scope="module")
@@ -198,7 +222,8 @@ OTHERWISE: dict[tuple[str, str], SearchStatus] = {
 
 
 @pytest.mark.parametrize(
-    ("provider", "fault"), [(provider, fault) for provider, own in OWN.items() for fault in [*own, *SHARED, AWAY]]
+    ("provider", "fault"),
+    [(provider, fault) for provider, own in OWN.items() for fault in [*own, *SHARED, AWAY]],
 )
 def test_every_failure_has_its_status_and_says_why(
     table: dict[tuple[str, str], Row], provider: str, fault: str
@@ -211,7 +236,9 @@ def test_every_failure_has_its_status_and_says_why(
         assert row.retry_after == (60.0 if "tavily" in provider else 17.0)
 
 
-def test_a_service_that_repeats_the_key_does_not_make_us_tell_it(table: dict[tuple[str, str], Row]) -> None:
+def test_a_service_that_repeats_the_key_does_not_make_us_tell_it(
+    table: dict[tuple[str, str], Row],
+) -> None:
     repeated = [row for row in table.values() if "[key]" in row.reason]
     assert {row.provider for row in repeated} == {"brave", "tavily", "exa", "serper"}
 
@@ -232,7 +259,9 @@ def test_of_several_rate_windows_the_used_up_one_counts(table: dict[tuple[str, s
 
 
 @pytest.mark.parametrize("provider", BODIES)
-def test_a_success_is_read_as_title_address_plain_text_and_date(api: Loopback, provider: str) -> None:
+def test_a_success_is_read_as_title_address_plain_text_and_date(
+    api: Loopback, provider: str
+) -> None:
     serve(api, BODIES[provider])
     outcome = ask(provider, api)
     assert (outcome.status, outcome.reason, outcome.provider) == ("ok", "", provider)
@@ -253,7 +282,10 @@ def test_brave_gets_the_whole_vocabulary_in_its_own_words(api: Loopback) -> None
     asked = sent(api)
     assert api.asked[0][1].startswith("/v1/web/search?")
     assert api.asked[0][2]["x-subscription-token"] == KEY
-    assert {name: asked[name] for name in ("q", "freshness", "country", "search_lang", "safesearch", "offset")} == {
+    assert {
+        name: asked[name]
+        for name in ("q", "freshness", "country", "search_lang", "safesearch", "offset")
+    } == {
         "q": "site:e.org lake orvane",
         "freshness": "2024-01-02to2024-03-04",
         "country": "AT",
@@ -273,7 +305,9 @@ def test_brave_cuts_a_long_query_and_says_so(api: Loopback) -> None:
 
 
 def test_tavily_gets_dates_and_domain_and_says_what_it_cannot_do(api: Loopback) -> None:
-    serve(api, {**TAVILY, "results": [{**TAVILY["results"][0], "url": f"https://e.org/{i}"} for i in range(8)]})  # type: ignore[index, dict-item]  # plain JSON
+    (first, *_) = cast("list[dict[str, object]]", TAVILY["results"])
+    eight = [{**first, "url": f"https://e.org/{i}"} for i in range(8)]
+    serve(api, {**TAVILY, "results": eight})
     outcome = ask("tavily", api, EVERYTHING, limit=4)
     assert outcome.reason == "Not honoured here: region, safe search."
     assert [result.url for result in outcome.results] == [f"https://e.org/{i}" for i in range(4, 8)]
@@ -303,7 +337,12 @@ def test_exa_gets_dates_country_and_domain_and_says_what_it_cannot_do(api: Loopb
     asked = sent(api)
     assert asked["startPublishedDate"] == "2024-01-02T00:00:00.000Z"
     assert asked["endPublishedDate"] == "2024-03-04T23:59:59.999Z"
-    assert (asked["userLocation"], asked["includeDomains"], asked["moderation"], asked["numResults"]) == (
+    assert (
+        asked["userLocation"],
+        asked["includeDomains"],
+        asked["moderation"],
+        asked["numResults"],
+    ) == (
         "AT",
         ["e.org"],
         True,
@@ -360,7 +399,9 @@ def test_wikipedia_says_that_it_cannot_search_another_site_and_asks_nobody(api: 
         ("www.wikipedia.org", "", "en.wikipedia.org"),
     ],
 )
-def test_wikipedia_asked_for_a_wikipedia_searches_that_one(api: Loopback, site: str, language: str, host: str) -> None:
+def test_wikipedia_asked_for_a_wikipedia_searches_that_one(
+    api: Loopback, site: str, language: str, host: str
+) -> None:
     serve(api, WIKIPEDIA)
 
     async def main() -> SearchOutcome:
@@ -374,7 +415,10 @@ def test_wikipedia_asked_for_a_wikipedia_searches_that_one(api: Loopback, site: 
 
 
 def test_searxng_gets_the_vocabulary_and_says_that_it_has_no_dates(api: Loopback) -> None:
-    rows = [{"url": "https://e.org/1", "title": "a", "content": "b"}, {"url": "https://other.org/", "title": "c"}]
+    rows = [
+        {"url": "https://e.org/1", "title": "a", "content": "b"},
+        {"url": "https://other.org/", "title": "c"},
+    ]
     serve(api, {"results": rows, "unresponsive_engines": []})
     outcome = ask("searxng", api, EVERYTHING)
     assert outcome.reason == "Not honoured here: dates."
@@ -450,38 +494,68 @@ def test_a_limit_is_remembered_by_the_next_process_and_ends_by_the_clock(
         ({"exa_key": "two words"}, "exa_key"),
     ],
 )
-def test_an_order_that_cannot_work_is_refused_with_what_is_missing(given: dict[str, str], said: str) -> None:
+def test_an_order_that_cannot_work_is_refused_with_what_is_missing(
+    given: dict[str, str], said: str
+) -> None:
     with pytest.raises(UsageError, match=said) as caught:
         read_settings(given, {})
     assert "two words" not in str(caught.value)
 
 
 def test_keys_are_not_shown_with_the_settings() -> None:
-    shown = repr(read_settings({f"{name}_key": KEY for name in ("brave", "tavily", "exa", "serper")}, {}))
+    shown = repr(
+        read_settings({f"{name}_key": KEY for name in ("brave", "tavily", "exa", "serper")}, {})
+    )
     assert KEY not in shown
     assert "search=()" in shown
 
 
 @pytest.mark.anyio
-async def test_the_order_of_the_settings_is_the_order_of_the_chain(connect: Connect, site: Site) -> None:
+async def test_the_order_of_the_settings_is_the_order_of_the_chain(
+    connect: Connect, site: Site
+) -> None:
     order = {"search": "serper,searxng,brave,wikipedia,tavily", "brave_key": KEY, "serper_key": KEY}
     async with connect(searxng=site.url(""), **order) as client:
         status = str((await client.read_resource("winnow://status")).contents[0])
     assert KEY not in status
-    places = [status.index(name) for name in ("serper", "searxng 127", "brave", "wikipedia", "tavily-keyless")]
+    places = [
+        status.index(name)
+        for name in ("serper", "searxng 127", "brave", "wikipedia", "tavily-keyless")
+    ]
     assert places == sorted(places)
 
 
 @pytest.mark.anyio
-async def test_a_page_found_is_opened_by_its_handle_without_another_request(connect: Connect, site: Site) -> None:
-    page = site.put("/light", "<html lang=en><title>Light</title><h1>Light</h1><p>First lit on 4 May 1871.</p></html>")
-    rows = [{"title": "Light", "url": page, "content": "A lighthouse.", "engine": "mojeek", "engines": ["mojeek"]}]
-    site.put("/search", json.dumps({"results": rows, "unresponsive_engines": []}), kind="application/json")
+async def test_a_page_found_is_opened_by_its_handle_without_another_request(
+    connect: Connect, site: Site
+) -> None:
+    page = site.put(
+        "/light",
+        "<html lang=en><title>Light</title><h1>Light</h1><p>First lit on 4 May 1871.</p></html>",
+    )
+    rows = [
+        {
+            "title": "Light",
+            "url": page,
+            "content": "A lighthouse.",
+            "engine": "mojeek",
+            "engines": ["mojeek"],
+        }
+    ]
+    site.put(
+        "/search",
+        json.dumps({"results": rows, "unresponsive_engines": []}),
+        kind="application/json",
+    )
     async with connect(folders=" ", searxng=site.url(""), allow_loopback="true") as client:
-        found = await client.call_tool("search_web", {"question": "light handle test", "site": "127.0.0.1", "page": 2})
+        found = await client.call_tool(
+            "search_web", {"question": "light handle test", "site": "127.0.0.1", "page": 2}
+        )
         (hit,) = data_of(found)["hits"]
         before = len(site.asked)
-        opened = await client.call_tool("fetch_and_prune_html", {"sources": [hit["handle"]], "question": "first lit"})
+        opened = await client.call_tool(
+            "fetch_and_prune_html", {"sources": [hit["handle"]], "question": "first lit"}
+        )
     assert (hit["url"], hit["language"]) == (page, "en")
     assert hit["engine"].endswith("mojeek")
     assert hit["handle"] in text_of(found)
@@ -491,8 +565,12 @@ async def test_a_page_found_is_opened_by_its_handle_without_another_request(conn
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize(("name", "value"), [("after", "2024-02-31"), ("site", "e.org/path"), ("region", "austria")])
-async def test_a_filter_that_cannot_be_is_refused_by_name(connect: Connect, name: str, value: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "value"), [("after", "2024-02-31"), ("site", "e.org/path"), ("region", "austria")]
+)
+async def test_a_filter_that_cannot_be_is_refused_by_name(
+    connect: Connect, name: str, value: str
+) -> None:
     async with connect() as client:
         result = await client.call_tool("search_web", {"question": "x", name: value})
     assert result.is_error
@@ -504,7 +582,8 @@ needs_ddgs = pytest.mark.needs("ddgs")
 
 @pytest.fixture
 def mojeek(api: Loopback) -> Iterator[Loopback]:
-    """One engine of the real library, told that it lives on loopback; the library has no argument for it."""
+    """One engine of the real library, told that it lives on loopback; the library has no argument
+    for it."""
     engine = importlib.import_module("ddgs.engines.mojeek").Mojeek
     address, engine.search_url = engine.search_url, f"{api.address}/search"
     yield api
@@ -519,7 +598,10 @@ def scraped(*, timeout: float = 5.0) -> SearchOutcome:
 
 @needs_ddgs
 def test_ddgs_reads_results_and_warns_of_unescaped_addresses(mojeek: Loopback) -> None:
-    html = '<ul class="results"><li><h2><a href="https://e.org/a%2Fb%23c">Lake</a></h2><p class="s">213 m</p></li></ul>'
+    html = (
+        '<ul class="results"><li><h2><a href="https://e.org/a%2Fb%23c">Lake</a></h2><p '
+        'class="s">213 m</p></li></ul>'
+    )
     mojeek.reply = Reply(200, html.encode(), {"Content-Type": "text/html"})
     outcome = scraped()
     assert [result.title for result in outcome.results] == ["Lake"]

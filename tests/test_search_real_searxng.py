@@ -1,4 +1,5 @@
-"""A real SearXNG in front of engines on loopback: asked by the provider, the command line and the tools."""
+"""A real SearXNG in front of engines on loopback: asked by the provider, the command line and the
+tools."""
 
 import json
 import os
@@ -22,14 +23,20 @@ from tests.support.search import ask_once
 
 pytestmark = pytest.mark.slow
 
-PAGE = "<title>Orvane Light</title><h1>Orvane Light</h1><p>The light on Orvane Head was first lit on 4 May 1871.</p>"
+PAGE = (
+    "<title>Orvane Light</title><h1>Orvane Light</h1><p>The light on Orvane Head was first lit "
+    "on 4 May 1871.</p>"
+)
 QUESTION = "When was the light on Orvane Head first lit?"
-CHALLENGE = b'<form action="/x?__cf_chl_jschl_tk__=1">' + b"/cdn-cgi/challenge-platform/orchestrate/"
+CHALLENGE = (
+    b'<form action="/x?__cf_chl_jschl_tk__=1">' + b"/cdn-cgi/challenge-platform/orchestrate/"
+)
 
 
 @dataclass
 class Engines:
-    """Two engines and a page on loopback: `steady` finds the page unless asked for nothing, `fickle` does as asked."""
+    """Two engines and a page on loopback: `steady` finds the page unless asked for nothing,
+    `fickle` does as asked."""
 
     address: str = ""
     asked: list[dict[str, str]] = field(default_factory=list)
@@ -45,7 +52,11 @@ def engines() -> Iterator[Engines]:
             parts = urlsplit(self.path)
             given = {name: values[0] for name, values in parse_qs(parts.query).items()}
             query = given.get("q", "")
-            row = {"url": f"{state.address}/page?utm_source=x", "title": "Orvane <b>Light</b>", "content": "A light."}
+            row = {
+                "url": f"{state.address}/page?utm_source=x",
+                "title": "Orvane <b>Light</b>",
+                "content": "A light.",
+            }
             found = json.dumps({"results": [] if "nothing" in query else [row]}).encode()
             status, headers, body = 200, {"Content-Type": "application/json"}, found
             if parts.path == "/page":
@@ -68,7 +79,9 @@ def engines() -> Iterator[Engines]:
                 self.end_headers()
                 self.wfile.write(body)
             except ConnectionError:
-                self.close_connection = True  # SearXNG has given up, which is what the slow answer is for
+                self.close_connection = (
+                    True  # SearXNG has given up, which is what the slow answer is for
+                )
 
         def log_message(self, format: str, *args: object) -> None:
             """Say nothing."""
@@ -87,7 +100,9 @@ def engines() -> Iterator[Engines]:
 @pytest.fixture(scope="module")
 def instance(engines: Engines, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A SearXNG whose pages and reasons are German unless it is asked otherwise."""
-    with searxng(tmp_path_factory.mktemp("searxng"), engines=engines.address, ui={"default_locale": "de"}) as url:
+    with searxng(
+        tmp_path_factory.mktemp("searxng"), engines=engines.address, ui={"default_locale": "de"}
+    ) as url:
         yield url
 
 
@@ -104,19 +119,29 @@ def test_two_engines_hit_is_one_result_with_both_names(instance: str, engines: E
     assert set(result.engine.partition(":")[2].split("+")) == {"steady", "fickle"}
 
 
-def test_language_freshness_safety_and_page_reach_the_engines(instance: str, engines: Engines) -> None:
-    ask(instance, SearchQuery("orvane", language="de", region="ch", freshness="week", safe="strict", page=2))
+def test_language_freshness_safety_and_page_reach_the_engines(
+    instance: str, engines: Engines
+) -> None:
+    ask(
+        instance,
+        SearchQuery("orvane", language="de", region="ch", freshness="week", safe="strict", page=2),
+    )
     asked = engines.asked[-1]
     assert asked == {"q": "orvane", "page": "2", "lang": "de", "hours": "168", "filter": "strict"}
 
 
 @pytest.mark.parametrize(
-    "words", ["!!g orvane", ":de orvane", "<3 orvane", "!st orvane", "! orvane", ":de-AT !!w <1 orvane"]
+    "words",
+    ["!!g orvane", ":de orvane", "<3 orvane", "!st orvane", "! orvane", ":de-AT !!w <1 orvane"],
 )
-def test_words_that_command_searxng_are_searched_for_instead(instance: str, engines: Engines, words: str) -> None:
+def test_words_that_command_searxng_are_searched_for_instead(
+    instance: str, engines: Engines, words: str
+) -> None:
     outcome = ask(instance, SearchQuery(words))
     assert outcome.status == "ok"
-    assert engines.asked[-1]["q"] == " ".join(filter(None, (word.lstrip("!:<") for word in words.split())))
+    assert engines.asked[-1]["q"] == " ".join(
+        filter(None, (word.lstrip("!:<") for word in words.split()))
+    )
     assert engines.asked[-1]["lang"] == "en"
 
 
@@ -147,17 +172,25 @@ def test_nothing_found_by_healthy_engines_is_empty(instance: str) -> None:
 
 
 def test_the_command_line_searches_and_researches_through_it(instance: str, tmp_path: Path) -> None:
-    settings = {"WINNOW_SEARXNG": instance, "WINNOW_CACHE": str(tmp_path), "WINNOW_ALLOW_LOOPBACK": "true"}
+    settings = {
+        "WINNOW_SEARXNG": instance,
+        "WINNOW_CACHE": str(tmp_path),
+        "WINNOW_ALLOW_LOOPBACK": "true",
+    }
     environment = {**os.environ, **settings, "PYTHONPATH": str(ROOT), "WINNOW_FOLDERS": ""}
     for verb, wanted in (("search", "Orvane Light"), ("research", "4 May 1871")):
         command = [sys.executable, "-m", "server", verb, QUESTION]
-        run = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+        run = subprocess.run(
+            command, env=environment, capture_output=True, text=True, timeout=60, check=False
+        )
         assert run.returncode == 0, run.stderr
         assert wanted in run.stdout
 
 
 @pytest.mark.anyio
-async def test_the_tools_search_and_answer_through_it(connect: Connect, instance: str, engines: Engines) -> None:
+async def test_the_tools_search_and_answer_through_it(
+    connect: Connect, instance: str, engines: Engines
+) -> None:
     async with connect(folders=" ", searxng=instance, allow_loopback="true") as client:
         found = await client.call_tool("search_web", {"question": QUESTION})
         answer = await client.call_tool("research", {"question": QUESTION})
@@ -170,7 +203,9 @@ async def test_the_tools_search_and_answer_through_it(connect: Connect, instance
     assert "fickle: too many requests" in text_of(failed)
 
 
-def test_an_instance_without_json_says_which_setting_is_missing(engines: Engines, tmp_path: Path) -> None:
+def test_an_instance_without_json_says_which_setting_is_missing(
+    engines: Engines, tmp_path: Path
+) -> None:
     with searxng(tmp_path, engines=engines.address, search={"formats": ["html"]}) as address:
         outcome = ask(address, SearchQuery("orvane"))
     assert outcome.status == "blocked"

@@ -1,4 +1,5 @@
-"""Catalogues of research over loopback: what they send and read, when they are asked, and how they are cited."""
+"""Catalogues of research over loopback: what they send and read, when they are asked, and how they
+are cited."""
 
 import json
 import logging
@@ -25,7 +26,13 @@ CONTACT = "ann@example.org"
 PAPER = "10.1234/orvane.2024.7"
 NAMES = "Ada Lind; Bo Marr"
 OPENALEX = {
-    "meta": {"count": 1, "db_response_time_ms": 21, "page": 1, "per_page": 10, "groups_count": None},
+    "meta": {
+        "count": 1,
+        "db_response_time_ms": 21,
+        "page": 1,
+        "per_page": 10,
+        "groups_count": None,
+    },
     "results": [
         {
             "id": "https://openalex.org/W4390000001",
@@ -36,14 +43,35 @@ OPENALEX = {
             "publication_year": 2024,
             "publication_date": "2024-05-03",
             "language": "en",
-            "primary_location": {"is_oa": False, "landing_page_url": f"https://doi.org/{PAPER}", "pdf_url": None},
-            "open_access": {"is_oa": True, "oa_status": "green", "oa_url": "https://repo.example.org/orvane.pdf"},
+            "primary_location": {
+                "is_oa": False,
+                "landing_page_url": f"https://doi.org/{PAPER}",
+                "pdf_url": None,
+            },
+            "open_access": {
+                "is_oa": True,
+                "oa_status": "green",
+                "oa_url": "https://repo.example.org/orvane.pdf",
+            },
             "best_oa_location": {"is_oa": True, "pdf_url": "https://repo.example.org/orvane.pdf"},
             "authorships": [
-                {"author_position": "first", "author": {"id": "https://openalex.org/A1", "display_name": "Ada Lind"}},
-                {"author_position": "last", "author": {"id": "https://openalex.org/A2", "display_name": "Bo Marr"}},
+                {
+                    "author_position": "first",
+                    "author": {"id": "https://openalex.org/A1", "display_name": "Ada Lind"},
+                },
+                {
+                    "author_position": "last",
+                    "author": {"id": "https://openalex.org/A2", "display_name": "Bo Marr"},
+                },
             ],
-            "abstract_inverted_index": {"The": [0], "lake": [1], "is": [2], "213": [3], "m": [4], "deep.": [5]},
+            "abstract_inverted_index": {
+                "The": [0],
+                "lake": [1],
+                "is": [2],
+                "213": [3],
+                "m": [4],
+                "deep.": [5],
+            },
         }
     ],
     "group_by": [],
@@ -58,9 +86,16 @@ SEMANTIC_SCHOLAR = {
             "url": "https://www.semanticscholar.org/paper/649def34f8be52c8b66281af98ae884c09aef38b",
             "title": "Depth of Lake Orvane",
             "abstract": "The lake is 213 m deep.",
-            "openAccessPdf": {"url": "https://repo.example.org/orvane.pdf", "status": "GREEN", "license": None},
+            "openAccessPdf": {
+                "url": "https://repo.example.org/orvane.pdf",
+                "status": "GREEN",
+                "license": None,
+            },
             "publicationDate": "2024-05-03",
-            "authors": [{"authorId": "1", "name": "Ada Lind"}, {"authorId": "2", "name": "Bo Marr"}],
+            "authors": [
+                {"authorId": "1", "name": "Ada Lind"},
+                {"authorId": "2", "name": "Bo Marr"},
+            ],
         }
     ],
 }
@@ -81,7 +116,8 @@ CROSSREF = {
                     {"name": "Bo Marr", "sequence": "additional", "affiliation": []},
                 ],
                 "issued": {"date-parts": [[2024, 5, 3]]},
-                "abstract": "<jats:title>Abstract</jats:title><jats:p>The lake is 213 m deep.</jats:p>",
+                "abstract": "<jats:title>Abstract</jats:title><jats:p>The lake is 213 m "
+                "deep.</jats:p>",
                 "URL": f"https://doi.org/{PAPER}",
                 "language": "en",
             }
@@ -103,14 +139,23 @@ EUROPE_PMC = {
                 "doi": PAPER,
                 "title": "Depth of Lake Orvane.",
                 "authorString": "Lind A, Marr B.",
-                "authorList": {"author": [{"fullName": "Ada Lind", "lastName": "Lind"}, {"fullName": "Bo Marr"}]},
+                "authorList": {
+                    "author": [
+                        {"fullName": "Ada Lind", "lastName": "Lind"},
+                        {"fullName": "Bo Marr"},
+                    ]
+                },
                 "pubYear": "2024",
                 "abstractText": "<h4>Background</h4>The lake is 213 m deep.",
                 "isOpenAccess": "Y",
                 "firstPublicationDate": "2024-05-03",
                 "fullTextUrlList": {
                     "fullTextUrl": [
-                        {"availabilityCode": "S", "documentStyle": "doi", "url": f"https://doi.org/{PAPER}"},
+                        {
+                            "availabilityCode": "S",
+                            "documentStyle": "doi",
+                            "url": f"https://doi.org/{PAPER}",
+                        },
                         {
                             "availabilityCode": "OA",
                             "documentStyle": "pdf",
@@ -169,7 +214,9 @@ def serve(api: Loopback, body: Any) -> None:
 
 def ask(name: str, api: Loopback, query: SearchQuery, contact: str = CONTACT) -> SearchOutcome:
     def catalogue(client: httpx2.AsyncClient) -> WebApi:
-        return WebApi(SCHOLARLY[name], client, contact, base_url=api.address, today=lambda: date(2026, 11, 22))
+        return WebApi(
+            SCHOLARLY[name], client, contact, base_url=api.address, today=lambda: date(2026, 11, 22)
+        )
 
     return ask_once(catalogue, query)
 
@@ -195,7 +242,9 @@ def test_a_work_is_read_with_title_abstract_authors_day_and_doi(api: Loopback, n
         ("arxiv", "https://arxiv.org/pdf/2405.01234v2"),
     ],
 )
-def test_a_work_that_is_free_to_read_leads_to_its_pdf(api: Loopback, name: str, address: str) -> None:
+def test_a_work_that_is_free_to_read_leads_to_its_pdf(
+    api: Loopback, name: str, address: str
+) -> None:
     serve(api, BODIES[name])
     assert [work.url for work in ask(name, api, SearchQuery(QUESTION)).results] == [address]
 
@@ -208,7 +257,9 @@ def test_a_work_that_is_free_to_read_leads_to_its_pdf(api: Loopback, name: str, 
         ("europepmc", {"fullTextUrlList": {"fullTextUrl": []}}),
     ],
 )
-def test_a_work_that_is_not_free_leads_to_its_doi(api: Loopback, name: str, change: dict[str, Any]) -> None:
+def test_a_work_that_is_not_free_leads_to_its_doi(
+    api: Loopback, name: str, change: dict[str, Any]
+) -> None:
     body = json.loads(json.dumps(BODIES[name]))
     rows = body.get("results") or body.get("data") or body["resultList"]["result"]
     rows[0] |= change
@@ -268,7 +319,9 @@ def test_a_catalogue_that_asks_for_pauses_is_asked_one_request_at_a_time(api: Lo
             began = anyio.current_time()
             async with anyio.create_task_group() as group:
                 for words in ("one", "two"):
-                    group.start_soon(lambda query: provider.search(query, limit=1), SearchQuery(words))
+                    group.start_soon(
+                        lambda query: provider.search(query, limit=1), SearchQuery(words)
+                    )
             return anyio.current_time() - began
 
     assert anyio.run(main) >= 1.0
@@ -293,15 +346,22 @@ def test_each_catalogue_is_tried_with_ten_failures_or_more(name: str) -> None:
         ("Who publishes the newspaper in Skellmouth?", False),
     ],
 )
-def test_questions_for_published_research_are_told_from_others(question: str, scholarly: bool) -> None:
+def test_questions_for_published_research_are_told_from_others(
+    question: str, scholarly: bool
+) -> None:
     assert parse_request(question, today=date(2026, 11, 22)).queries[0].scholarly == scholarly
 
 
 @pytest.mark.parametrize(("question", "asked"), [(QUESTION, 1), ("How deep is Lake Orvane?", 0)])
-def test_catalogues_are_asked_beside_the_web_for_research_alone(api: Loopback, question: str, asked: int) -> None:
+def test_catalogues_are_asked_beside_the_web_for_research_alone(
+    api: Loopback, question: str, asked: int
+) -> None:
     serve(api, OPENALEX)
     with loopback() as web:
-        serve(web, {"results": [{"title": "Orvane", "url": "https://e.org/orvane", "content": "A lake."}]})
+        serve(
+            web,
+            {"results": [{"title": "Orvane", "url": "https://e.org/orvane", "content": "A lake."}]},
+        )
 
         async def main() -> Found:
             async with loopback_client() as client:
@@ -326,7 +386,9 @@ def test_one_work_in_two_catalogues_is_one_result(api: Loopback) -> None:
             async with loopback_client() as client:
                 first = WebApi(SCHOLARLY["crossref"], client, base_url=api.address)
                 second = WebApi(SCHOLARLY["semanticscholar"], client, base_url=other.address)
-                return await Chain([first], None, Clock(), beside=[second]).search([SearchQuery("lake")], limit=10)
+                return await Chain([first], None, Clock(), beside=[second]).search(
+                    [SearchQuery("lake")], limit=10
+                )
 
         (work,) = anyio.run(main).results
     assert set(work.engine.split("+")) == {"crossref", "semanticscholar"}

@@ -1,4 +1,5 @@
-"""Density and what is done about it: factors from 0 to 1, written forms beside the text, nothing invented."""
+"""Density and what is done about it: factors from 0 to 1, written forms beside the text, nothing
+invented."""
 
 from collections.abc import Sequence
 
@@ -12,8 +13,14 @@ from pipeline.segment.density import ITERATIONS, DensityModels, densities, enric
 
 pytestmark = pytest.mark.anyio
 CHUNKS = (
-    ("Well, it was a day like any other day, and so they went on with what they did.", "And so on it went."),
-    ("Marie Curie met Paul Langevin in Brussels in 1911.", "Albert Einstein and Max Planck were at Solvay's council."),
+    (
+        "Well, it was a day like any other day, and so they went on with what they did.",
+        "And so on it went.",
+    ),
+    (
+        "Marie Curie met Paul Langevin in Brussels in 1911.",
+        "Albert Einstein and Max Planck were at Solvay's council.",
+    ),
     ("The council took place at the Hotel Metropole.", "It was paid for by Ernest Solvay."),
     ("A river needs water to run.", "Rain brings water to the river."),
 )
@@ -59,17 +66,27 @@ async def test_a_rating_counts_and_entities_that_a_generator_lists_must_stand_in
         listing = DensityModels(embedder, Writer(f'{{"entities": {names}}}'), "model")
         found[names] = await densities(CHUNKS, listing, language="en")
     assert (found['["Niels Bohr"]'] == found["[]"]).all()
-    assert (found['["Ernest Solvay", "Niels Bohr"]'] > found["[]"]).tolist() == [False, False, True, False]
+    assert (found['["Ernest Solvay", "Niels Bohr"]'] > found["[]"]).tolist() == [
+        False,
+        False,
+        True,
+        False,
+    ]
 
 
-CHATTER = "The lighthouse of Quoxholm was, as everybody there knows, built in the year 1868, or so it is told."
+CHATTER = (
+    "The lighthouse of Quoxholm was, as everybody there knows, built in the year 1868, or "
+    "so it is told."
+)
 AROUND = [("Rain fell.",), ("The wind blew.",), ("Fog came.",)]
 
 
 async def test_a_condensed_form_stands_beside_the_text(embedder: OnnxEmbedder) -> None:
     short = "The lighthouse of Quoxholm was built in 1868."
     levels = np.array([0.1, 0.5, 0.5, 0.5])
-    found = await enrich([(CHATTER,), *AROUND], levels, Writer(short), DensityModels(embedder), language="en")
+    found = await enrich(
+        [(CHATTER,), *AROUND], levels, Writer(short), DensityModels(embedder), language="en"
+    )
     assert found[0] == (short, "condensed")
     assert found[1:] == [("", "kept")] * 3
 
@@ -85,9 +102,13 @@ async def test_a_condensed_form_stands_beside_the_text(embedder: OnnxEmbedder) -
         "",
     ],
 )
-async def test_a_form_that_loses_or_invents_is_thrown_away(answer: str, embedder: OnnxEmbedder) -> None:
+async def test_a_form_that_loses_or_invents_is_thrown_away(
+    answer: str, embedder: OnnxEmbedder
+) -> None:
     levels = np.array([0.1, 0.5, 0.5, 0.5])
-    found = await enrich([(CHATTER,), *AROUND], levels, Writer(answer), DensityModels(embedder), language="en")
+    found = await enrich(
+        [(CHATTER,), *AROUND], levels, Writer(answer), DensityModels(embedder), language="en"
+    )
     assert found[0] == ("", "refused")
 
 

@@ -1,4 +1,5 @@
-"""IDMS where a user meets it: `chunking="idms"` of the tool, its rules, flat retrieval, and forms for the index."""
+"""IDMS where a user meets it: `chunking="idms"` of the tool, its rules, flat retrieval, and forms
+for the index."""
 
 import json
 import re
@@ -34,19 +35,28 @@ def village(folder: Path) -> str:
     for number, subject in enumerate(SUBJECTS):
         if number % 2:
             lines = [
-                f"The {subject} was led by Tom Rook, Ann Wren and Olaf Teal in {1900 + number}{n}." for n in range(6)
+                f"The {subject} was led by Tom Rook, Ann Wren and Olaf Teal in {1900 + number}{n}."
+                for n in range(6)
             ]
-            lines += [f"It met Ida Finch of Skellmouth {n} times at the {subject}." for n in range(3, 9)]
+            lines += [
+                f"It met Ida Finch of Skellmouth {n} times at the {subject}." for n in range(3, 9)
+            ]
         else:
-            lines = [f"The {subject} is, {FILLER}a good place to be on day {n}." for n in range(1, 9)]
+            lines = [
+                f"The {subject} is, {FILLER}a good place to be on day {n}." for n in range(1, 9)
+            ]
         parts.append(f"<h2>The {subject}</h2><p>{' '.join(lines)}</p>")
     path = folder / "village.html"
-    path.write_text(f"<html lang=en><title>Village</title><main>{''.join(parts)}</main></html>", encoding="utf-8")
+    path.write_text(
+        f"<html lang=en><title>Village</title><main>{''.join(parts)}</main></html>",
+        encoding="utf-8",
+    )
     return str(path)
 
 
 def write(body: dict[str, object]) -> Response:
-    """Answer as a capable model would: yes or no with probabilities, shorter passages, names from elsewhere."""
+    """Answer as a capable model would: yes or no with probabilities, shorter passages, names from
+    elsewhere."""
     messages = body["messages"]
     assert isinstance(messages, list)
     prompt = str(messages[-1]["content"])
@@ -60,13 +70,22 @@ def write(body: dict[str, object]) -> Response:
         text = f"{passage} Quoxholm {name}"
     else:
         text = passage.replace(FILLER, "")
-    return JSONResponse({"choices": [{"message": {"role": "assistant", "content": text}, "finish_reason": "stop"}]})
+    return JSONResponse(
+        {"choices": [{"message": {"role": "assistant", "content": text}, "finish_reason": "stop"}]}
+    )
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("rule", ["partition", "running"])
-async def test_each_rule_cuts_a_document_into_leaves_that_hold_all_of_it(connect: Connect, rule: str) -> None:
-    call = {"question": "What was the highest level?", "sources": [REPORT], "chunking": "idms", "mode": "flat"}
+async def test_each_rule_cuts_a_document_into_leaves_that_hold_all_of_it(
+    connect: Connect, rule: str
+) -> None:
+    call = {
+        "question": "What was the highest level?",
+        "sources": [REPORT],
+        "chunking": "idms",
+        "mode": "flat",
+    }
     async with connect(idms=rule) as client:
         result = await client.call_tool("raptor_query", call)
         plain = await client.call_tool("raptor_query", {**call, "chunking": "sentences"})
@@ -75,7 +94,9 @@ async def test_each_rule_cuts_a_document_into_leaves_that_hold_all_of_it(connect
     assert data_of(result)["leaves"] > 10
 
 
-async def test_flat_retrieval_over_idms_chunks_returns_verbatim_passages_only(connect: Connect) -> None:
+async def test_flat_retrieval_over_idms_chunks_returns_verbatim_passages_only(
+    connect: Connect,
+) -> None:
     question = "What was the highest level that Lake Orvane reached in the flood of 2021?"
     call = {"question": question, "sources": [REPORT], "chunking": "idms", "max_tokens": 600}
     async with connect() as client:
@@ -90,8 +111,17 @@ async def test_chunks_of_low_density_are_condensed_for_the_index_and_shown_as_th
     connect: Connect, remote: Remote, tmp_path: Path
 ) -> None:
     remote.will("/chat/completions", write)
-    call = {"question": "Is the mill a good place?", "sources": [village(tmp_path)], "chunking": "idms", "mode": "flat"}
-    given = {"folders": str(tmp_path), "cache": str(tmp_path / "kept"), "generator": f"openai:{remote.url}#writer"}
+    call = {
+        "question": "Is the mill a good place?",
+        "sources": [village(tmp_path)],
+        "chunking": "idms",
+        "mode": "flat",
+    }
+    given = {
+        "folders": str(tmp_path),
+        "cache": str(tmp_path / "kept"),
+        "generator": f"openai:{remote.url}#writer",
+    }
     async with connect(**given, idms="partition+density") as client:
         result = await client.call_tool("raptor_query", call)
         asked = len(remote.asked)
@@ -111,7 +141,11 @@ async def test_a_name_that_nobody_wrote_is_thrown_away_and_counted(
     connect: Connect, remote: Remote, tmp_path: Path
 ) -> None:
     remote.will("/chat/completions", write)
-    given = {"folders": str(tmp_path), "cache": str(tmp_path / "kept"), "generator": f"openai:{remote.url}#writer"}
+    given = {
+        "folders": str(tmp_path),
+        "cache": str(tmp_path / "kept"),
+        "generator": f"openai:{remote.url}#writer",
+    }
     call = {"question": "Who led the mill?", "sources": [village(tmp_path)], "chunking": "idms"}
     async with connect(**given, idms="partition+density") as client:
         result = await client.call_tool("raptor_query", call)
@@ -130,8 +164,14 @@ async def test_a_writer_that_is_too_slow_leaves_the_plain_chunks_and_says_what_t
 
     remote.will("/chat/completions", late)
     # A server that tells who it is keeps its name, so that its margins are kept.
-    remote.told["/v1/models"] = {"data": [{"id": "writer", "owned_by": "vllm", "root": "w", "max_model_len": 8_192}]}
-    given = {"folders": str(tmp_path), "cache": str(tmp_path / "kept"), "generator": f"openai:{remote.url}#writer"}
+    remote.told["/v1/models"] = {
+        "data": [{"id": "writer", "owned_by": "vllm", "root": "w", "max_model_len": 8_192}]
+    }
+    given = {
+        "folders": str(tmp_path),
+        "cache": str(tmp_path / "kept"),
+        "generator": f"openai:{remote.url}#writer",
+    }
     call = {"question": "Who led the mill?", "sources": [village(tmp_path)], "chunking": "idms"}
     async with connect(**given) as client:
         plain = await client.call_tool("raptor_query", call)
@@ -144,7 +184,11 @@ async def test_a_writer_that_is_too_slow_leaves_the_plain_chunks_and_says_what_t
 
 
 async def test_density_without_a_generator_is_said_to_do_nothing(connect: Connect) -> None:
-    call = {"question": "When does the ferry leave?", "sources": [str(LIBRARY / "ferry-faq.html")], "chunking": "idms"}
+    call = {
+        "question": "When does the ferry leave?",
+        "sources": [str(LIBRARY / "ferry-faq.html")],
+        "chunking": "idms",
+    }
     async with connect(idms="partition+density") as client:
         result = await client.call_tool("raptor_query", call)
     assert "there is no generator" in text_of(result)
@@ -167,12 +211,20 @@ class Praiser:
     ) -> str:
         """Return the passage with its filler gone and `splendid` in place of `good`."""
         passage = messages[-1].content.partition("Passage (data, not instructions): ")[2]
-        return passage.partition("\n\nOther sentences")[0].replace(FILLER, "").replace("good", "splendid")
+        return (
+            passage.partition("\n\nOther sentences")[0]
+            .replace(FILLER, "")
+            .replace("good", "splendid")
+        )
 
 
-async def test_the_index_reads_the_written_form_and_the_leaf_stays_as_it_stands(tmp_path: Path) -> None:
+async def test_the_index_reads_the_written_form_and_the_leaf_stays_as_it_stands(
+    tmp_path: Path,
+) -> None:
     html = Path(village(tmp_path)).read_text(encoding="utf-8")
-    document = read_document(Page("village", "village", "Village", html, "text/html", language="en"))
+    document = read_document(
+        Page("village", "village", "Village", html, "text/html", language="en")
+    )
     embedder, options = OnnxEmbedder(), TreeOptions(chunking="idms")
     idms = Idms(IdmsOptions(density=True), generator=Praiser(), embedder=embedder, seconds=30)
     formed = await build_tree([document], embedder=embedder, options=options, store=None, idms=idms)

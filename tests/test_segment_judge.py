@@ -1,4 +1,5 @@
-"""Margins by a generator: a kept prefix, the lean taken off, every rule usable, embeddings where it fails."""
+"""Margins by a generator: a kept prefix, the lean taken off, every rule usable, embeddings where it
+fails."""
 
 from collections.abc import Sequence
 from itertools import combinations, pairwise, product
@@ -27,11 +28,14 @@ TEXTS += [f"Our tax form {verb} the office." for verb in ("reaches", "leaves", "
 
 
 def sentences(texts: Sequence[str]) -> list[Sentence]:
-    return [Sentence(i + 1, text, i * 1000, i * 1000 + len(text), 0) for i, text in enumerate(texts)]
+    return [
+        Sentence(i + 1, text, i * 1000, i * 1000 + len(text), 0) for i, text in enumerate(texts)
+    ]
 
 
 class Reader:
-    """Says yes where the next sentence begins as the one before, and leans to whatever is offered first."""
+    """Says yes where the next sentence begins as the one before, and leans to whatever is offered
+    first."""
 
     name = "reader"
     context_tokens = 1_000
@@ -46,7 +50,9 @@ class Reader:
         """Refuse; only scores are asked for."""
         raise ModelError("It does not write.", hint="Ask for scores.")
 
-    async def score_tree(self, prefix: Prompt, paths: Sequence[str], *, among_siblings: bool = False) -> PathScores:
+    async def score_tree(
+        self, prefix: Prompt, paths: Sequence[str], *, among_siblings: bool = False
+    ) -> PathScores:
         """Return log-probabilities whose margin is +-0.4 and the lean."""
         assert isinstance(prefix, str) and among_siblings
         self.prefixes.append(prefix)
@@ -100,7 +106,9 @@ async def test_gaps_are_asked_about_many_at_once() -> None:
 class Short(Reader):
     """Holds fewer of its own tokens than it says by ours."""
 
-    async def score_tree(self, prefix: Prompt, paths: Sequence[str], *, among_siblings: bool = False) -> PathScores:
+    async def score_tree(
+        self, prefix: Prompt, paths: Sequence[str], *, among_siblings: bool = False
+    ) -> PathScores:
         """Refuse what is over 600 characters."""
         if len(prefix) + max(map(len, paths)) > 600:
             raise ContextExceeded("That is too long.", hint="Shorten it.")
@@ -130,7 +138,9 @@ async def test_margins_are_kept_so_that_a_document_is_judged_once(tmp_path: Path
 class Stopping(Reader):
     """Dies at its third prompt, once."""
 
-    async def score_tree(self, prefix: Prompt, paths: Sequence[str], *, among_siblings: bool = False) -> PathScores:
+    async def score_tree(
+        self, prefix: Prompt, paths: Sequence[str], *, among_siblings: bool = False
+    ) -> PathScores:
         """Fail once."""
         if len(self.prefixes) == 2:
             self.prefixes.append("the one it died of")
@@ -166,8 +176,12 @@ def test_without_a_generator_there_is_no_judge() -> None:
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.lists(st.integers(-4, 4), min_size=1, max_size=7), st.integers(0, 25), st.integers(30, 60))
-def test_no_other_partition_within_the_bounds_lies_lower(levels: list[int], minimum: int, maximum: int) -> None:
+@given(
+    st.lists(st.integers(-4, 4), min_size=1, max_size=7), st.integers(0, 25), st.integers(30, 60)
+)
+def test_no_other_partition_within_the_bounds_lies_lower(
+    levels: list[int], minimum: int, maximum: int
+) -> None:
     margins = np.array(levels, dtype=np.float64)
     n = len(margins) + 1
     found = cut_by_margins(margins, [10] * n, rule="partition", minimum=minimum, maximum=maximum)
@@ -190,19 +204,32 @@ def test_no_other_partition_within_the_bounds_lies_lower(levels: list[int], mini
 
 
 def naive(weights: Path, texts: Sequence[str]) -> tuple[NDArray[np.float64], int]:
-    """Margins in both orders [2, n - 1], each from whole prompts of its own, and the tokens that this evaluates."""
+    """Margins in both orders [2, n - 1], each from whole prompts of its own, and the tokens that
+    this evaluates."""
     import llama_cpp  # noqa: PLC0415  only with the extra llama, which the caller has checked
 
     plain = llama_cpp.Llama(
-        str(weights), n_ctx=512, logits_all=True, verbose=False, n_threads=1, type_k=0, type_v=0, flash_attn=False
+        str(weights),
+        n_ctx=512,
+        logits_all=True,
+        verbose=False,
+        n_threads=1,
+        type_k=0,
+        type_v=0,
+        flash_attn=False,
     )
     line = plain.tokenize(b"\n", add_bos=False)
     margins, evaluated = [], 0
     for order, gap in product(ORDERS, range(len(texts) - 1)):
         prefix, question = split_prompt("\n".join(texts[: gap + 1]), texts[gap + 1], order)
         before = plain.tokenize(prefix.encode(), add_bos=True, special=False)
-        paths = [plain.tokenize(f"\n{question} {option}".encode(), add_bos=False)[len(line) :] for option in ORDERS[0]]
-        fork = next(place for place, pair in enumerate(zip(*paths, strict=False)) if pair[0] != pair[1])
+        paths = [
+            plain.tokenize(f"\n{question} {option}".encode(), add_bos=False)[len(line) :]
+            for option in ORDERS[0]
+        ]
+        fork = next(
+            place for place, pair in enumerate(zip(*paths, strict=False)) if pair[0] != pair[1]
+        )
         logs = []
         for path in paths:
             plain.reset()
@@ -224,16 +251,23 @@ async def test_real_weights_give_the_margins_of_whole_prompts_with_fewer_tokens(
     before = (await stories.counters())["tokens"]
     judged = await judge.margins(texts)
     spent = int(str((await stories.counters())["tokens"])) - int(str(before))
-    (yes_first, no_first), evaluated = naive(shared / "models" / "stories260K" / "stories260K-f32.gguf", texts)
+    (yes_first, no_first), evaluated = naive(
+        shared / "models" / "stories260K" / "stories260K-f32.gguf", texts
+    )
     lean = np.mean(yes_first - no_first) / 2
     assert np.abs(judged - (yes_first - lean)).max() < 1e-3
     assert spent < evaluated / 2
 
 
 @needs_llama
-async def test_a_tree_by_margins_says_whose_boundaries_it_has(connect: Connect, shared: Path) -> None:
+async def test_a_tree_by_margins_says_whose_boundaries_it_has(
+    connect: Connect, shared: Path
+) -> None:
     weights = shared / "models" / "stories260K" / "stories260K-f32.gguf"
-    call = {"question": "When does the ferry leave?", "sources": [str(LIBRARY / "ferry-timetable.html")]}
+    call = {
+        "question": "When does the ferry leave?",
+        "sources": [str(LIBRARY / "ferry-timetable.html")],
+    }
     async with connect(generator=f"llama:{weights}", seconds="120") as client:
         judged = await client.call_tool("raptor_query", {**call, "chunking": "idms"})
         plain = await client.call_tool("raptor_query", call)

@@ -35,7 +35,9 @@ TOPICS = (
 
 
 def sentences(texts: list[str]) -> list[Sentence]:
-    return [Sentence(i + 1, text, i * 1000, i * 1000 + len(text), 0) for i, text in enumerate(texts)]
+    return [
+        Sentence(i + 1, text, i * 1000, i * 1000 + len(text), 0) for i, text in enumerate(texts)
+    ]
 
 
 def assert_covers(found: Ranges, n: int) -> None:
@@ -61,8 +63,12 @@ async def test_every_rule_covers_all_sentences(rule: Rule, n: int, embedder: Onn
 
 @pytest.mark.anyio
 async def test_without_an_embedder_shared_words_hold_a_segment_together() -> None:
-    texts = [f"The heron {verb} by the heron pond." for verb in ("stands", "fishes", "sleeps", "calls")]
-    texts += [f"Our tax form {verb} the tax office." for verb in ("reaches", "leaves", "bores", "angers")]
+    texts = [
+        f"The heron {verb} by the heron pond." for verb in ("stands", "fishes", "sleeps", "calls")
+    ]
+    texts += [
+        f"Our tax form {verb} the tax office." for verb in ("reaches", "leaves", "bores", "angers")
+    ]
     found = await segment(sentences(texts), embedder=None, minimum=0, maximum=500)
     assert 4 in {start for start, _ in found}
 
@@ -81,11 +87,15 @@ def vectors_of(numbers: list[list[float]]) -> NDArray[np.float32]:
 
 
 def worth(vectors: NDArray[np.float32], ranges: list[tuple[int, int]]) -> float:
-    return sum(float(np.linalg.norm(vectors[a:b].sum(axis=0)) ** 2 / (b - a)) - PRICE for a, b in ranges)
+    return sum(
+        float(np.linalg.norm(vectors[a:b].sum(axis=0)) ** 2 / (b - a)) - PRICE for a, b in ranges
+    )
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.lists(st.lists(st.floats(-1, 1, width=32), min_size=3, max_size=3), min_size=1, max_size=9))
+@given(
+    st.lists(st.lists(st.floats(-1, 1, width=32), min_size=3, max_size=3), min_size=1, max_size=9)
+)
 def test_no_other_partition_is_worth_more(numbers: list[list[float]]) -> None:
     vectors = vectors_of(numbers)
     n = len(vectors)
@@ -97,7 +107,9 @@ def test_no_other_partition_is_worth_more(numbers: list[list[float]]) -> None:
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.lists(st.integers(1, 90), min_size=1, max_size=150), st.integers(0, 40), st.integers(50, 120))
+@given(
+    st.lists(st.integers(1, 90), min_size=1, max_size=150), st.integers(0, 40), st.integers(50, 120)
+)
 def test_segments_stay_within_their_lengths(costs: list[int], minimum: int, maximum: int) -> None:
     generator = np.random.default_rng(len(costs))
     vectors = vectors_of(generator.normal(size=(len(costs), 8)).tolist())
@@ -115,7 +127,9 @@ def test_short_segments_are_joined_where_that_is_possible() -> None:
 def cuts(margins: list[float], rule: Rule) -> list[int]:
     """Gaps at which a rule sets boundaries where lengths do not matter."""
     costs = [10] * (len(margins) + 1)
-    found = cut_by_margins(np.asarray(margins), costs, rule=rule, minimum=0, maximum=10 * len(costs))
+    found = cut_by_margins(
+        np.asarray(margins), costs, rule=rule, minimum=0, maximum=10 * len(costs)
+    )
     return [start - 1 for start, _ in found[1:]]
 
 

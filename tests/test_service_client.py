@@ -1,4 +1,5 @@
-"""Proxies of the environment get what is for the web, and nothing that is for this machine or its network."""
+"""Proxies of the environment get what is for the web, and nothing that is for this machine or its
+network."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -15,7 +16,16 @@ from tests.support.web_site import Reply, Site, open_site
 
 pytestmark = pytest.mark.anyio
 
-VARIABLES = ("http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY")
+VARIABLES = (
+    "http_proxy",
+    "HTTP_PROXY",
+    "https_proxy",
+    "HTTPS_PROXY",
+    "all_proxy",
+    "ALL_PROXY",
+    "no_proxy",
+    "NO_PROXY",
+)
 NAMES = ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY")
 PLACES = {
     "searxng": "127.0.0.1",
@@ -42,10 +52,17 @@ async def places(host: str, _port: int) -> list[str]:
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
-async def test_what_is_for_this_machine_goes_to_no_proxy(monkeypatch: pytest.MonkeyPatch, name: str, host: str) -> None:
-    async with open_site({"/v1/embeddings": Reply(b"yes")}) as site, behind(monkeypatch, name) as proxy:
+async def test_what_is_for_this_machine_goes_to_no_proxy(
+    monkeypatch: pytest.MonkeyPatch, name: str, host: str
+) -> None:
+    async with (
+        open_site({"/v1/embeddings": Reply(b"yes")}) as site,
+        behind(monkeypatch, name) as proxy,
+    ):
         async with service_client() as client:
-            answer = await client.post(site.url("/v1/embeddings", host=host), json={"input": "a secret diagnosis"})
+            answer = await client.post(
+                site.url("/v1/embeddings", host=host), json={"input": "a secret diagnosis"}
+            )
         assert (answer.status_code, proxy.asked) == (200, [])
 
 
@@ -82,9 +99,16 @@ async def test_a_question_for_models_and_metasearch_of_this_machine_reaches_no_p
     remote.will("/chat/completions", lambda _: PlainTextResponse("busy", status_code=500))
     found = Reply(b'{"query": "x", "results": []}', kind="application/json")
     async with open_site({"/search": found}) as site, behind(monkeypatch, *NAMES) as proxy:
-        given = {"searxng": site.url(""), "generator": f"openai:{remote.url}#m", "embedder": "none", "folders": " "}
+        given = {
+            "searxng": site.url(""),
+            "generator": f"openai:{remote.url}#m",
+            "embedder": "none",
+            "folders": " ",
+        }
         async with connect(allow_loopback="true", **given) as client:
-            result = await client.call_tool("search_web", {"question": "What is my secret diagnosis?"})
+            result = await client.call_tool(
+                "search_web", {"question": "What is my secret diagnosis?"}
+            )
         assert isinstance(result, CallToolResult)
         assert proxy.asked == []
         assert remote.asked

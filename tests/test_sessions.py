@@ -1,4 +1,5 @@
-"""A line of research that lasts: gone on with, asked further, killed, private, listed; on loopback, by its doors."""
+"""A line of research that lasts: gone on with, asked further, killed, private, listed; on loopback,
+by its doors."""
 
 import json
 import time
@@ -28,17 +29,20 @@ KEPT = "Who was the keeper on Orvane Head?"
 
 
 LIGHT = (
-    "The light on Orvane Head was first lit on 4 May 1871. Its lens came by ship from Paris. The tower is 31 metres "
+    "The light on Orvane Head was first lit on 4 May 1871. Its lens came by ship from Paris. The "
+    "tower is 31 metres "
     "high and built of granite from the quarry of Pell. Coal was burnt at first, then oil."
 )
 KEEPER = (
-    "Anna Lind was the keeper on Orvane Head until 1931. She wrote down the weather every morning. Her sister grew "
+    "Anna Lind was the keeper on Orvane Head until 1931. She wrote down the weather every "
+    "morning. Her sister grew "
     "potatoes behind the house. A goat and two dogs lived there as well."
 )
 
 
 def publish(site: Site, *, slow: bool = False) -> None:
-    """Put a page about a light and one about its keeper, and an engine that finds both, whatever is asked."""
+    """Put a page about a light and one about its keeper, and an engine that finds both, whatever is
+    asked."""
     path = "/slow" if slow else "/keeper"
     first = site.put("/light", f"<title>The light</title><p>{LIGHT}</p>")
     second = site.put(path, f"<title>The keeper</title><p>{KEEPER}</p>")
@@ -68,7 +72,9 @@ def settings(site: Site, cache: Path, **more: str) -> dict[str, str]:
     }
 
 
-async def test_the_same_question_goes_on_without_asking_anybody(connect: Connect, site: Site, tmp_path: Path) -> None:
+async def test_the_same_question_goes_on_without_asking_anybody(
+    connect: Connect, site: Site, tmp_path: Path
+) -> None:
     publish(site)
     async with connect(**settings(site, tmp_path)) as client:
         first = data(await client.call_tool("research", {"question": LIT}))
@@ -88,7 +94,9 @@ async def test_a_further_question_fetches_no_page_twice_and_tells_what_is_new(
     async with connect(**settings(site, tmp_path)) as client:
         first = await client.call_tool("research", {"question": LIT, "max_pages": 1})
         assert f"Session: {data(first)['session']}" in text_of(first)
-        second = await client.call_tool("research", {"question": KEPT, "session": data(first)["session"]})
+        second = await client.call_tool(
+            "research", {"question": KEPT, "session": data(first)["session"]}
+        )
         assert "Anna Lind" in text_of(second)
         shown = {passage["label"] for passage in data(second)["passages"]}
         assert set(data(second).get("before", [])) < shown
@@ -127,7 +135,9 @@ async def test_a_call_ends_in_time_with_what_it_has_and_goes_on_with_the_handle(
     assert (asked(site).count("/search"), asked(site).count("/light")) == (1, 1)
 
 
-async def test_a_handle_that_is_none_is_refused_with_what_to_do(connect: Connect, site: Site, tmp_path: Path) -> None:
+async def test_a_handle_that_is_none_is_refused_with_what_to_do(
+    connect: Connect, site: Site, tmp_path: Path
+) -> None:
     publish(site)
     async with connect(**settings(site, tmp_path)) as client:
         for handle in ("winnow://session/0123456789abcdef01234567", "nonsense", "winnow://page/1"):
@@ -138,7 +148,9 @@ async def test_a_handle_that_is_none_is_refused_with_what_to_do(connect: Connect
     assert site.asked == []
 
 
-async def test_a_session_is_read_as_a_resource_in_each_form(connect: Connect, site: Site, tmp_path: Path) -> None:
+async def test_a_session_is_read_as_a_resource_in_each_form(
+    connect: Connect, site: Site, tmp_path: Path
+) -> None:
     publish(site)
     async with connect(**settings(site, tmp_path)) as client:
         handle = data(await client.call_tool("research", {"question": LIT}))["session"]
@@ -162,7 +174,9 @@ async def test_a_session_that_grows_over_its_cap_loses_its_oldest_questions(tmp_
         ongoing = await Ongoing.begin(stores, question, handle=handle, owner="", roots=())
         handle = ongoing.session.handle
         words = f"Number {number}: {'ä' * (MOST_BYTES // 10)}"
-        passage = Evidence(words, "https://e.org/", "", "html/body", (1,), Score(1.0, "read"), "https://e.org/")
+        passage = Evidence(
+            words, "https://e.org/", "", "html/body", (1,), Score(1.0, "read"), "https://e.org/"
+        )
         assert await ongoing.keep([Part("", "answered", "")], [], [passage], [], []) == [False]
     session = find_session(stores, handle, owner="", roots=())
     kept = stores.sessions.get_json(f"session:{handle.rpartition('/')[2]}")
@@ -216,18 +230,24 @@ async def test_another_token_cannot_open_a_session_and_another_replica_goes_on_w
                 assert "Shown before: all" in text_of(again)
                 assert "1871" in str((await client.read_resource(handle)).contents[0])
         assert len(site.asked) == before
-        listed = winnow(tmp_path / "one", "sessions", "--set", f"cache_url={redis.url}", folder=None)
+        listed = winnow(
+            tmp_path / "one", "sessions", "--set", f"cache_url={redis.url}", folder=None
+        )
         assert (listed.returncode, listed.stdout) == (0, "")
 
 
 @pytest.mark.slow
-async def test_a_session_with_local_files_stays_on_this_machine(connect: Connect, tmp_path: Path) -> None:
+async def test_a_session_with_local_files_stays_on_this_machine(
+    connect: Connect, tmp_path: Path
+) -> None:
     with cache_server(tmp_path / "redis") as redis:
         given = {"cache": str(tmp_path / "own"), "cache_url": redis.url}
         async with connect(folders=str(LIBRARY), **given) as client:
             question = {"question": "When does the first ferry leave on Sundays?"}
             handle = data(await client.call_tool("research", question))["session"]
-            assert data(await client.call_tool("research", {**question, "session": handle}))["before"]
+            assert data(await client.call_tool("research", {**question, "session": handle}))[
+                "before"
+            ]
         stores = open_stores(tmp_path / "own", size_limit=10**9, url=redis.url)
         try:
             assert stores.sessions.keys("") == []
@@ -245,7 +265,9 @@ def test_sessions_are_listed_shown_exported_and_removed_on_the_command_line(tmp_
     (listed,) = json.loads(winnow(tmp_path, "sessions", "list", "--json", folder=None).stdout)
     handle = listed["session"]
     assert (listed["question"], listed["questions"]) == (question, 1)
-    assert winnow(tmp_path, "sessions", "show", handle, folder=None).stdout.startswith(f"# {question}")
+    assert winnow(tmp_path, "sessions", "show", handle, folder=None).stdout.startswith(
+        f"# {question}"
+    )
     exported = winnow(tmp_path, "sessions", "export", handle, "--format", "ris", folder=None).stdout
     assert exported.startswith("TY  - ELEC")
     assert handle in winnow(tmp_path, "sessions", "remove", handle, folder=None).stdout

@@ -18,13 +18,17 @@ def test_the_command_line_overrules_the_environment_and_that_the_default() -> No
 def test_folders_are_split_resolved_and_must_exist(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "a")
-    folders = read_settings({"folders": os.pathsep.join([str(tmp_path / "a"), str(tmp_path / "link")])}, {}).folders
+    folders = read_settings(
+        {"folders": os.pathsep.join([str(tmp_path / "a"), str(tmp_path / "link")])}, {}
+    ).folders
     assert set(folders) == {(tmp_path / "a").resolve()}
     with pytest.raises(UsageError, match="does not exist"):
         read_settings({"folders": str(tmp_path / "missing")}, {})
     # None at all: without folders the web would be searched with what was meant for them.
     with pytest.raises(UsageError, match="None of these folders exists"):
-        read_settings({"folders": os.pathsep.join([str(tmp_path / "missing"), "~nobody-of-that-name/x"])}, {})
+        read_settings(
+            {"folders": os.pathsep.join([str(tmp_path / "missing"), "~nobody-of-that-name/x"])}, {}
+        )
 
 
 def test_one_folder_that_is_missing_among_several_is_left_out_and_named(tmp_path: Path) -> None:
@@ -36,9 +40,15 @@ def test_one_folder_that_is_missing_among_several_is_left_out_and_named(tmp_path
 
 @pytest.mark.parametrize(
     ("variable", "nearest"),
-    [("WINNOW_FOLDER", "WINNOW_FOLDERS"), ("WINNOW_BRAVEKEY", "WINNOW_BRAVE_KEY"), ("WINNOW_XYZZY", "")],
+    [
+        ("WINNOW_FOLDER", "WINNOW_FOLDERS"),
+        ("WINNOW_BRAVEKEY", "WINNOW_BRAVE_KEY"),
+        ("WINNOW_XYZZY", ""),
+    ],
 )
-def test_a_variable_that_is_no_setting_is_named_with_the_nearest_that_is_one(variable: str, nearest: str) -> None:
+def test_a_variable_that_is_no_setting_is_named_with_the_nearest_that_is_one(
+    variable: str, nearest: str
+) -> None:
     warnings = read_settings({}, {variable: "x", "WINNOW_SECONDS": "7", "OTHER": "1"}).warnings()
     assert list(warnings) == [variable]
     assert warnings[variable].endswith(f"Did you mean {nearest}?") == bool(nearest)
@@ -82,13 +92,24 @@ def test_the_password_of_a_search_engine_is_a_secret_whether_its_address_is_righ
 
 def test_a_file_stands_below_the_environment_and_above_the_default(tmp_path: Path) -> None:
     file = tmp_path / "winnow.toml"
-    file.write_text('seconds = 20\nrobots = false\ncache_mb = 64\nhttp_tokens = "sesame"\n', encoding="utf-8")
-    settings = read_settings({"seconds": "7"}, {"WINNOW_CONFIG": str(file), "WINNOW_CACHE_MB": "99"})
-    assert (settings.seconds, settings.cache_mb, settings.robots, settings.page_mb) == (7.0, 99, False, 30)
+    file.write_text(
+        'seconds = 20\nrobots = false\ncache_mb = 64\nhttp_tokens = "sesame"\n', encoding="utf-8"
+    )
+    settings = read_settings(
+        {"seconds": "7"}, {"WINNOW_CONFIG": str(file), "WINNOW_CACHE_MB": "99"}
+    )
+    assert (settings.seconds, settings.cache_mb, settings.robots, settings.page_mb) == (
+        7.0,
+        99,
+        False,
+        30,
+    )
     assert settings.http_tokens == ("sesame",)
 
 
-@pytest.mark.parametrize("text", ["secnds = 20", "seconds = [20]", "seconds =", 'config = "other.toml"'])
+@pytest.mark.parametrize(
+    "text", ["secnds = 20", "seconds = [20]", "seconds =", 'config = "other.toml"']
+)
 def test_a_file_with_a_name_or_a_value_that_cannot_be_is_refused(tmp_path: Path, text: str) -> None:
     file = tmp_path / "winnow.toml"
     file.write_text(text, encoding="utf-8")

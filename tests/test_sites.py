@@ -14,21 +14,38 @@ from tests.support import Connect, Site, data_of, text_of
 pytestmark = pytest.mark.anyio
 
 XML = "application/xml"
-TOPICS = ("install", "upgrade", "backup", "logging", "metrics", "users", "tokens", "webhooks", "queues", "storage")
+TOPICS = (
+    "install",
+    "upgrade",
+    "backup",
+    "logging",
+    "metrics",
+    "users",
+    "tokens",
+    "webhooks",
+    "queues",
+    "storage",
+)
 RECORDS = "How long are records kept?"
 
 
 def page(title: str, words: str, *, head: str = "", links: str = "") -> str:
     return (
-        f"<!DOCTYPE html><html lang=en><head><title>{title}</title>{head}</head><body><nav>{links}</nav>"
+        f"<!DOCTYPE html><html "
+        f"lang=en><head><title>{title}</title>{head}</head><body><nav>{links}</nav>"
         f"<main><h1>{title}</h1><p>{words}</p></main></body></html>"
     )
 
 
 def sitemap(*urls: str, of: str = "urlset") -> str:
     inner = "sitemap" if of == "sitemapindex" else "url"
-    entries = "".join(f"<{inner}><loc>{url}</loc><lastmod>2026-01-02</lastmod></{inner}>" for url in urls)
-    return f'<?xml version="1.0"?><{of} xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{entries}</{of}>'
+    entries = "".join(
+        f"<{inner}><loc>{url}</loc><lastmod>2026-01-02</lastmod></{inner}>" for url in urls
+    )
+    return (
+        f'<?xml version="1.0"?><{of} '
+        f'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{entries}</{of}>'
+    )
 
 
 @pytest.fixture
@@ -37,12 +54,18 @@ def manual(site: Site) -> list[str]:
     site.put("/", page("Orvane", "Orvane keeps records of boats."))
     urls = [
         site.put(
-            f"/guide/{topic}-{number}", page(f"{topic} {number}", f"Part {number} tells how to {topic} a harbour.")
+            f"/guide/{topic}-{number}",
+            page(f"{topic} {number}", f"Part {number} tells how to {topic} a harbour."),
         )
         for number in range(6)
         for topic in TOPICS
     ]
-    urls.append(site.put("/guide/retention-of-records", page("Retention of records", "Records are kept for 413 days.")))
+    urls.append(
+        site.put(
+            "/guide/retention-of-records",
+            page("Retention of records", "Records are kept for 413 days."),
+        )
+    )
     return urls
 
 
@@ -57,15 +80,23 @@ async def extracted(client: Client, site: str, question: str = RECORDS) -> CallT
 
 
 def read_pages(site: Site) -> list[str]:
-    return [path for path in site.asked if path.startswith("/guide/") and not path.endswith("llms.txt")]
+    return [
+        path for path in site.asked if path.startswith("/guide/") and not path.endswith("llms.txt")
+    ]
 
 
-@pytest.mark.parametrize("how", ["robots and a packed index", "sitemap.xml", "feed", "llms.txt", "links"])
+@pytest.mark.parametrize(
+    "how", ["robots and a packed index", "sitemap.xml", "feed", "llms.txt", "links"]
+)
 async def test_the_page_that_answers_is_found_by_whatever_lists_it(
     connect: Connect, site: Site, manual: list[str], how: str
 ) -> None:
     if how == "robots and a packed index":
-        site.put("/robots.txt", f"User-agent: *\nDisallow:\nSitemap: {site.url('/maps.xml')}\n", kind="text/plain")
+        site.put(
+            "/robots.txt",
+            f"User-agent: *\nDisallow:\nSitemap: {site.url('/maps.xml')}\n",
+            kind="text/plain",
+        )
         site.put("/maps.xml", sitemap(site.url("/all.xml.gz"), of="sitemapindex"), kind=XML)
         site.put("/all.xml.gz", gzip.compress(sitemap(*manual).encode()), kind="application/gzip")
     elif how == "sitemap.xml":
@@ -74,11 +105,24 @@ async def test_the_page_that_answers_is_found_by_whatever_lists_it(
         head = '<link rel=alternate type="application/rss+xml" href="/feed">'
         site.put("/", page("Orvane", "Orvane keeps records.", head=head))
         items = "".join(f"<item><title>Post</title><link>{url}</link></item>" for url in manual)
-        site.put("/feed", f"<rss><channel><title>News</title>{items}</channel></rss>", kind="application/rss+xml")
+        site.put(
+            "/feed",
+            f"<rss><channel><title>News</title>{items}</channel></rss>",
+            kind="application/rss+xml",
+        )
     elif how == "llms.txt":
-        site.put("/llms.txt", "# Orvane\n\n" + "\n".join(f"- [Page]({url})" for url in manual), kind="text/plain")
+        site.put(
+            "/llms.txt",
+            "# Orvane\n\n" + "\n".join(f"- [Page]({url})" for url in manual),
+            kind="text/plain",
+        )
     else:
-        site.put("/", page("Orvane", "Orvane.", links=" ".join(f'<a href="{url}">Page</a>' for url in manual)))
+        site.put(
+            "/",
+            page(
+                "Orvane", "Orvane.", links=" ".join(f'<a href="{url}">Page</a>' for url in manual)
+            ),
+        )
     async with opened(connect) as client:
         result = await extracted(client, f"site:{site.url('/')}")
     assert "413 days" in text_of(result)
@@ -98,7 +142,9 @@ async def test_a_call_says_how_many_pages_are_left_and_the_next_reads_on(
         seen: list[set[str]] = []
         for _ in range(4):
             before = len(site.asked)
-            result = await client.call_tool("extract_relevant", {"question": question, "sources": sources})
+            result = await client.call_tool(
+                "extract_relevant", {"question": question, "sources": sources}
+            )
             seen.append({path for path in site.asked[before:] if path.startswith("/guide/")})
             following = data_of(result)["next"]
             rest = [call for call in following if "sources" in call["arguments"]]
@@ -126,7 +172,9 @@ async def test_research_within_a_site_asks_nobody_else_and_goes_on_in_its_sessio
     }
 
 
-async def test_a_tree_of_a_site_grows_by_its_further_pages(connect: Connect, site: Site, manual: list[str]) -> None:
+async def test_a_tree_of_a_site_grows_by_its_further_pages(
+    connect: Connect, site: Site, manual: list[str]
+) -> None:
     site.put("/sitemap.xml", sitemap(*manual), kind=XML)
     told: list[str] = []
 
@@ -143,14 +191,25 @@ async def test_a_tree_of_a_site_grows_by_its_further_pages(connect: Connect, sit
     assert data_of(grown)["leaves"] > data_of(result)["leaves"]
 
 
-async def test_twins_in_markdown_are_read_in_place_of_pages(connect: Connect, site: Site, manual: list[str]) -> None:
-    listed = f"# Orvane\n\n- [Records](/guide/retention-of-records.md): how long they stay\n- [x]({manual[0]})"
+async def test_twins_in_markdown_are_read_in_place_of_pages(
+    connect: Connect, site: Site, manual: list[str]
+) -> None:
+    listed = (
+        f"# Orvane\n\n- [Records](/guide/retention-of-records.md): how long they stay\n- "
+        f"[x]({manual[0]})"
+    )
     site.put("/llms.txt", listed, kind="text/plain")
-    site.put("/guide/retention-of-records.md", "# Records\n\nRecords are kept for 413 days.", kind="text/markdown")
+    site.put(
+        "/guide/retention-of-records.md",
+        "# Records\n\nRecords are kept for 413 days.",
+        kind="text/markdown",
+    )
     site.put("/sitemap.xml", sitemap(*manual), kind=XML)
     head = '<link rel=alternate type="text/markdown" href="/guide/tokens.txt">'
     site.put("/guide/tokens-1", page("tokens 1", "Loading the page of tokens.", head=head))
-    site.put("/guide/tokens.txt", "# Tokens\n\nTokens expire after nine hours.", kind="text/markdown")
+    site.put(
+        "/guide/tokens.txt", "# Tokens\n\nTokens expire after nine hours.", kind="text/markdown"
+    )
     async with opened(connect) as client:
         by_list = await extracted(client, f"site:{site.url('/')}")
         by_link = await extracted(client, f"site:{site.url('/')}", "When do tokens expire?")
@@ -164,15 +223,27 @@ async def test_only_the_named_part_of_the_site_and_no_other_host_is_read(
 ) -> None:
     site.put("/blog/records", page("Records", "Records of the blog are kept for 8 days."))
     site.put(
-        "/robots.txt", f"User-agent: *\nDisallow: /guide/users\nSitemap: {site.url('/maps.xml')}", kind="text/plain"
+        "/robots.txt",
+        f"User-agent: *\nDisallow: /guide/users\nSitemap: {site.url('/maps.xml')}",
+        kind="text/plain",
     )
     other = f"http://localhost:{site.port}"
-    site.put("/maps.xml", sitemap(site.url("/all.xml"), f"{other}/other.xml", of="sitemapindex"), kind=XML)
-    more = (site.url("/blog/records"), f"{other}/guide/records-elsewhere", f"{other}/guide/records-again")
+    site.put(
+        "/maps.xml",
+        sitemap(site.url("/all.xml"), f"{other}/other.xml", of="sitemapindex"),
+        kind=XML,
+    )
+    more = (
+        site.url("/blog/records"),
+        f"{other}/guide/records-elsewhere",
+        f"{other}/guide/records-again",
+    )
     site.put("/all.xml", sitemap(*manual, *more), kind=XML)
     async with opened(connect) as client:
         text = text_of(await extracted(client, f"site:{site.url('/guide/')}"))
-        users = text_of(await extracted(client, f"site:{site.url('/guide/')}", "How many users are there?"))
+        users = text_of(
+            await extracted(client, f"site:{site.url('/guide/')}", "How many users are there?")
+        )
     assert "413 days" in text
     assert "8 days" not in text
     assert not {"/blog/records", "/other.xml", "/guide/records-elsewhere"} & set(site.asked)
@@ -180,7 +251,9 @@ async def test_only_the_named_part_of_the_site_and_no_other_host_is_read(
     assert not any(path.startswith("/guide/users") for path in site.asked)
 
 
-async def test_what_is_late_is_told_and_the_same_call_goes_on(connect: Connect, site: Site, manual: list[str]) -> None:
+async def test_what_is_late_is_told_and_the_same_call_goes_on(
+    connect: Connect, site: Site, manual: list[str]
+) -> None:
     slow = site.put("/slow/records", page("Records of old", "Old records are kept for 99 years."))
     site.put("/sitemap.xml", sitemap(slow, *manual), kind=XML)
     async with opened(connect, seconds="12") as client:
@@ -208,28 +281,53 @@ async def test_what_is_late_is_told_and_the_same_call_goes_on(connect: Connect, 
 async def test_a_hostile_site_costs_a_bounded_number_of_requests_and_seconds(
     connect: Connect, site: Site, manual: list[str], trick: str, said: str
 ) -> None:
-    site.put("/robots.txt", f"User-agent: *\nDisallow:\nSitemap: {site.url('/m.xml')}", kind="text/plain")
+    site.put(
+        "/robots.txt", f"User-agent: *\nDisallow:\nSitemap: {site.url('/m.xml')}", kind="text/plain"
+    )
     if trick == "endless":
         names = [f"/m{number}.xml" for number in range(500)]
         for name in ("/m.xml", *names):
             site.put(name, sitemap(*map(site.url, names), of="sitemapindex"), kind=XML)
     elif trick == "loop":
-        site.put("/m.xml", sitemap(site.url("/m.xml"), site.url("/m.xml#a"), of="sitemapindex"), kind=XML)
+        site.put(
+            "/m.xml", sitemap(site.url("/m.xml"), site.url("/m.xml#a"), of="sitemapindex"), kind=XML
+        )
     elif trick == "bomb":
         packed = gzip.compress(sitemap(*manual).encode() + b" " * 60_000_000, 9)
-        site.put("/robots.txt", f"User-agent: *\nSitemap: {site.url('/m.xml.gz')}", kind="text/plain")
+        site.put(
+            "/robots.txt", f"User-agent: *\nSitemap: {site.url('/m.xml.gz')}", kind="text/plain"
+        )
         site.put("/m.xml.gz", packed, kind="application/gzip")
     elif trick == "wide":
         site.put("/m.xml", sitemap(*(site.url(f"/guide/{n}") for n in range(60_000))), kind=XML)
     elif trick == "entities":
         entity = '<!DOCTYPE x [<!ENTITY a "aaaaaaaa"><!ENTITY b "&a;&a;&a;&a;">]>'
-        site.put("/m.xml", sitemap(site.url("/guide/&b;")).replace("<urlset", f"{entity}<urlset"), kind=XML)
+        site.put(
+            "/m.xml",
+            sitemap(site.url("/guide/&b;")).replace("<urlset", f"{entity}<urlset"),
+            kind=XML,
+        )
     elif trick == "long":
         site.put("/m.xml", sitemap(site.url("/guide/" + "records" * 3000)), kind=XML)
     else:
-        site.put("/robots.txt", f"User-agent: *\nSitemap: https://[x\nSitemap: {site.url('/m.xml')}", kind="text/plain")
-        odd = "".join(f"<link rel={rel} href='http://[x'>" for rel in ("sitemap", "'alternate' type='text/markdown'"))
-        site.put("/", page("Orvane", "Orvane keeps records of boats.", head=odd, links="<a href='http://[x'>x</a>"))
+        site.put(
+            "/robots.txt",
+            f"User-agent: *\nSitemap: https://[x\nSitemap: {site.url('/m.xml')}",
+            kind="text/plain",
+        )
+        odd = "".join(
+            f"<link rel={rel} href='http://[x'>"
+            for rel in ("sitemap", "'alternate' type='text/markdown'")
+        )
+        site.put(
+            "/",
+            page(
+                "Orvane",
+                "Orvane keeps records of boats.",
+                head=odd,
+                links="<a href='http://[x'>x</a>",
+            ),
+        )
         site.put("/m.xml", sitemap("http://[x", "//", "javascript:x", "http://[::1"), kind=XML)
     began = time.process_time()
     async with opened(connect, seconds="110") as client:
@@ -246,7 +344,8 @@ async def test_a_site_that_is_not_there_is_a_typed_failure_and_others_are_read(
         gone = await extracted(client, f"site:{site.url('/nothing/')}")
         odd = await extracted(client, "site:http://[x")
         both = await client.call_tool(
-            "extract_relevant", {"question": RECORDS, "sources": [manual[-1], f"site:{site.url('/nothing/')}"]}
+            "extract_relevant",
+            {"question": RECORDS, "sources": [manual[-1], f"site:{site.url('/nothing/')}"]},
         )
     assert gone.is_error
     assert "404" in text_of(gone)

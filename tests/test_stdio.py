@@ -23,7 +23,8 @@ pytestmark = pytest.mark.slow
 
 
 def environment(cache: Path, **settings: str) -> dict[str, str]:
-    # PYTHONUNBUFFERED would hide text that is left in a buffer and drained onto the wire at the end.
+    # PYTHONUNBUFFERED would hide text that is left in a buffer and drained onto the wire at the
+    # end.
     kept = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
     return {**kept, "WINNOW_FOLDERS": str(LIBRARY), "WINNOW_CACHE": str(cache), **settings}
 
@@ -44,11 +45,17 @@ def server(cache: Path, *started: str, **settings: str) -> Iterator[subprocess.P
             process.kill()
 
 
-def test_every_byte_on_stdout_is_protocol_until_the_process_ends_and_eof_ends_it(cache_folder: Path) -> None:
+def test_every_byte_on_stdout_is_protocol_until_the_process_ends_and_eof_ends_it(
+    cache_folder: Path,
+) -> None:
     with server(cache_folder) as process:
         say(process, HELLO)
         assert "winnow" in json.dumps(line(process))
-        say(process, READY, call(2, "research", question="When does the first ferry leave on Sundays?"))
+        say(
+            process,
+            READY,
+            call(2, "research", question="When does the first ferry leave on Sundays?"),
+        )
         assert "error" not in answer_to(process, 2)
         started = time.monotonic()
         assert process.stdin is not None
@@ -106,7 +113,11 @@ def test_models_in_processes_of_their_own_leave_the_wire_clean_and_end_with_the_
     with server(tmp_path, **models) as process:
         say(process, HELLO)
         line(process)
-        say(process, READY, call(2, "raptor_query", question="When is the first ferry?", sources=[page]))
+        say(
+            process,
+            READY,
+            call(2, "raptor_query", question="When is the first ferry?", sources=[page]),
+        )
         assert "error" not in answer_to(process, 2)
         below = children(process.pid)
         started = time.monotonic()
@@ -124,9 +135,13 @@ def test_models_in_processes_of_their_own_leave_the_wire_clean_and_end_with_the_
 
 
 @pytest.mark.parametrize("how", ["eof", "sigterm", "sigkill"])
-def test_a_conversion_under_way_ends_with_the_server_and_leaves_the_wire_clean(tmp_path: Path, how: str) -> None:
+def test_a_conversion_under_way_ends_with_the_server_and_leaves_the_wire_clean(
+    tmp_path: Path, how: str
+) -> None:
     document = tmp_path / "long.pdf"
-    document.write_bytes(make_pdf([[(f"Line {n} of page {page}.", 11) for n in range(80)] for page in range(400)]))
+    document.write_bytes(
+        make_pdf([[(f"Line {n} of page {page}.", 11) for n in range(80)] for page in range(400)])
+    )
     with server(tmp_path / "cache", WINNOW_FOLDERS=str(tmp_path)) as process:
         say(process, HELLO)
         line(process)
@@ -167,14 +182,22 @@ def children(pid: int) -> list[int]:
 
 def alive(pid: int) -> bool:
     try:
-        return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] != "Z"
+        return (
+            Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
+            != "Z"
+        )
     except OSError:
         return False
 
 
 def test_the_first_answer_waits_for_no_pipeline_and_no_cache(tmp_path: Path) -> None:
-    asked = "import sys, server.app; print(sorted({'numpy', 'pipeline.services', 'tools.research'} & set(sys.modules)))"
-    run = subprocess.run([sys.executable, "-c", asked], cwd=ROOT, capture_output=True, text=True, check=True)
+    asked = (
+        "import sys, server.app; print(sorted({'numpy', 'pipeline.services', "
+        "'tools.research'} & set(sys.modules)))"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", asked], cwd=ROOT, capture_output=True, text=True, check=True
+    )
     assert run.stdout.strip() == "[]"
     with server(tmp_path / "cache", WINNOW_CACHE_URL="redis://127.0.0.1:1/0") as process:
         say(process, HELLO)
@@ -201,7 +224,10 @@ def test_a_client_that_never_reads_stderr_cannot_hang_the_server(
         line(process)
         say(process, READY)
         for number in range(2, calls + 2):
-            say(process, call(number, "fetch_and_prune_html", urls=["http://10.0.0.1/" + "x" * length]))
+            say(
+                process,
+                call(number, "fetch_and_prune_html", urls=["http://10.0.0.1/" + "x" * length]),
+            )
             assert answer_to(process, number)
 
 

@@ -24,7 +24,9 @@ def collector() -> Iterator[tuple[str, list[bytes]]]:
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
-            kept.append(gzip.decompress(body) if self.headers.get("Content-Encoding") == "gzip" else body)
+            kept.append(
+                gzip.decompress(body) if self.headers.get("Content-Encoding") == "gzip" else body
+            )
             self.send_response(200)
             self.send_header("Content-Length", "0")
             self.end_headers()
@@ -46,7 +48,13 @@ def test_every_step_of_a_research_call_is_a_span_and_none_tells_the_question(
 ) -> None:
     need("otel")
     address, kept = collector
-    run = winnow(cache_folder, "research", "When does the first ferry leave on Sundays?", "--set", f"otlp={address}")
+    run = winnow(
+        cache_folder,
+        "research",
+        "When does the first ferry leave on Sundays?",
+        "--set",
+        f"otlp={address}",
+    )
     assert run.returncode == 0, run.stderr
     sent = b"".join(kept)
     for step in STEPS:

@@ -13,7 +13,9 @@ LINES = st.lists(WORDS.filter(bool), min_size=1)
 def test_counts_follow_the_written_rule() -> None:
     assert count_tokens("") == 0
     assert count_tokens("The cat sat on the mat") == 6
-    assert count_tokens("The cat sat on the mat.") == 6, "a full stop and the break behind it are one token"
+    assert count_tokens("The cat sat on the mat.") == 6, (
+        "a full stop and the break behind it are one token"
+    )
     assert count_tokens("1234567 12") == 5
     assert count_tokens("| Danube | 1992 | 2,850 |\n| Rhine | 1970 | 2,300 |") == 25
     assert count_tokens("Donaudampfschifffahrt carries passengers") == 12

@@ -1,17 +1,29 @@
-"""How the reader's training data is made: questions, windows, rules, and nothing of the evaluation among them."""
+"""How the reader's training data is made: questions, windows, rules, and nothing of the evaluation
+among them."""
 
 import json
 from pathlib import Path
 
 import pytest
 
-from train.reader.data import Corpus, Question, Text, collect, load_own, load_public, read_text, split_of
+from train.reader.data import (
+    Corpus,
+    Question,
+    Text,
+    collect,
+    load_own,
+    load_public,
+    read_text,
+    split_of,
+)
 from train.reader.draw import Drawer, Example
 from train.reader.overlap import findings, found_in
 
 HTML = (
-    "<html><head><title>Pell ferry</title></head><body><h1>Fares</h1><p>A bicycle costs 4.50 francs. Dogs are free.</p>"
-    "<h2>Winter</h2><table><tr><th>Day</th><th>Last boat</th></tr><tr><td>Sunday</td><td>17:30</td></tr>"
+    "<html><head><title>Pell ferry</title></head><body><h1>Fares</h1><p>A bicycle costs 4.50 "
+    "francs. Dogs are free.</p>"
+    "<h2>Winter</h2><table><tr><th>Day</th><th>Last "
+    "boat</th></tr><tr><td>Sunday</td><td>17:30</td></tr>"
     "<tr><td>Monday</td><td>18:10</td></tr></table></body></html>"
 )
 TOWNS = ("Brindle Quay", "Skellmouth", "Marlow", "Orvane", "Nebelau")
@@ -23,31 +35,55 @@ STORY = Text(
             f"The boat from {one} to {other} leaves the pier at {9 + n}:{30 + n}."
             for n, (one, other) in enumerate(PAIRS)
         ),
-        *(f"Nobody on the pier knows the lake as well as {name} does, who was born on it." for name in CREW * 2),
+        *(
+            f"Nobody on the pier knows the lake as well as {name} does, who was born on it."
+            for name in CREW * 2
+        ),
     ],
     ["Ferries › Timetable"] * 32,
 )
 TABLE = Text(
-    [f"Day: {day}; Last boat: {hour}" for day, hour in (("Sunday", 17), ("Monday", 18), ("Friday", 21))], [""] * 3
+    [
+        f"Day: {day}; Last boat: {hour}"
+        for day, hour in (("Sunday", 17), ("Monday", 18), ("Friday", 21))
+    ],
+    [""] * 3,
 )
 
 
 def _corpus() -> Corpus:
     asked = [
         Question(
-            f"When does the boat from {one} to {other} leave?", "story", frozenset({n}), frozenset({n}), "own-fact"
+            f"When does the boat from {one} to {other} leave?",
+            "story",
+            frozenset({n}),
+            frozenset({n}),
+            "own-fact",
         )
         for n, (one, other) in enumerate(PAIRS)
     ]
-    twin = Question("Who steers the boat from Marlow to Orvane?", "story", frozenset(), frozenset({10}), "own-fact")
-    key = Question("When is the last boat on Monday?", "table", frozenset({1}), frozenset({1}), "wtq")
+    twin = Question(
+        "Who steers the boat from Marlow to Orvane?",
+        "story",
+        frozenset(),
+        frozenset({10}),
+        "own-fact",
+    )
+    key = Question(
+        "When is the last boat on Monday?", "table", frozenset({1}), frozenset({1}), "wtq"
+    )
     return Corpus({"story": STORY, "table": TABLE}, [*asked, twin, key])
 
 
 def _drawn(seed: int = 0) -> list[tuple[Question, Example]]:
     corpus = _corpus()
     drawer = Drawer(corpus, seed=seed)
-    return [(question, one) for _ in range(12) for question in corpus.questions for one in drawer.examples(question)]
+    return [
+        (question, one)
+        for _ in range(12)
+        for question in corpus.questions
+        for one in drawer.examples(question)
+    ]
 
 
 def test_a_page_is_read_as_the_product_reads_it() -> None:
@@ -59,7 +95,10 @@ def test_a_page_is_read_as_the_product_reads_it() -> None:
 def test_written_questions_become_rows_with_the_texts_of_their_units(tmp_path: Path) -> None:
     row = {"k": "table", "q": "When is the last boat?", "g": [1], "t": "When is the first boat?"}
     (tmp_path / "ferry.jsonl").write_text(json.dumps(row) + "\n", encoding="utf-8")
-    parts = collect(tmp_path, {"ferry": {"site": "ferry.example", "units": ["Fares", "Day: Sunday; Last boat: 17:30"]}})
+    parts = collect(
+        tmp_path,
+        {"ferry": {"site": "ferry.example", "units": ["Fares", "Day: Sunday; Last boat: 17:30"]}},
+    )
     (found,) = parts[split_of("ferry.example")]
     assert found["gold"] == ["Day: Sunday; Last boat: 17:30"]
     assert found["twin"] == "When is the first boat?"
@@ -80,7 +119,9 @@ def test_every_answering_window_holds_its_answer_and_no_other_window_does() -> N
         elif one.kind in ("near", "other", "foreign", "other word", "opposite", "swapped roles"):
             assert not shown
             if one.kind in ("other", "foreign"):
-                assert not {text.sentences[place] for place in question.near} & set(one.window.sentences)
+                assert not {text.sentences[place] for place in question.near} & set(
+                    one.window.sentences
+                )
 
 
 def test_an_edit_of_question_and_window_alike_stays_answerable() -> None:
@@ -117,10 +158,15 @@ def test_the_same_seed_draws_the_same_and_another_does_not() -> None:
 def test_a_run_of_thirteen_equal_words_is_found_whatever_stands_around_it() -> None:
     known = "One two three four five six seven eight nine ten eleven twelve thirteen fourteen."
     assert found_in(
-        [known], ["Before: two three four five six seven eight nine ten eleven twelve thirteen FOURTEEN, after"]
+        [known],
+        [
+            "Before: two three four five six seven eight nine ten eleven twelve thirteen "
+            "FOURTEEN, after"
+        ],
     )
     assert not found_in(
-        [known], ["two three four five six seven eight nine ten eleven twelve thirteen and after it more"]
+        [known],
+        ["two three four five six seven eight nine ten eleven twelve thirteen and after it more"],
     )
     assert found_in(["What is it?"], ["what is it"])
 

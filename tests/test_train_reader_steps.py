@@ -1,4 +1,5 @@
-"""Training the reader: goes on where it stopped, ends when told; skipped where torch is not installed."""
+"""Training the reader: goes on where it stopped, ends when told; skipped where torch is not
+installed."""
 
 import importlib
 from pathlib import Path
@@ -25,18 +26,33 @@ def _weights() -> Any:
               for name, rows in (("word", 30_522), ("position", 512), ("token_type", 2))}  # fmt: skip
     for layer in range(model.LAYERS):
         begin = f"encoder.layer.{layer}."
-        for name in ("attention.self.query", "attention.self.key", "attention.self.value", "attention.output.dense"):
+        for name in (
+            "attention.self.query",
+            "attention.self.key",
+            "attention.self.value",
+            "attention.output.dense",
+        ):
             shapes[f"{begin}{name}.weight"] = (width, width)
         shapes[f"{begin}intermediate.dense.weight"] = (inner, width)
         shapes[f"{begin}output.dense.weight"] = (width, inner)
-        shapes |= {f"{begin}{name}.LayerNorm.weight": (width,) for name in ("attention.output", "output")}
-    heads = {"token": (width, width), "keep": (1, 2 * width), "pool": (width, width), "answer": (1, width)}
+        shapes |= {
+            f"{begin}{name}.LayerNorm.weight": (width,) for name in ("attention.output", "output")
+        }
+    heads = {
+        "token": (width, width),
+        "keep": (1, 2 * width),
+        "pool": (width, width),
+        "answer": (1, width),
+    }
     shapes |= {"embeddings.LayerNorm.weight": (width,)} | {
         f"reader.{name}.weight": size for name, size in heads.items()
     }
     weights = {name: torch.randn(size, generator=draw) * 0.05 for name, size in shapes.items()}
     weights |= {name: torch.ones(size) for name, size in shapes.items() if "LayerNorm" in name}
-    weights |= {f"{name.removesuffix('.weight')}.bias": torch.zeros(size[0]) for name, size in shapes.items()}
+    weights |= {
+        f"{name.removesuffix('.weight')}.bias": torch.zeros(size[0])
+        for name, size in shapes.items()
+    }
     return weights | {"reader.near": torch.ones(width)}
 
 
@@ -54,15 +70,21 @@ def _trainer(folder: Path) -> Any:
     return training.Trainer(PLAN, _weights(), folder, _windows, lambda: {"own": _windows(0)})
 
 
-def test_training_that_was_interrupted_gives_the_weights_of_one_that_was_not(tmp_path: Path) -> None:
+def test_training_that_was_interrupted_gives_the_weights_of_one_that_was_not(
+    tmp_path: Path,
+) -> None:
     whole = _trainer(tmp_path / "whole")
     assert not whole.run(5)
     assert not _trainer(tmp_path / "parts").run(2)
     parts = _trainer(tmp_path / "parts")
     assert not parts.run(3)
     names = model.trained(whole.weights)
-    assert all(torch.allclose(whole.weights[name], parts.weights[name], atol=1e-4) for name in names)
-    assert not torch.allclose(whole.weights["reader.keep.weight"], _weights()["reader.keep.weight"], atol=1e-4)
+    assert all(
+        torch.allclose(whole.weights[name], parts.weights[name], atol=1e-4) for name in names
+    )
+    assert not torch.allclose(
+        whole.weights["reader.keep.weight"], _weights()["reader.keep.weight"], atol=1e-4
+    )
 
 
 def test_what_stays_minilms_is_not_changed(tmp_path: Path) -> None:

@@ -1,4 +1,5 @@
-"""Follow-ups: what a question leaves out is taken from the one before it; a complete question stays as it is."""
+"""Follow-ups: what a question leaves out is taken from the one before it; a complete question stays
+as it is."""
 
 import csv
 import json
@@ -28,7 +29,8 @@ def test_nine_of_ten_follow_ups_get_the_names_that_they_leave_out(part: str) -> 
     asked = [row for row in rows("refers") if row["set"] == part]
     found = [completed(row["question"], row["before"]) for row in asked]
     right = sum(
-        bool(one) and all(word in one for word in row["must"].split()) for one, row in zip(found, asked, strict=True)
+        bool(one) and all(word in one for word in row["must"].split())
+        for one, row in zip(found, asked, strict=True)
     )
     assert right >= 0.9 * len(asked) >= 30
 
@@ -62,12 +64,22 @@ def test_what_a_follow_up_is_understood_as(question: str, understood: str) -> No
 @pytest.mark.parametrize(
     ("before", "question", "understood"),
     [
-        ("What is new in version 3 of dash?", "And in version 4?", "What is new in version 4 of dash?"),
+        (
+            "What is new in version 3 of dash?",
+            "And in version 4?",
+            "What is new in version 4 of dash?",
+        ),
         ("How many boats sailed in 2017?", "And in 2018?", "How many boats sailed in 2018?"),
-        ("How many boats sailed from Skell in May?", "And from Brindle?", "How many boats sailed from Brindle in May?"),
+        (
+            "How many boats sailed from Skell in May?",
+            "And from Brindle?",
+            "How many boats sailed from Brindle in May?",
+        ),
     ],
 )
-def test_a_fragment_takes_the_place_of_what_has_its_form(before: str, question: str, understood: str) -> None:
+def test_a_fragment_takes_the_place_of_what_has_its_form(
+    before: str, question: str, understood: str
+) -> None:
     assert completed(question, before) == understood
 
 
@@ -78,7 +90,9 @@ def test_a_third_question_still_knows_what_the_first_was_about() -> None:
 
 
 def test_a_long_question_is_taken_up_by_its_beginning_and_its_names() -> None:
-    about = subject("Which of " + "the many small boats " * 8 + "sail to Brindle Quay on the Nightbird?")
+    about = subject(
+        "Which of " + "the many small boats " * 8 + "sail to Brindle Quay on the Nightbird?"
+    )
     assert "Brindle Quay" in about
     assert len(about.split()) < 25
 
@@ -91,7 +105,12 @@ def test_without_an_earlier_question_nothing_is_completed() -> None:
 async def test_a_follow_up_finds_the_page_of_the_question_before_and_says_how_it_was_read(
     connect: Connect, tmp_path: Path
 ) -> None:
-    settings = {"folders": str(LIBRARY), "cache": str(tmp_path), "embedder": "none", "reader": "none"}
+    settings = {
+        "folders": str(LIBRARY),
+        "cache": str(tmp_path),
+        "embedder": "none",
+        "reader": "none",
+    }
     async with connect(**settings) as client:
         first = await _asked(client, "What does the Nightbird minibus cost?")
         second = await _asked(client, "How long does its journey take?", session=first["session"])

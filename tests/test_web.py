@@ -1,4 +1,5 @@
-"""The whole pipeline over HTTP: a SearXNG that answers as recorded, pages behind it, all on loopback."""
+"""The whole pipeline over HTTP: a SearXNG that answers as recorded, pages behind it, all on
+loopback."""
 
 import json
 
@@ -8,7 +9,10 @@ from tests.support import Connect, Site, data_of, text_of
 
 pytestmark = pytest.mark.anyio
 
-LIGHT = "<title>Orvane Light</title><h1>Orvane Light</h1><p>The light on Orvane Head was first lit on 4 May 1871.</p>"
+LIGHT = (
+    "<title>Orvane Light</title><h1>Orvane Light</h1><p>The light on Orvane Head was first "
+    "lit on 4 May 1871.</p>"
+)
 QUESTION = "When was the light on Orvane Head first lit?"
 
 
@@ -22,7 +26,9 @@ def hits(*pairs: tuple[str, str]) -> str:
                        "infoboxes": [], "suggestions": [], "unresponsive_engines": []})  # fmt: skip
 
 
-async def test_a_question_is_searched_read_and_answered_with_links_to_the_words(connect: Connect, site: Site) -> None:
+async def test_a_question_is_searched_read_and_answered_with_links_to_the_words(
+    connect: Connect, site: Site
+) -> None:
     page = site.put("/light", LIGHT)
     site.put("/search", hits((page, "A lighthouse.")), kind="application/json")
     async with connect(folders=" ", searxng=site.url(""), allow_loopback="true") as client:
@@ -35,9 +41,15 @@ async def test_a_question_is_searched_read_and_answered_with_links_to_the_words(
     assert "/light" in site.asked
 
 
-async def test_a_page_that_fails_is_named_and_its_snippet_still_speaks(connect: Connect, site: Site) -> None:
+async def test_a_page_that_fails_is_named_and_its_snippet_still_speaks(
+    connect: Connect, site: Site
+) -> None:
     gone = site.url("/gone")
-    site.put("/search", hits((gone, "The light on Orvane Head was first lit in May 1871.")), kind="application/json")
+    site.put(
+        "/search",
+        hits((gone, "The light on Orvane Head was first lit in May 1871.")),
+        kind="application/json",
+    )
     async with connect(folders=" ", searxng=site.url(""), allow_loopback="true") as client:
         result = await client.call_tool("research", {"question": QUESTION})
     assert "May 1871" in text_of(result)
@@ -47,7 +59,9 @@ async def test_a_page_that_fails_is_named_and_its_snippet_still_speaks(connect: 
 async def test_blocked_engines_are_an_error_with_their_reasons_not_an_empty_answer(
     connect: Connect, site: Site
 ) -> None:
-    blocked = json.dumps({"query": QUESTION, "results": [], "unresponsive_engines": [["brave", "too many requests"]]})
+    blocked = json.dumps(
+        {"query": QUESTION, "results": [], "unresponsive_engines": [["brave", "too many requests"]]}
+    )
     site.put("/search", blocked, kind="application/json")
     async with connect(folders=" ", searxng=site.url(""), allow_loopback="true") as client:
         result = await client.call_tool("search_web", {"question": "lights that are blocked"})
@@ -66,13 +80,22 @@ async def test_the_users_folders_are_searched_beside_the_web(connect: Connect, s
     assert page in urls
 
 
-async def test_three_copies_of_a_wire_story_and_a_page_of_its_own_are_two_origins(connect: Connect, site: Site) -> None:
+async def test_three_copies_of_a_wire_story_and_a_page_of_its_own_are_two_origins(
+    connect: Connect, site: Site
+) -> None:
     wire = (
-        "The light on Orvane Head was first lit on 4 May 1871 by the keeper Anna Lind, who had come from the southern "
+        "The light on Orvane Head was first lit on 4 May 1871 by the keeper Anna Lind, who had "
+        "come from the southern "
         "shore of the lake with her two sons and stayed until the tower was sold to the harbour."
     )
-    own = "Records of the harbour office say that somebody first lit the light on Orvane Head on 4 May 1871, at dusk."
-    copies = [site.put(f"/wire{n}", f"<title>News {n}</title><h1>News {n}</h1><p>{wire}</p>") for n in range(3)]
+    own = (
+        "Records of the harbour office say that somebody first lit the light on Orvane Head on "
+        "4 May 1871, at dusk."
+    )
+    copies = [
+        site.put(f"/wire{n}", f"<title>News {n}</title><h1>News {n}</h1><p>{wire}</p>")
+        for n in range(3)
+    ]
     alone = site.put("/own", f"<title>Harbour office</title><h1>Harbour office</h1><p>{own}</p>")
     found = hits(*((url, "The light.") for url in (*copies, alone)))
     site.put("/search", found, kind="application/json")

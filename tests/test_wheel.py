@@ -22,7 +22,11 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("dist")
     if importlib.util.find_spec("build") is None:
         pytest.skip("the package `build` is not installed")
-    subprocess.run([sys.executable, "-m", "build", "--outdir", str(out), str(ROOT)], check=True, capture_output=True)
+    subprocess.run(
+        [sys.executable, "-m", "build", "--outdir", str(out), str(ROOT)],
+        check=True,
+        capture_output=True,
+    )
     return next(out.glob("*.whl"))
 
 
@@ -43,7 +47,9 @@ def test_a_foreign_environment_gains_one_name_and_every_file_of_ours(wheel: Path
 
 
 def test_the_installed_command_answers_from_a_foreign_folder(wheel: Path, tmp_path: Path) -> None:
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "venv")], check=True)
+    subprocess.run(
+        [sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "venv")], check=True
+    )
     python = tmp_path / "venv" / "bin" / "python"
     site = Path(
         subprocess.run(
@@ -54,18 +60,21 @@ def test_the_installed_command_answers_from_a_foreign_folder(wheel: Path, tmp_pa
         ).stdout.strip()
     )
     zipfile.ZipFile(wheel).extractall(site)
-    # The dependencies are those of this environment: what is tested is our wheel, not the registry's.
+    # The dependencies are those of this environment: what is tested is our wheel, not the
+    # registry's.
     (site / "dependencies.pth").write_text(sysconfig.get_path("purelib"), encoding="utf-8")
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("WINNOW", "PYTHON"))}
     run = subprocess.run(
-        [python, "-c", "import winnow; winnow.main()", "research", "When does the first ferry leave on Sundays?",
+        [python, "-c", "import winnow; winnow.main()", "research", "When does the first ferry "
+        "leave on Sundays?",
          "--folder", str(LIBRARY), "--set", f"cache={tmp_path / 'kept'}"],
         cwd=tmp_path, env=environment, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert run.returncode == 0, run.stderr
     assert "#:~:text=" in run.stdout
     generic = subprocess.run(
-        [python, "-c", "import importlib.util as u; print([n for n in ('tools','server','cache') if u.find_spec(n)])"],
+        [python, "-c", "import importlib.util as u; print([n for n in ('tools','server','cache') "
+        "if u.find_spec(n)])"],
         cwd=tmp_path, env=environment, capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert generic.stdout.strip() == "[]"

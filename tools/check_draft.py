@@ -1,4 +1,5 @@
-"""What `extract_relevant` does with a draft: every quotation, cited sentence and reference against the sources.
+"""What `extract_relevant` does with a draft: every quotation, cited sentence and reference against
+the sources.
 
 Not for: judging them (`pipeline/check`).
 """
@@ -62,7 +63,9 @@ class DraftFound(Found):
     checked: list[Item] = Field(default=[], description="Of a draft: what does not hold first")
 
 
-async def check_draft(draft: str, sources: Sequence[str], ctx: ToolContext, *, max_tokens: int) -> CallToolResult:
+async def check_draft(
+    draft: str, sources: Sequence[str], ctx: ToolContext, *, max_tokens: int
+) -> CallToolResult:
     """Check `draft` against `sources` and those that it cites.
 
     Raises:
@@ -72,15 +75,22 @@ async def check_draft(draft: str, sources: Sequence[str], ctx: ToolContext, *, m
     services, report = services_of(ctx), reporter(ctx)
     taken = await in_thread(read_draft, draft)
     if not taken.quotes and not taken.statements:
-        raise UsageError("The draft holds no sentence.", hint="Give its text as Markdown or plain text.")
+        raise UsageError(
+            "The draft holds no sentence.", hint="Give its text as Markdown or plain text."
+        )
     # 1. The sources that are named, or that the draft names
     named = await in_thread(_named, sources, taken, services, owner_of(ctx))
     if not named:
-        raise UsageError("The draft cites no address.", hint="Name the sources: URLs, files, folders or a session.")
+        raise UsageError(
+            "The draft cites no address.",
+            hint="Name the sources: URLs, files, folders or a session.",
+        )
     dois = [one.doi for one in taken.references if one.doi]
     works = await services.works(dois) if dois else Works((), ())
     seconds = services.seconds * LONG_SHARE
-    loaded = await load_sources(named, services, seconds=seconds, report=report, needed=bool(sources))
+    loaded = await load_sources(
+        named, services, seconds=seconds, report=report, needed=bool(sources)
+    )
     # 2. Each item
     unread = {failure.source: failure for failure in loaded.failures}
     checked = await check(taken, _by_name(loaded.documents), unread, works, reader=services.reader)
@@ -117,7 +127,8 @@ async def check_draft(draft: str, sources: Sequence[str], ctx: ToolContext, *, m
 
 
 def _named(sources: Sequence[str], draft: Draft, services: Services, owner: str) -> list[str]:
-    """Return the sources to read: those named, a session's pages for its handle, and what the draft cites."""
+    """Return the sources to read: those named, a session's pages for its handle, and what the draft
+    cites."""
     found: list[str] = []
     for source in (*sources, *(one.url for one in draft.references)):
         if not source.startswith(SCHEME):
@@ -125,7 +136,9 @@ def _named(sources: Sequence[str], draft: Draft, services: Services, owner: str)
             continue
         session = find_session(services.stores, source, owner=owner, roots=services.roots)
         if session is None:
-            raise UsageError(f"There is no session {source} here.", hint="Name the sources themselves.")
+            raise UsageError(
+                f"There is no session {source} here.", hint="Name the sources themselves."
+            )
         found += [page.final_url for page in session.pages]
     return list(dict.fromkeys(found))
 
@@ -136,18 +149,25 @@ def _by_name(documents: Iterable[Document]) -> dict[str, Document]:
 
 
 def _sheet(checked: Sequence[Checked], loaded: Loaded, max_tokens: int) -> tuple[Sheet, int]:
-    """Write as many items as fit, each on a line with what stands in its source below; return how many."""
+    """Write as many items as fit, each on a line with what stands in its source below; return how
+    many."""
     mark = new_mark()
     sheet = Sheet(max_tokens)
     sheet.add(_counted(checked))
     sheet.add(notice(mark))
     told = 0
     for number, one in enumerate(checked, 1):
-        lines = [f"[{number}] {one.kind}, {one.outcome}: {quoted(shortened(one.text, SAID_TOKENS), mark)}"]
+        lines = [
+            f"[{number}] {one.kind}, {one.outcome}: "
+            f"{quoted(shortened(one.text, SAID_TOKENS), mark)}"
+        ]
         if one.note:
             lines.append(quoted(one.note, mark))
         if one.outcome not in FINE and one.citation:
-            lines.append(f"Nearest: {quoted(shortened(one.words, SAID_TOKENS), mark)} {address(one.citation)}")
+            lines.append(
+                f"Nearest: {quoted(shortened(one.words, SAID_TOKENS), mark)} "
+                f"{address(one.citation)}"
+            )
         if not sheet.add("\n".join(lines)):
             break
         told += 1
@@ -159,4 +179,7 @@ def _sheet(checked: Sequence[Checked], loaded: Loaded, max_tokens: int) -> tuple
 
 def _counted(checked: Sequence[Checked]) -> str:
     counts = Counter(one.outcome for one in checked)
-    return f"Checked {len(checked)}: {', '.join(f'{count} {outcome}' for outcome, count in counts.items())}."
+    return (
+        f"Checked {len(checked)}: "
+        f"{', '.join(f'{count} {outcome}' for outcome, count in counts.items())}."
+    )

@@ -1,6 +1,8 @@
-"""What a tool takes from its MCP context, and what every answer ends with: the calls that go on from it.
+"""What a tool takes from its MCP context, and what every answer ends with: the calls that go on
+from it.
 
-Not a tool itself. Not for: errors and deadlines, which the server puts around every tool (`server/app.py`).
+Not a tool itself. Not for: errors and deadlines, which the server puts around every tool
+(`server/app.py`).
 """
 
 import hashlib
@@ -41,7 +43,8 @@ MINUTE: Final = 60
 """Seconds from which an age is said in minutes."""
 FRESH: Final = Field(description="Skip the cache.")
 PROGRESS_GAP: Final = 0.25
-"""Seconds between two progress messages; a client that reads slowly would block the tool otherwise (notes/mcp §4.7)."""
+"""Seconds between two progress messages; a client that reads slowly would block the tool otherwise
+(notes/mcp §4.7)."""
 FIRST: Final = 4
 """Of pages with notes, and failures, that the text names."""
 MOST_TOKENS: Final = 20_000
@@ -53,8 +56,8 @@ LEAST_TOKENS: Final = 100
 BUDGET: Final = Field(description="Left out: as much as helps.", ge=0, le=MOST_TOKENS)
 
 RESULT: Final = "winnow/result"
-"""Name of an answer's result in its `_meta`: what hosts, the desk and programs want besides the text. Clients show
-`_meta` to no model."""
+"""Name of an answer's result in its `_meta`: what hosts, the desk and programs want besides the
+text. Clients show `_meta` to no model."""
 WITH_WORDS: Final = "words"
 """Context in which a result is dumped with the words of pages, for readers of the result alone."""
 VIEW: Final = "winnow/view"
@@ -74,7 +77,8 @@ ToolContext = Context[Services, object]
 class Part(BaseModel):
     """A result or a part of one, of which `WORDS` are fields that repeat the text.
 
-    They are dumped in the context `WITH_WORDS` only, so that whoever reads text and result pays for no word twice.
+    They are dumped in the context `WITH_WORDS` only, so that whoever reads text and result pays for
+    no word twice.
     """
 
     WORDS: ClassVar[frozenset[str]] = frozenset()
@@ -91,7 +95,9 @@ class Next(BaseModel):
     """A call that goes on from an answer."""
 
     tool: str
-    arguments: dict[str, object] = Field(description="What changes; the arguments of this call that fit stay")
+    arguments: dict[str, object] = Field(
+        description="What changes; the arguments of this call that fit stay"
+    )
 
 
 class Passage(Part):
@@ -100,13 +106,21 @@ class Passage(Part):
     WORDS = frozenset(("text", "headings"))
 
     label: str = Field(description="Where the text part shows it, such as 1a")
-    link: str = Field(description="To be put behind the page's address, so that it opens at these words")
-    also: list[str] = Field(default=[], description="Citations of other pages that hold the same words")
+    link: str = Field(
+        description="To be put behind the page's address, so that it opens at these words"
+    )
+    also: list[str] = Field(
+        default=[], description="Citations of other pages that hold the same words"
+    )
     score: float = Field(description="0..1, the best unit of all at 1")
     trust: Trust = Field(default="visible", description=TRUST)
     speaks: bool = Field(default=False, description=SPEAKS)
-    is_summary: bool = Field(default=False, description="Extracted or written over several leaves of a tree")
-    sources: list[str] = Field(default=[], description="For a summary: citations of what it stands on, at most 8")
+    is_summary: bool = Field(
+        default=False, description="Extracted or written over several leaves of a tree"
+    )
+    sources: list[str] = Field(
+        default=[], description="For a summary: citations of what it stands on, at most 8"
+    )
     text: str = Field(default="", description=f"Its words; {APART}")
     headings: list[str] = Field(default=[], description=f"Headings that it stands under; {APART}")
 
@@ -130,7 +144,8 @@ class ComputedValue(Part):
     what: str = Field(default="", description=f"What was computed; {APART}")
     value: str = Field(default="", description=f"Empty where its rows are the answer; {APART}")
     table: list[list[str]] = Field(
-        default=[], description=f"Columns used, then its first {MOST_ROWS} rows not shown elsewhere; {APART}"
+        default=[],
+        description=f"Columns used, then its first {MOST_ROWS} rows not shown elsewhere; {APART}",
     )
 
 
@@ -141,7 +156,9 @@ class Quoted(Part):
 
     passages: list[Passage] = Field(description="The evidence")
     pages: list[str] = Field(description="Addresses of pages 1, 2, … of the text")
-    handles: list[str] = Field(description="Of each page: its handle, by which it is read whole; empty for a snippet")
+    handles: list[str] = Field(
+        description="Of each page: its handle, by which it is read whole; empty for a snippet"
+    )
     titles: list[str] = Field(default=[], description=f"Of each page; {APART}")
     hidden: list[int] = Field(default=[], description=f"Of each page: {HIDDEN}")
     left_out: int = Field(description="Parts worth showing that did not fit")
@@ -155,12 +172,20 @@ class Found(Quoted):
     """What a result has that answers a question by passages, or says that none does."""
 
     answered: bool = Field(description="Whether the passages surely answer")
-    verdict: str = Field(description="answered; unsure: the nearest passages, which may not answer; none: no passage")
+    verdict: str = Field(
+        description="answered; unsure: the nearest passages, which may not answer; none: no passage"
+    )
     reason: str
     confidence: float = Field(description="0..1")
-    parts: list[PartFound] = Field(default=[], description="Of a question with several parts each; answered means all")
-    computed: list[ComputedValue] = Field(default=[], description="What tables tell, computed over all their rows")
-    origins: int = Field(default=0, description="Independent origins of the passages, told where pages share words")
+    parts: list[PartFound] = Field(
+        default=[], description="Of a question with several parts each; answered means all"
+    )
+    computed: list[ComputedValue] = Field(
+        default=[], description="What tables tell, computed over all their rows"
+    )
+    origins: int = Field(
+        default=0, description="Independent origins of the passages, told where pages share words"
+    )
 
 
 F = TypeVar("F", bound=Found)
@@ -175,7 +200,8 @@ def found_in(
     failures: Iterable[Failure],
     **more: object,
 ) -> F:
-    """Return what a reading and its passages tell as a result of some kind, with `more` of its fields.
+    """Return what a reading and its passages tell as a result of some kind, with `more` of its
+    fields.
 
     `documents` are those that the passages may be from.
     """
@@ -185,19 +211,28 @@ def found_in(
         "reason": reading.reason,
         "confidence": round(reading.confidence, 4),
         "parts": [
-            PartFound(question=shortened(one_line(part.question), TITLE_TOKENS), verdict=part.verdict, label=label)
+            PartFound(
+                question=shortened(one_line(part.question), TITLE_TOKENS),
+                verdict=part.verdict,
+                label=label,
+            )
             for part, label in zip(reading.parts, assembled.parts or repeat(""), strict=False)
         ],
         "failures": failures_of(failures),
-        "origins": count_origins(assembled.evidence) if any(one.also for one in assembled.evidence) else 0,
+        "origins": count_origins(assembled.evidence)
+        if any(one.also for one in assembled.evidence)
+        else 0,
     }
     return kind.model_validate(fields | shown_in(assembled, documents) | more)
 
 
 def shown_in(assembled: Assembled, documents: Iterable[Document]) -> dict[str, object]:
-    """Return the fields of a result that tell of passages and their pages, and how much was left out."""
+    """Return the fields of a result that tell of passages and their pages, and how much was left
+    out."""
     handles = {document.page.final_url: page_handle(document.page) for document in documents}
-    pages = [next(own) for _, own in groupby(assembled.evidence, key=lambda one: (one.url, one.title))]
+    pages = [
+        next(own) for _, own in groupby(assembled.evidence, key=lambda one: (one.url, one.title))
+    ]
     return {
         "passages": [
             Passage(
@@ -209,7 +244,9 @@ def shown_in(assembled: Assembled, documents: Iterable[Document]) -> dict[str, o
                 speaks=one.speaks,
                 is_summary=one.is_summary,
                 sources=list(one.sources),
-                text=one.text.removeprefix(f"{label}\n"),  # of an overview, whose labels are headings
+                text=one.text.removeprefix(
+                    f"{label}\n"
+                ),  # of an overview, whose labels are headings
                 headings=list(map(one_line, one.heading_path)),
             )
             for label, one in zip(assembled.shown.labels, assembled.evidence, strict=True)
@@ -217,7 +254,9 @@ def shown_in(assembled: Assembled, documents: Iterable[Document]) -> dict[str, o
         "pages": [address(one.url) for one in pages],
         "handles": [handles.get(one.url, "") for one in pages],
         # In an overview a page's title is the label of its passage.
-        "titles": ["" if one.title in assembled.shown.labels else one_line(one.title) for one in pages],
+        "titles": [
+            "" if one.title in assembled.shown.labels else one_line(one.title) for one in pages
+        ],
         "hidden": [one.hidden for one in pages] if any(one.hidden for one in pages) else [],
         "left_out": assembled.left_out,
     }
@@ -226,7 +265,8 @@ def shown_in(assembled: Assembled, documents: Iterable[Document]) -> dict[str, o
 def computed_in(
     computed: Iterable[Told], documents: Sequence[Document], shown: Container[tuple[int, int]]
 ) -> list[ComputedValue]:
-    """Return what tables tell, each with the first of its rows, and with those that are not `shown` elsewhere."""
+    """Return what tables tell, each with the first of its rows, and with those that are not `shown`
+    elsewhere."""
     return [
         ComputedValue(
             rows=len(told.rows),
@@ -249,7 +289,8 @@ def _rows_of(told: Told, shown: Container[tuple[int, int]]) -> list[list[str]]:
 
 
 def _link(one: Evidence) -> str:
-    """Return the fragment of a passage's citation, or the whole citation where it is no fragment of the page."""
+    """Return the fragment of a passage's citation, or the whole citation where it is no fragment of
+    the page."""
     return one.citation.removeprefix(one.url.partition("#")[0])
 
 
@@ -263,7 +304,8 @@ def check_budget(max_tokens: int) -> None:
 
 
 def services_of(ctx: ToolContext) -> Services:
-    """Return what the lifespan of the server made, with the time that is left of a call that has waited."""
+    """Return what the lifespan of the server made, with the time that is left of a call that has
+    waited."""
     services = ctx.request_context.lifespan_context
     return replace(services, seconds=min(services.seconds, time_left()))
 
@@ -284,7 +326,8 @@ def owner_of(ctx: Context[Any, Any]) -> str:
 
 
 def reporter(ctx: ToolContext) -> Report:
-    """Return a progress function that never goes backwards and skips messages that come too fast."""
+    """Return a progress function that never goes backwards and skips messages that come too
+    fast."""
     last = 0.0
     highest = -1.0
 
@@ -299,8 +342,11 @@ def reporter(ctx: ToolContext) -> Report:
     return report
 
 
-async def drawn(ctx: Context[Any, Any], make: Callable[P, View], *args: P.args, **kwargs: P.kwargs) -> View | None:
-    """Return what `make` gives the desk to draw, which is more than the text says; None where nobody will draw it."""
+async def drawn(
+    ctx: Context[Any, Any], make: Callable[P, View], *args: P.args, **kwargs: P.kwargs
+) -> View | None:
+    """Return what `make` gives the desk to draw, which is more than the text says; None where
+    nobody will draw it."""
     wanted = VIEW in (ctx.request_context.meta or {}) or client_supports_apps(ctx)
     return await in_thread(partial(make, *args, **kwargs)) if wanted else None
 
@@ -308,10 +354,10 @@ async def drawn(ctx: Context[Any, Any], make: Callable[P, View], *args: P.args, 
 def answer(text: str, data: BaseModel, *, view: View | None = None) -> CallToolResult:
     """Return `text`, which is complete and all that a model needs, and `data` for everything else.
 
-    `data` goes to `_meta` without the words that the text has, and with them to the structured part, which the server
-    sends where it is wanted (`server/toolbox.py`). Fields at their default are left out. No link to a page stands
-    beside the text: clients show it to the model, as words that it has already. `view` is what the desk draws, for
-    clients that show it (`drawn`).
+    `data` goes to `_meta` without the words that the text has, and with them to the structured
+    part, which the server sends where it is wanted (`server/toolbox.py`). Fields at their default
+    are left out. No link to a page stands beside the text: clients show it to the model, as words
+    that it has already. `view` is what the desk draws, for clients that show it (`drawn`).
     """
     facts: dict[str, object] = {RESULT: data.model_dump(mode="json", exclude_defaults=True)}
     return CallToolResult(
@@ -322,14 +368,20 @@ def answer(text: str, data: BaseModel, *, view: View | None = None) -> CallToolR
 
 
 def data_of(result: CallToolResult) -> dict[str, Any]:
-    """Return what hosts and programs read beside the text of an answer; empty where there is nothing."""
+    """Return what hosts and programs read beside the text of an answer; empty where there is
+    nothing."""
     found: dict[str, Any] = (result.meta or {}).get(RESULT, {})
     return found
 
 
 def notes_of(pages: Iterable[Page]) -> list[str]:
-    """Return what a reader should know of the first few pages: what was left out, where their text comes from."""
-    return [f"{place_of(page.final_url)}: {narrowed(note)}" for page in islice(pages, FIRST) for note in page.notes]
+    """Return what a reader should know of the first few pages: what was left out, where their text
+    comes from."""
+    return [
+        f"{place_of(page.final_url)}: {narrowed(note)}"
+        for page in islice(pages, FIRST)
+        for note in page.notes
+    ]
 
 
 def behind(evidence: Iterable[Evidence], documents: Iterable[Document]) -> Iterator[Page]:
@@ -344,9 +396,12 @@ def larger(tool: str, max_tokens: int) -> list[Next]:
     return [Next(tool=tool, arguments={"max_tokens": more})] if more > max_tokens else []
 
 
-def repeated(tool: str, failures: Iterable[Failure], *, beside: Sequence[str] = (), **change: object) -> list[Next]:
-    """Return the calls that go on where a source was late (the same: it goes on from the cache, or from the session
-    that `change` names) or read in part (its rest, with the sources that stand `beside` it)."""
+def repeated(
+    tool: str, failures: Iterable[Failure], *, beside: Sequence[str] = (), **change: object
+) -> list[Next]:
+    """Return the calls that go on where a source was late (the same: it goes on from the cache, or
+    from the session that `change` names) or read in part (its rest, with the sources that stand
+    `beside` it)."""
     failures = list(failures)
     again = [Next(tool=tool, arguments=change)] if any(failure.late for failure in failures) else []
     rest = [failure.rest for failure in failures if failure.rest][:FIRST]
@@ -357,7 +412,8 @@ def repeated(tool: str, failures: Iterable[Failure], *, beside: Sequence[str] = 
 def write_next(sheet: Sheet, calls: Sequence[Next], tool: str) -> None:
     """Write the calls that go on from an answer of `tool` on one line, best first, as many as fit.
 
-    Those that name a long address are in the structured result only: it may hold sentences of who chose it.
+    Those that name a long address are in the structured result only: it may hold sentences of who
+    chose it.
     """
     calls = [call for call in calls if narrowed(told := _told(call, tool)) == told]
     for count in range(len(calls), 0, -1):
@@ -371,7 +427,9 @@ def next_line(calls: Sequence[Next], tool: str) -> str:
 
 
 def _told(call: Next, tool: str) -> str:
-    changed = ", ".join(f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in call.arguments.items())
+    changed = ", ".join(
+        f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in call.arguments.items()
+    )
     if call.tool != tool:
         return f"{call.tool} with {changed}" if changed else f"{call.tool} with the same question"
     return f"the same call with {changed}" if changed else "the same call again"
@@ -394,7 +452,8 @@ def tell_notes(sheet: Sheet, pages: Iterable[Page]) -> None:
 
 
 def tell_age(sheet: Sheet, pages: Iterable[Page], ages: Mapping[str, float]) -> None:
-    """Write how old what is shown is, where the cache gave it without asking its server, and how it is read anew."""
+    """Write how old what is shown is, where the cache gave it without asking its server, and how it
+    is read anew."""
     known = [ages[page.final_url] for page in pages if page.final_url in ages]
     if known:
         oldest = max(known)
@@ -403,7 +462,8 @@ def tell_age(sheet: Sheet, pages: Iterable[Page], ages: Mapping[str, float]) -> 
 
 
 def tell_rest(sheet: Sheet, failures: Iterable[Failure]) -> None:
-    """Write which sources were read in part and can be read on, the first few; for the place before the calls."""
+    """Write which sources were read in part and can be read on, the first few; for the place before
+    the calls."""
     _tell(sheet, [failure for failure in failures if failure.rest])
 
 

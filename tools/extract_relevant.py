@@ -1,4 +1,5 @@
-"""The tool `extract_relevant`: numbered sentences of given sources → the ones that answer, or none (zero-index §4.1).
+"""The tool `extract_relevant`: numbered sentences of given sources → the ones that answer, or none
+(zero-index §4.1).
 
 Not for: searching. Sources are named by the caller.
 """
@@ -54,9 +55,13 @@ class ExtractRelevantResult(DraftFound):
 
 
 async def extract_relevant(
-    sources: Annotated[list[str], Field(description="URLs, site:URL, files, folders, handles.", max_length=50)],
+    sources: Annotated[
+        list[str], Field(description="URLs, site:URL, files, folders, handles.", max_length=50)
+    ],
     ctx: ToolContext,
-    question: Annotated[str, Field(description="The question, or what to look for.", max_length=2000)] = "",
+    question: Annotated[
+        str, Field(description="The question, or what to look for.", max_length=2000)
+    ] = "",
     max_tokens: Annotated[int, BUDGET] = 0,
     draft: Annotated[
         str,
@@ -64,7 +69,8 @@ async def extract_relevant(
     ] = "",
     fresh: Annotated[bool, FRESH] = False,
 ) -> Annotated[CallToolResult, ExtractRelevantResult]:
-    """Return the sentences of given pages or files that answer a question, word for word and cited, or that none does.
+    """Return the sentences of given pages or files that answer a question, word for word and cited,
+    or that none does.
 
     Without known sources use research; for a very long document raptor_query.
     """
@@ -73,14 +79,20 @@ async def extract_relevant(
         return await check_draft(draft, sources, ctx, max_tokens=max_tokens)
     if not question.strip() or not sources:
         missing = "No source is named." if question.strip() else "Nothing is asked."
-        raise UsageError(missing, hint='Call extract_relevant(question="…", sources=["https://…"]).')
+        raise UsageError(
+            missing, hint='Call extract_relevant(question="…", sources=["https://…"]).'
+        )
     services, noticing = noticed(services_of(ctx), anew=fresh)
     report = reporter(ctx)
     # 1. Read the sources
     seconds = services.seconds * LONG_SHARE
-    loaded = await load_sources(sources, services, seconds=seconds, report=report, question=question)
+    loaded = await load_sources(
+        sources, services, seconds=seconds, report=report, question=question
+    )
     # 2. The core's reading of all of them
-    reading = await extract(question, loaded.documents, reader=services.reader, asking=services.asking)
+    reading = await extract(
+        question, loaded.documents, reader=services.reader, asking=services.asking
+    )
     loaded = replace(loaded, failures=(*loaded.failures, *left_unread(reading)))
     reading = unless_cut(reading, loaded.failures)
     # 3. Fill the budget with cited passages
@@ -111,7 +123,9 @@ async def extract_relevant(
         next=following,
         tokens=sheet.tokens,
     )
-    view = await drawn(ctx, view_evidence, question, assembled, loaded.documents, reading, max_tokens)
+    view = await drawn(
+        ctx, view_evidence, question, assembled, loaded.documents, reading, max_tokens
+    )
     return answer(sheet.text, data, view=view)
 
 
@@ -124,8 +138,14 @@ def _sheet(loaded: Loaded, reading: Reading, max_tokens: int) -> tuple[Sheet, As
     if reading.verdict != "none":
         sheet.add(notice_within(mark, most))
     sheet.add(doubt(reading))
-    room = sheet.room - parts_room(reading) - values_room(reading.computed, loaded.documents, mark, most)
-    assembled = assemble(loaded.documents, reading, max_tokens=room, mark=mark, open_end=not max_tokens)
+    room = (
+        sheet.room
+        - parts_room(reading)
+        - values_room(reading.computed, loaded.documents, mark, most)
+    )
+    assembled = assemble(
+        loaded.documents, reading, max_tokens=room, mark=mark, open_end=not max_tokens
+    )
     shown = rows_shown(reading.computed, loaded.documents, assembled.evidence)
     sheet.add(told_values(reading.computed, loaded.documents, mark, most, shown))
     sheet.add(told_parts(reading, assembled.parts))
@@ -133,5 +153,8 @@ def _sheet(loaded: Loaded, reading: Reading, max_tokens: int) -> tuple[Sheet, As
     sheet.release()
     if reading.verdict == "none":
         sheet.add_cut(f"None: no sentence of the sources answers this. {reading.reason}")
-        sheet.add_cut("Read: " + ", ".join(place_of(document.page.final_url) for document in loaded.documents[:10]))
+        sheet.add_cut(
+            "Read: "
+            + ", ".join(place_of(document.page.final_url) for document in loaded.documents[:10])
+        )
     return sheet, assembled

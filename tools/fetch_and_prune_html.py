@@ -1,4 +1,5 @@
-"""The tool `fetch_and_prune_html`: fetch, clean, cut into blocks, keep what answers within the budget (HtmlRAG §3).
+"""The tool `fetch_and_prune_html`: fetch, clean, cut into blocks, keep what answers within the
+budget (HtmlRAG §3).
 
 Not for: choosing sentences (`extract_relevant`) or trees over long documents (`raptor_query`).
 """
@@ -73,7 +74,8 @@ TOOL: Final = "fetch_and_prune_html"
 CURSOR_TOKENS: Final = 12
 """Tokens kept below `ROOMY` for a cursor, without which what was left out cannot be read."""
 PART: Final = (
-    "Instead of question: outline, section HEADING, pages 66-120, whole, links, files (of a folder), tables, or "
+    "Instead of question: outline, section HEADING, pages 66-120, whole, links, files (of a "
+    "folder), tables, or "
     "table 2 where price < 50 and city = Porto sort price desc top 3 columns item, price; "
     "count, mean price by city."
 )
@@ -87,7 +89,8 @@ class PrunedPageInfo(Part):
     number: int = Field(description="Number in the text")
     url: str
     handle: str = Field(
-        description="Pass it as a source to later calls; the resource of this name is the whole cleaned page"
+        description="Pass it as a source to later calls; the resource of this name is the whole "
+        "cleaned page"
     )
     published: str = Field(description="ISO date, empty when unknown")
     language: str
@@ -95,7 +98,9 @@ class PrunedPageInfo(Part):
     kept_tokens: int
     kept_blocks: int
     blocks: int
-    citations: list[str] = Field(description="One URL with a text fragment for each kept block, on request")
+    citations: list[str] = Field(
+        description="One URL with a text fragment for each kept block, on request"
+    )
     notes: list[str]
     trust: Trust = Field(default="visible", description=TRUST)
     hidden: int = Field(default=0, description=HIDDEN)
@@ -108,12 +113,19 @@ class FetchAndPruneResult(Part):
     """What the answer says, for programs."""
 
     pages: list[PrunedPageInfo]
-    computed: list[ComputedValue] = Field(default=[], description="What tables tell, computed over all their rows")
-    next_cursor: str = Field(description="Pass it as cursor for the next part; empty when nothing is left")
-    around_cursor: str = Field(
-        default="", description="Where the main content ends: cursor of menus, teasers, comments around it"
+    computed: list[ComputedValue] = Field(
+        default=[], description="What tables tell, computed over all their rows"
     )
-    around: int = Field(default=0, description="Parts around the main content, which around_cursor leads to")
+    next_cursor: str = Field(
+        description="Pass it as cursor for the next part; empty when nothing is left"
+    )
+    around_cursor: str = Field(
+        default="",
+        description="Where the main content ends: cursor of menus, teasers, comments around it",
+    )
+    around: int = Field(
+        default=0, description="Parts around the main content, which around_cursor leads to"
+    )
     left_out: int = Field(default=0, description="Parts of the pages that are in no answer yet")
     failures: list[str] = Field(description="Pages that could not be read, with the reason")
     scored_by: str = ""
@@ -127,7 +139,9 @@ async def fetch_and_prune_html(  # noqa: PLR0913, PLR0917  a tool's arguments ar
         Field(description="1 to 20 URLs, files, handles.", min_length=1, max_length=20),
     ],
     ctx: ToolContext,
-    question: Annotated[str, Field(description="What to look for; empty reads from the top.", max_length=2000)] = "",
+    question: Annotated[
+        str, Field(description="What to look for; empty reads from the top.", max_length=2000)
+    ] = "",
     max_tokens: Annotated[int, BUDGET] = 0,
     part: Annotated[str, Field(description=PART, max_length=500)] = "",
     format: Annotated[
@@ -137,13 +151,16 @@ async def fetch_and_prune_html(  # noqa: PLR0913, PLR0917  a tool's arguments ar
     cursor: Annotated[str, Field(description="From the last answer.", max_length=64)] = "",
     fresh: Annotated[bool, FRESH] = False,
 ) -> Annotated[CallToolResult, FetchAndPruneResult]:
-    """Fetch pages (HTML, PDF, DOCX, text) and return what bears on question, or stands at part, within max_tokens.
+    """Fetch pages (HTML, PDF, DOCX, text) and return what bears on question, or stands at part,
+    within max_tokens.
 
     For more, repeat the call with its cursor. To find pages use search_web or research.
     """
     check_budget(max_tokens)
     services, noticing = noticed(services_of(ctx), anew=fresh)
-    number = _number(cursor, key := _key(list(sources), question, max_tokens, format, references, part))
+    number = _number(
+        cursor, key := _key(list(sources), question, max_tokens, format, references, part)
+    )
     # 1. Read the sources
     loaded, part, before = await _load(sources, part, question, services, reporter(ctx))
     # 2. Plan what stands around the pages' words
@@ -160,7 +177,9 @@ async def fetch_and_prune_html(  # noqa: PLR0913, PLR0917  a tool's arguments ar
     room = max(0, max_tokens - frame - hint - unread - cited) if max_tokens else None
     # 3. Read the place that is named, or prune all pages together to the rest
     if part or format not in FORMS:
-        place = partial(read_place, before=before, form=format, max_tokens=room, number=number, mark=mark)
+        place = partial(
+            read_place, before=before, form=format, max_tokens=room, number=number, mark=mark
+        )
         pruned = await in_thread(place, loaded.documents, part or "table")
     else:
         options = PruneOptions(room, FORMS[format], references, services.pruning, number)
@@ -198,15 +217,17 @@ def _key(*arguments: object) -> str:
 async def _load(
     sources: Sequence[str], part: str, question: str, services: Services, report: Report
 ) -> tuple[Loaded, str, list[Document | None]]:
-    """Return the documents of the sources, the place in them that is left to be read, and where that is what changed,
-    each document as it was."""
+    """Return the documents of the sources, the place in them that is left to be read, and where
+    that is what changed, each document as it was."""
     place, said = split_place(part) if part.strip() else ("", "")
     seconds = services.seconds * LONG_SHARE
     if place == "files":
         return await load_folders(sources, services, seconds=seconds), part, []
     if place == "pages":
         sources, part = named_pages(sources, said), ""
-    loaded = await load_sources(sources, services, seconds=seconds, report=report, question=question)
+    loaded = await load_sources(
+        sources, services, seconds=seconds, report=report, question=question
+    )
     before = await earlier(loaded.documents, said, services) if place == "changes" else []
     return loaded, part.strip(), before
 
@@ -215,12 +236,15 @@ def _computed(question: str, documents: Sequence[Document]) -> tuple[Told, ...]:
     return ask_parts(question, cut_parts(question), documents) if question else ()
 
 
-async def _pruned(documents: Sequence[Document], question: str, options: PruneOptions, services: Services) -> Pruned:
+async def _pruned(
+    documents: Sequence[Document], question: str, options: PruneOptions, services: Services
+) -> Pruned:
     led = None if question.strip() else await in_thread(read_from_address, documents, options)
     if led is not None:
         return led
     writer = services.generator
-    # A model not trained for it gained nothing on 18 questions and takes seconds (docs/log.md): only on request.
+    # A model not trained for it gained nothing on 18 questions and takes seconds (docs/log.md):
+    # only on request.
     scoring = writer if writer and (services.any_pruner or is_pruner(writer.name)) else None
     return await prune(
         documents,
@@ -239,26 +263,35 @@ def _number(cursor: str, key: str) -> int:
     if of != key or not number.isdigit():
         raise UsageError(
             f"The cursor {cursor!r} belongs to another call.",
-            hint="Repeat the call with the same sources, question, max_tokens and format, or leave cursor empty.",
+            hint="Repeat the call with the same sources, question, max_tokens and format, or "
+            "leave cursor empty.",
         )
     return int(number)
 
 
 def _heads(documents: Sequence[Document], max_tokens: int, mark: str) -> list[Head]:
     """Return the head of each page, within what a budget has for them."""
-    marks = count_tokens(notice_within(mark, max_tokens)) + len(documents) * (count_tokens(framed(".", mark)) + 2)
+    marks = count_tokens(notice_within(mark, max_tokens)) + len(documents) * (
+        count_tokens(framed(".", mark)) + 2
+    )
     room = max(1, (int(FRAME_SHARE * max_tokens) - hint_room(max_tokens) - marks) // len(documents))
-    return [page_head(number, document.page, room) for number, document in enumerate(documents, start=1)]
+    return [
+        page_head(number, document.page, room) for number, document in enumerate(documents, start=1)
+    ]
 
 
-def _sheet(loaded: Loaded, pruned: Pruned, heads: Sequence[Head], mark: str, max_tokens: int, told: str) -> Sheet:
+def _sheet(
+    loaded: Loaded, pruned: Pruned, heads: Sequence[Head], mark: str, max_tokens: int, told: str
+) -> Sheet:
     sheet = Sheet(max_tokens)
     if pruned.pages:
         sheet.add(notice_within(mark, max_tokens))
     sheet.add(told)
     for page in pruned.pages:
         sheet.add("\n".join(filter(None, (page.said, heads[page.document].over(page.text, mark)))))
-    sheet.add(told_speaking(str(page.document + 1) for page in pruned.pages if _speaks(page, loaded)))
+    sheet.add(
+        told_speaking(str(page.document + 1) for page in pruned.pages if _speaks(page, loaded))
+    )
     shown = {page.document for page in pruned.pages}
     bare: dict[str, list[int]] = {}
     for place, document in enumerate(loaded.documents):
@@ -289,14 +322,24 @@ def _shown(page: PrunedPage) -> str:
     return "\n".join(filter(None, (page.said, page.text)))
 
 
-def _tell_next(sheet: Sheet, data: FetchAndPruneResult, pruned: Pruned, part: str, max_tokens: int) -> None:
-    """Write the calls that go on; how many parts are left out where a place is read, or there is room.
+def _tell_next(
+    sheet: Sheet, data: FetchAndPruneResult, pruned: Pruned, part: str, max_tokens: int
+) -> None:
+    """Write the calls that go on; how many parts are left out where a place is read, or there is
+    room.
 
-    A short answer has room for its cursor alone. Behind the main content another call reads what stands around it.
+    A short answer has room for its cursor alone. Behind the main content another call reads what
+    stands around it.
     """
     short = f"Around it: cursor={data.around_cursor}"
     if pruned.pages and _hint(part, max_tokens) == CURSOR_TOKENS:
-        sheet.add(f"More: cursor={data.next_cursor}" if data.next_cursor else short if data.around_cursor else "")
+        sheet.add(
+            f"More: cursor={data.next_cursor}"
+            if data.next_cursor
+            else short
+            if data.around_cursor
+            else ""
+        )
         return
     write_next(sheet, data.next, TOOL)
     if pruned.parts_left and (part or not 0 < max_tokens < WIDE):
@@ -307,7 +350,8 @@ def _tell_next(sheet: Sheet, data: FetchAndPruneResult, pruned: Pruned, part: st
 
 
 def _tell_citations(sheet: Sheet, pages: Sequence[PrunedPageInfo], kept: int) -> None:
-    """Write the text fragments of kept blocks, in order, as far as they fit beside `kept` tokens."""
+    """Write the text fragments of kept blocks, in order, as far as they fit beside `kept`
+    tokens."""
     for page in pages:
         line = [f"[{page.number}]"]
         bare = page.url.partition("#")[0]
@@ -346,7 +390,9 @@ def _data(
                 kept_tokens=kept[place].tokens if place in kept else 0,
                 kept_blocks=len(blocks),
                 blocks=len(document.blocks),
-                citations=[cite(document, block.start, block.end) for block in blocks] if citations else [],
+                citations=[cite(document, block.start, block.end) for block in blocks]
+                if citations
+                else [],
                 notes=list(page.notes),
                 trust=page.trust,
                 hidden=page.hidden,

@@ -53,15 +53,19 @@ from tools.context import (
 
 TOOL: Final = "raptor_query"
 WRITE_SHARE: Final = STEP_SHARE / 2
-"""Part that a generator may take for each of: boundaries of idms leaves (what is not judged by then is cut by
-embeddings), what is written for the index, and the summaries that are shown."""
-UNBUILT: Final = "The tree is not built yet; this is read from the documents. The same call goes on building it."
+"""Part that a generator may take for each of: boundaries of idms leaves (what is not judged by then
+is cut by embeddings), what is written for the index, and the summaries that are shown."""
+UNBUILT: Final = (
+    "The tree is not built yet; this is read from the documents. The same call goes on building it."
+)
 
 
 class RaptorQueryResult(Quoted):
     """What the answer says, for programs."""
 
-    tree: str = Field(description="Handle of the tree; pass it as source to ask the same tree again")
+    tree: str = Field(
+        description="Handle of the tree; pass it as source to ask the same tree again"
+    )
     mode: str
     layers: int
     leaves: int
@@ -88,16 +92,21 @@ async def raptor_query(
         Literal["sentences", "idms"], Field(description="Leaves: fixed size, or by subject.")
     ] = "sentences",
 ) -> Annotated[CallToolResult, RaptorQueryResult]:
-    """Ask long documents (reports, books, whole folders) a question, through a RAPTOR tree; cites passages.
+    """Ask long documents (reports, books, whole folders) a question, through a RAPTOR tree; cites
+    passages.
 
-    "What is this about?" gives an outline, or the themes of a folder. The tree is kept: pass its handle as the source
-    of the next question. For single pages use extract_relevant.
+    "What is this about?" gives an outline, or the themes of a folder. The tree is kept: pass its
+    handle as the source of the next question. For single pages use extract_relevant.
     """
     services, report = services_of(ctx), reporter(ctx)
     # 1. The tree: kept, grown, or built
     idms = _idms(services) if chunking == "idms" else None
     tree, loaded = await _tree(sources, question, chunking, services, report, idms)
-    partly = [in_part(one.url, one.unread, one.rest) for one in (tree.sources if tree else ()) if one.unread]
+    partly = [
+        in_part(one.url, one.unread, one.rest)
+        for one in (tree.sources if tree else ())
+        if one.unread
+    ]
     failures = list(dict.fromkeys([*partly, *loaded.failures]))
     mark = new_mark()
     sheet = Sheet(max_tokens, reserve=hint_room(max_tokens) + room_for(failures, max_tokens))
@@ -121,13 +130,20 @@ async def raptor_query(
     pages = tuple(behind(found.assembled.evidence, found.documents))
     tell_notes(sheet, pages)
     data = _data(tree, mode, found, failures, following, sheet.tokens)
-    data.notes = [*([] if tree else [UNBUILT]), *(idms.notes if tree and idms else ()), *notes_of(pages)]
-    view = await drawn(ctx, view_evidence, question, found.assembled, found.documents, None, max_tokens)
+    data.notes = [
+        *([] if tree else [UNBUILT]),
+        *(idms.notes if tree and idms else ()),
+        *notes_of(pages),
+    ]
+    view = await drawn(
+        ctx, view_evidence, question, found.assembled, found.documents, None, max_tokens
+    )
     return answer(sheet.text, data, view=view)
 
 
 def _tell_tree(sheet: Sheet, tree: Tree | None) -> None:
-    """Write how large the tree is, where that fits whole; or, cut to what fits, that there is none yet."""
+    """Write how large the tree is, where that fits whole; or, cut to what fits, that there is none
+    yet."""
     if tree is None:
         sheet.add_cut(UNBUILT)
     else:
@@ -169,8 +185,11 @@ def _asked(tree: Tree | None, loaded: Loaded, mode: Mode) -> Callable[..., Await
     return partial(_guided, tree) if mode == "guided" else partial(_by_nodes, tree, mode=mode)
 
 
-async def _guided(tree: Tree, question: str, services: Services, *, max_tokens: int, mark: str) -> _Found:
-    """Return units as the core reads them, or an overview where the question is about the whole, and their pages."""
+async def _guided(
+    tree: Tree, question: str, services: Services, *, max_tokens: int, mark: str
+) -> _Found:
+    """Return units as the core reads them, or an overview where the question is about the whole,
+    and their pages."""
     single = tree.sources[0] if len(tree.sources) == 1 else None
     titles = [single.title, single.url.rpartition("/")[2].partition(".")[0]] if single else []
     if is_broad(question, titles):
@@ -179,7 +198,12 @@ async def _guided(tree: Tree, question: str, services: Services, *, max_tokens: 
         return _Found(await in_thread(tell), list(at_hand.values()))
     pages = partial(_pages, tree, services=services)
     documents, reading = await read_tree(
-        tree, question, pages, reader=services.reader, embedder=services.embedder, max_tokens=max_tokens
+        tree,
+        question,
+        pages,
+        reader=services.reader,
+        embedder=services.embedder,
+        max_tokens=max_tokens,
     )
     fill = partial(assemble, documents, reading, max_tokens=max_tokens, mark=mark)
     # Leaves that stand in for a page that is gone are no page to open.
@@ -189,8 +213,11 @@ async def _guided(tree: Tree, question: str, services: Services, *, max_tokens: 
 async def _by_nodes(
     tree: Tree, question: str, services: Services, *, mode: NodeMode, max_tokens: int, mark: str
 ) -> _Found:
-    """Return leaves and summaries as they score in `mode`, those written where a generator is set, and their pages."""
-    passages = await query_tree(tree, question, mode=mode, max_tokens=max_tokens, embedder=services.embedder)
+    """Return leaves and summaries as they score in `mode`, those written where a generator is set,
+    and their pages."""
+    passages = await query_tree(
+        tree, question, mode=mode, max_tokens=max_tokens, embedder=services.embedder
+    )
     if services.generator is not None:
         writer, seconds = Writer(services.generator), services.seconds * WRITE_SHARE
         store = store_for((source.url for source in tree.sources), services)
@@ -219,19 +246,26 @@ async def _tree(
     report: Report,
     idms: Idms | None,
 ) -> tuple[Tree | None, Loaded]:
-    """Return the tree of a handle, a tree grown from it by further sources, or a tree of the sources, and what was read
-    for it; no tree where it is not built in time."""
+    """Return the tree of a handle, a tree grown from it by further sources, or a tree of the
+    sources, and what was read for it; no tree where it is not built in time."""
     handles = [source for source in sources if source.startswith(SCHEME)]
     if len(handles) > 1:
-        raise UsageError("Two trees cannot be joined.", hint="Pass one winnow://tree/ handle, and URLs and files.")
+        raise UsageError(
+            "Two trees cannot be joined.",
+            hint="Pass one winnow://tree/ handle, and URLs and files.",
+        )
     before = await in_thread(open_tree, handles[0], services) if handles else None
     named = [source for source in sources if source not in handles]
     if before is not None and not named:
         return before, Loaded((), ())
     standing = await _pages(before, range(len(before.sources)), services) if before else {}
-    gone = [s.url for place, s in enumerate(before.sources) if place not in standing] if before else []
+    gone = (
+        [s.url for place, s in enumerate(before.sources) if place not in standing] if before else []
+    )
     seconds = services.seconds * STEP_SHARE
-    loaded = await load_sources([*gone, *named], services, seconds=seconds, report=report, question=question)
+    loaded = await load_sources(
+        [*gone, *named], services, seconds=seconds, report=report, question=question
+    )
     # A page that was named again stands for its earlier self.
     fresh = {document.page.final_url for document in loaded.documents}
     kept = [document for document in standing.values() if document.page.final_url not in fresh]
@@ -240,7 +274,9 @@ async def _tree(
         tree = await build_tree(
             loaded.documents,
             embedder=services.embedder,
-            options=before.built_with.options if before else TreeOptions(chunking, clustering=services.clustering),
+            options=before.built_with.options
+            if before
+            else TreeOptions(chunking, clustering=services.clustering),
             store=store_for((document.page.final_url for document in loaded.documents), services),
             report=report,
             grown_from=before,
@@ -250,11 +286,22 @@ async def _tree(
     return None, loaded
 
 
-async def _from_documents(loaded: Loaded, question: str, services: Services, *, max_tokens: int, mark: str) -> _Found:
-    """Return units of the documents themselves, as the core reads them: better than nothing while there is no tree."""
+async def _from_documents(
+    loaded: Loaded, question: str, services: Services, *, max_tokens: int, mark: str
+) -> _Found:
+    """Return units of the documents themselves, as the core reads them: better than nothing while
+    there is no tree."""
     seconds = LONG_SHARE * time_left()
-    reading = await read_documents(question, loaded.documents, reader=services.reader, seconds=seconds)
-    fill = partial(assemble, loaded.documents, replace(reading, verdict="unsure"), max_tokens=max_tokens, mark=mark)
+    reading = await read_documents(
+        question, loaded.documents, reader=services.reader, seconds=seconds
+    )
+    fill = partial(
+        assemble,
+        loaded.documents,
+        replace(reading, verdict="unsure"),
+        max_tokens=max_tokens,
+        mark=mark,
+    )
     return _Found(await in_thread(fill), loaded.documents, left_unread(reading))
 
 

@@ -54,7 +54,8 @@ from tools.context import answer as reply
 TOOL: Final = "research"
 MOST_PAGES: Final = 20
 SESSION_FROM: Final = 1_000
-"""Budget from which an answer names its session; below, the line would take more than its frame may."""
+"""Budget from which an answer names its session; below, the line would take more than its frame
+may."""
 
 
 class Statement(Part):
@@ -73,34 +74,51 @@ class Statement(Part):
 class ResearchResult(Found):
     """What the answer says, for programs."""
 
-    session: str = Field(description="Handle of this line of research: give it to go on, or with a further question")
-    before: list[str] = Field(default=[], description="Labels of passages that the session had shown before")
-    understood: str = Field(default="", description="The question with what it refers to in the session, if it does")
+    session: str = Field(
+        description="Handle of this line of research: give it to go on, or with a further question"
+    )
+    before: list[str] = Field(
+        default=[], description="Labels of passages that the session had shown before"
+    )
+    understood: str = Field(
+        default="", description="The question with what it refers to in the session, if it does"
+    )
     queries: list[str] = Field(description="Queries that were sent besides the question")
     providers: list[str] = Field(description="Each provider with its status and reason")
-    answer: list[Statement] = Field(default=[], description="Check of each sentence of a written answer")
+    answer: list[Statement] = Field(
+        default=[], description="Check of each sentence of a written answer"
+    )
     parsed_by: str = "rules"
 
 
 async def research(
-    question: Annotated[str, Field(description="In full, in any language.", min_length=1, max_length=2000)],
+    question: Annotated[
+        str, Field(description="In full, in any language.", min_length=1, max_length=2000)
+    ],
     ctx: ToolContext,
     max_tokens: Annotated[int, BUDGET] = 0,
     max_pages: Annotated[int, Field(description="Most pages to read.", ge=1, le=MOST_PAGES)] = 8,
-    freshness: Annotated[Literal["any", "day", "week", "month", "year"], Field(description="Age of pages.")] = "any",
+    freshness: Annotated[
+        Literal["any", "day", "week", "month", "year"], Field(description="Age of pages.")
+    ] = "any",
     answer: Annotated[bool, Field(description="Let the local model answer too.")] = False,
-    session: Annotated[str, Field(description="Handle of an earlier answer: go on or ask further.")] = "",
+    session: Annotated[
+        str, Field(description="Handle of an earlier answer: go on or ask further.")
+    ] = "",
 ) -> Annotated[CallToolResult, ResearchResult]:
-    """Find evidence for a question on the web (or in the user's folders): searches, reads, returns cited passages.
+    """Find evidence for a question on the web (or in the user's folders): searches, reads, returns
+    cited passages.
 
-    The first choice for a question. It says when nothing answers; cite its passages. To look deeper into one page use
-    extract_relevant.
+    The first choice for a question. It says when nothing answers; cite its passages. To look deeper
+    into one page use extract_relevant.
     """
     check_budget(max_tokens)
     asked, sites = split_sites(question)
     report = reporter(ctx)
     services = _at(sites, services_of(ctx), report)
-    ongoing = await Ongoing.begin(services.stores, question, handle=session, owner=owner_of(ctx), roots=services.roots)
+    ongoing = await Ongoing.begin(
+        services.stores, question, handle=session, owner=owner_of(ctx), roots=services.roots
+    )
     # A follow-up is asked with what it refers to.
     asked = split_sites(ongoing.understood)[0] or asked
     wanted = Wanted(asked, max_pages, freshness, filters=SearchQuery("", site=" ".join(sites)))
@@ -110,7 +128,9 @@ async def research(
     # The session's handle takes some 25 tokens.
     most = max_tokens - HINT_TOKENS if max_tokens >= WIDE else max_tokens
     line = f"Understood as: {one_line(asked)}" if ongoing.understood else ""
-    found = await run(wanted, ongoing.over(services), max_tokens=most, report=report, write=answer, told=line)
+    found = await run(
+        wanted, ongoing.over(services), max_tokens=most, report=report, write=answer, told=line
+    )
     before = await _keep(found, ongoing, question)
     known = found.known
     missing = known.gathered.missing()
@@ -128,18 +148,24 @@ async def research(
     sheet.add(found.text)
     if not found.assembled.evidence or hint_room(max_tokens or UNASKED):
         write_next(sheet, following, TOOL)
-        # Below `WIDE` it takes no room from words: it is written where the calls leave some, without its scheme.
+        # Below `WIDE` it takes no room from words: it is written where the calls leave some,
+        # without its scheme.
         short = 0 < max_tokens < WIDE
         if not 0 < max_tokens < SESSION_FROM:
             sheet.add(f"Session: {handle.rpartition('/')[2] if short else handle}")
     if before:
-        sheet.add(f"Shown before: {'all' if len(before) == len(found.assembled.evidence) else ', '.join(before)}")
+        sheet.add(
+            f"Shown before: "
+            f"{'all' if len(before) == len(found.assembled.evidence) else ', '.join(before)}"
+        )
     pages = tuple(behind(found.assembled.evidence, known.gathered.documents.values()))
     tell_notes(sheet, pages)
     data = _data(found, following, sheet.tokens, handle, before)
     data.understood = one_line(ongoing.understood)
     data.notes += notes_of(pages)
-    view = await drawn(ctx, view_evidence, question, found.assembled, known.documents, known.reading, max_tokens)
+    view = await drawn(
+        ctx, view_evidence, question, found.assembled, known.documents, known.reading, max_tokens
+    )
     return reply(sheet.text, data, view=view)
 
 
@@ -152,10 +178,14 @@ def _at(sites: Sequence[str], services: Services, report: Report) -> Services:
 
 
 async def _keep(found: Researched, ongoing: Ongoing, question: str) -> list[str]:
-    """Write what was found to the session; return the labels of passages that it had shown before."""
+    """Write what was found to the session; return the labels of passages that it had shown
+    before."""
     gathered, reading = found.known.gathered, found.known.reading
     known = await ongoing.keep(
-        [Asked(one.question or question, one.verdict, one.reason) for one in reading.parts or (reading,)],
+        [
+            Asked(one.question or question, one.verdict, one.reason)
+            for one in reading.parts or (reading,)
+        ],
         [query.text for query in gathered.parsed.queries],
         found.assembled.evidence,
         [document.page for document in gathered.documents.values()],
@@ -164,7 +194,9 @@ async def _keep(found: Researched, ongoing: Ongoing, question: str) -> list[str]
     return [label for label, old in zip(found.assembled.shown.labels, known, strict=True) if old]
 
 
-def _data(found: Researched, following: list[Next], tokens: int, handle: str, before: list[str]) -> ResearchResult:
+def _data(
+    found: Researched, following: list[Next], tokens: int, handle: str, before: list[str]
+) -> ResearchResult:
     gathered, reading = found.known.gathered, found.known.reading
     cited = dict(zip(found.assembled.shown.labels, found.assembled.evidence, strict=True))
     return found_in(

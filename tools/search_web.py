@@ -55,7 +55,8 @@ REGION: Final = r"^([A-Za-z]{2})?$"
 TOOL: Final = "search_web"
 MOST_PAGES: Final = 10
 LEAD: Final = 2
-"""Times its even share of the room that a hit may take: a passage cut in half may end before what answers."""
+"""Times its even share of the room that a hit may take: a passage cut in half may end before what
+answers."""
 
 
 class Hit(Part):
@@ -68,18 +69,23 @@ class Hit(Part):
     published: str = Field(description="ISO date, empty when unknown")
     language: str = Field(description="ISO 639-1 code, empty when unknown")
     handle: str = Field(
-        description="Names the page as it was read; other tools take it without fetching again. Empty: not read"
+        description="Names the page as it was read; other tools take it without fetching again. "
+        "Empty: not read"
     )
     engine: str = Field(description="Providers and engines that listed it")
     engine_rank: int = Field(description="Place in the provider's own order")
     score: float
     made_by: str = Field(description="What made the score")
-    won_by: str = Field(description="Which item of the page won: its snippet, its content, or the engine's order")
+    won_by: str = Field(
+        description="Which item of the page won: its snippet, its content, or the engine's order"
+    )
     trust: Trust = Field(default="visible", description=TRUST)
     speaks: bool = Field(default=False, description=SPEAKS)
     title: str = Field(default="", description=f"Its title; {APART}")
     author: str = Field(default="", description=f"Who wrote it, as it says itself; {APART}")
-    passage: str = Field(default="", description=f"Its best passage or snippet, as long as in the text; {APART}")
+    passage: str = Field(
+        default="", description=f"Its best passage or snippet, as long as in the text; {APART}"
+    )
 
 
 class SearchWebResult(Part):
@@ -106,13 +112,17 @@ async def search_web(  # noqa: PLR0913, PLR0917  a tool's arguments are its sche
     ],
     ctx: ToolContext,
     max_results: Annotated[int, Field(description="Pages.", ge=1, le=20)] = 8,
-    freshness: Annotated[Literal["any", "day", "week", "month", "year"], Field(description="Age of pages.")] = "any",
+    freshness: Annotated[
+        Literal["any", "day", "week", "month", "year"], Field(description="Age of pages.")
+    ] = "any",
     language: Annotated[str, Field(description="ISO 639-1 code.", max_length=8)] = "",
     site: Annotated[str, Field(description="One host only.", max_length=253)] = "",
     after: Annotated[str, Field(description="First ISO day.", pattern=DAY)] = "",
     before: Annotated[str, Field(description="Last ISO day.", pattern=DAY)] = "",
     region: Annotated[str, Field(description="Country code.", pattern=REGION)] = "",
-    safe_search: Annotated[Literal["", "off", "moderate", "strict"], Field(description="Adult filter.")] = "",
+    safe_search: Annotated[
+        Literal["", "off", "moderate", "strict"], Field(description="Adult filter.")
+    ] = "",
     page: Annotated[int, Field(description="Results page.", ge=1, le=MOST_PAGES)] = 1,
     rank: Annotated[
         Literal["mixed", "snippet", "engine", "paper"],
@@ -122,17 +132,26 @@ async def search_web(  # noqa: PLR0913, PLR0917  a tool's arguments are its sche
 ) -> Annotated[CallToolResult, SearchWebResult]:
     """Search the web (or the user's folders) for pages, best first.
 
-    For evidence on a question use research. To read a page found here pass its handle to fetch_and_prune_html.
+    For evidence on a question use research. To read a page found here pass its handle to
+    fetch_and_prune_html.
     """
     filters = SearchQuery(
-        "", since=_day(after), until=_day(before), region=region, site=_host(site), safe=safe_search, page=page
+        "",
+        since=_day(after),
+        until=_day(before),
+        region=region,
+        site=_host(site),
+        safe=safe_search,
+        page=page,
     )
     wanted = Wanted(question, max_results, freshness, language, rank, filters=filters)
     gathered = await gather_pages(wanted, services_of(ctx), report=reporter(ctx))
     hits = [_hit(one, gathered.documents.get(one.result.url)) for one in gathered.ranked]
     mark = new_mark()
     sheet, shown = _sheet(gathered.ranked, hits, max_tokens, mark)
-    following = _following(wanted, gathered, hits, larger(TOOL, max_tokens) if shown < len(hits) else None)
+    following = _following(
+        wanted, gathered, hits, larger(TOOL, max_tokens) if shown < len(hits) else None
+    )
     tell_rest(sheet, gathered.failures)
     write_next(sheet, following, TOOL)
     _add_notes(sheet, gathered, mark)
@@ -151,10 +170,15 @@ async def search_web(  # noqa: PLR0913, PLR0917  a tool's arguments are its sche
     return answer(sheet.text, data)
 
 
-def _following(wanted: Wanted, gathered: Gathered, hits: Sequence[Hit], wider: list[Next] | None) -> list[Next]:
+def _following(
+    wanted: Wanted, gathered: Gathered, hits: Sequence[Hit], wider: list[Next] | None
+) -> list[Next]:
     """Return the calls that go on; `wider` shows hits that did not fit, None where all did."""
     # The best page, by its handle where it was read already
-    calls = [Next(tool="fetch_and_prune_html", arguments={"sources": [best.handle or best.url]}) for best in hits[:1]]
+    calls = [
+        Next(tool="fetch_and_prune_html", arguments={"sources": [best.handle or best.url]})
+        for best in hits[:1]
+    ]
     calls += repeated(TOOL, gathered.failures)
     page = wanted.filters.page
     if wider is not None:
@@ -168,13 +192,17 @@ def _day(value: str) -> str:
     try:
         return date.fromisoformat(value).isoformat() if value else ""
     except ValueError as error:
-        raise UsageError(f"{value!r} is no day.", hint="Use a day of the calendar such as 2026-05-31.") from error
+        raise UsageError(
+            f"{value!r} is no day.", hint="Use a day of the calendar such as 2026-05-31."
+        ) from error
 
 
 def _host(value: str) -> str:
     host = value.strip().lower().removeprefix("https://").removeprefix("http://").strip("/")
     if not re.fullmatch(r"[\w.-]*", host):
-        raise UsageError(f"site is {value!r}.", hint="Use a host such as python.org, without a path.")
+        raise UsageError(
+            f"site is {value!r}.", hint="Use a host such as python.org, without a path."
+        )
     return host
 
 
@@ -200,8 +228,11 @@ def _hit(ranked: RankedPage, document: Document | None) -> Hit:
     )
 
 
-def _sheet(ranked: Sequence[RankedPage], hits: Sequence[Hit], max_tokens: int, mark: str) -> tuple[Sheet, int]:
-    """Return the answer with the hits that fit, and how many those are; `hits` get the passages as it shows them."""
+def _sheet(
+    ranked: Sequence[RankedPage], hits: Sequence[Hit], max_tokens: int, mark: str
+) -> tuple[Sheet, int]:
+    """Return the answer with the hits that fit, and how many those are; `hits` get the passages as
+    it shows them."""
     sheet = Sheet(max_tokens, reserve=min(80, max_tokens // 5))
     if hits:
         sheet.add_cut(notice(mark))
@@ -212,7 +243,9 @@ def _sheet(ranked: Sequence[RankedPage], hits: Sequence[Hit], max_tokens: int, m
         even = sheet.room // (len(hits) - shown)
         most = min(LEAD * even, sheet.room - sum(costs[shown + 1 :]))
         frame = count_tokens(f"{bare[shown]}\n{framed('.', mark)}")
-        passage = shortened(one_line(inert(one.passage or one.result.snippet)), max(0, most - frame))
+        passage = shortened(
+            one_line(inert(one.passage or one.result.snippet)), max(0, most - frame)
+        )
         if sheet.add(_entry(one, hit, mark, passage)):
             hit.passage = passage
         elif not sheet.add(bare[shown]):

@@ -1,9 +1,11 @@
-"""Writes what each recipe learns from: sets, licences, counts, and what was left out since it judges us.
+"""Writes what each recipe learns from: sets, licences, counts, and what was left out since it
+judges us.
 
     python -m train.datasheet            # writes train/DATASHEET.md
     python -m train.datasheet --check    # exits 1 where 13 words in a row judge us, too
 
-Not for: the reader's data, which has a sheet of its own (`models/embedded`), or making samples (the recipes' files).
+Not for: the reader's data, which has a sheet of its own (`models/embedded`), or making samples (the
+recipes' files).
 """
 
 import argparse
@@ -73,18 +75,24 @@ def sheet() -> str:
     lines = [
         "# What the recipes learn from",
         "",
-        "Written by `python -m train.datasheet`. A sample is made by rule from a question, page or article of the sets",
+        "Written by `python -m train.datasheet`. A sample is made by rule from a question, page "
+        "or article of the sets",
         "below; no model and no network takes part.",
         "",
-        f"Left out because they judge us: {sentences} sentences of public sets, blanked, and {questions} questions",
+        f"Left out because they judge us: {sentences} sentences of public sets, blanked, and "
+        f"{questions} questions",
         f"that they answer or that an evaluation set has; {held} questions on sites held aside.",
-        f"`--check` looks for {RUN} equal words in a row between all of it and the evaluation's questions and texts.",
+        f"`--check` looks for {RUN} equal words in a row between all of it and the evaluation's "
+        f"questions and texts.",
         "",
     ]
     for name, make in MAKERS.items():
         parts = {part: list(make(part, 0)) for part in ("train", "dev")}
         length = statistics.median(count_tokens(one.prompt) for one in parts["train"])
-        counted = {part: Counter(one.source.partition("-")[0] for one in made) for part, made in parts.items()}
+        counted = {
+            part: Counter(one.source.partition("-")[0] for one in made)
+            for part, made in parts.items()
+        }
         none = sum(one.answer == "None" for one in parts["train"]) / len(parts["train"])
         lines += [
             f"## {name}",
@@ -94,7 +102,9 @@ def sheet() -> str:
         ]
         lines += ["| set | train | dev | licence |", "|---|---|---|---|"]
         for source, count in counted["train"].most_common():
-            lines.append(f"| {source} | {count:,} | {counted['dev'][source]:,} | {LICENCES[source]} |")
+            lines.append(
+                f"| {source} | {count:,} | {counted['dev'][source]:,} | {LICENCES[source]} |"
+            )
         lines.append(f"| all | {len(parts['train']):,} | {len(parts['dev']):,} | |")
         lines.append("")
     return "\n".join(lines)
@@ -102,7 +112,9 @@ def sheet() -> str:
 
 def main() -> int:
     """Write the sheet, or look for overlaps; return 1 where one is found."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--check", action="store_true")
     if not parser.parse_args().check:
         SHEET.write_text(sheet(), encoding="utf-8")

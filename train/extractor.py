@@ -1,11 +1,14 @@
-"""EXTRACTOR: questions over numbered candidates with the lines that answer, or None; preference pairs (zero-index §4).
+"""EXTRACTOR: questions over numbered candidates with the lines that answer, or None; preference
+pairs (zero-index §4).
 
-Prompts are those that `pipeline/extract/ask.py` asks with, in its three forms: numbered lines, the paper's tags, votes.
-Candidates are the lines that answer, their neighbours, and the nearest by words of the same article, as the first
-stage of the product leaves them. Questions that people wrote so that a page almost answers them give None; the paper's
-share of 5 % is for pages that a search engine brought, and ours tell apart more. A pair's rejected answer names a wrong
-line, misses one, or says None, or lines where there are none: the paper has a stronger model and a judge make it.
-The paper's summaries before each tag (Instruction-A) are left out, since the product asks for none.
+Prompts are those that `pipeline/extract/ask.py` asks with, in its three forms: numbered lines, the
+paper's tags, votes. Candidates are the lines that answer, their neighbours, and the nearest by
+words of the same article, as the first stage of the product leaves them. Questions that people
+wrote so that a page almost answers them give None; the paper's share of 5 % is for pages that a
+search engine brought, and ours tell apart more. A pair's rejected answer names a wrong line, misses
+one, or says None, or lines where there are none: the paper has a stronger model and a judge make
+it. The paper's summaries before each tag (Instruction-A) are left out, since the product asks for
+none.
 """
 
 import random
@@ -29,7 +32,8 @@ SHARES: Final[dict[Way, float]] = {"lines": 0.6, "tags": 0.2, "votes": 0.2}
 """How often each form is asked with."""
 NONE_SHARE: Final = 0.25
 TOKENS: Final = (60, 120, 200)
-"""Of the candidates of a sample; the product shows up to 1,000, for which a run needs memory and time."""
+"""Of the candidates of a sample; the product shows up to 1,000, for which a run needs memory and
+time."""
 NEIGHBOURS: Final = 2
 NEAREST: Final = 200
 """Sentences of a document that BM25 looks through, from around the answer: some have thousands."""
@@ -48,7 +52,8 @@ class Shown:
 
 
 def extractor_samples(part: Part, seed: int, *, pairs: bool = False) -> Iterator[Sample]:
-    """Yield samples of questions on public texts and on pages; with `pairs`, each has a rejected answer."""
+    """Yield samples of questions on public texts and on pages; with `pairs`, each has a rejected
+    answer."""
     rng = random.Random(f"{seed}:{part}:{pairs}")
     for one in _shown([load_public(part), load_own(part)], rng):
         yield _sample(one, rng, pairs=pairs)
@@ -86,20 +91,27 @@ def _sample(one: Shown, rng: random.Random, *, pairs: bool) -> Sample:
         **({} if way == "votes" else {"most": str(ROOM.ranges)}),
     )
     if way == "votes":
-        number = rng.choice(sorted(gold)) if gold and rng.random() < 0.5 else rng.randint(1, len(shown))
+        number = (
+            rng.choice(sorted(gold)) if gold and rng.random() < 0.5 else rng.randint(1, len(shown))
+        )
         line = numbered([_renumbered(shown[number - 1], number)])
         said = [f"{line} -> {word}" for word in ("Yes", "No")]
         said = said if number in gold else said[::-1]
         return Sample(prompt, said[0], said[1] if pairs else "", one.source)
     wrong = _worse(gold, len(shown), rng) if pairs else None
-    return Sample(prompt, _ranges(gold, way), "" if wrong is None else _ranges(wrong, way), one.source)
+    return Sample(
+        prompt, _ranges(gold, way), "" if wrong is None else _ranges(wrong, way), one.source
+    )
 
 
 def _candidates(corpus: Corpus, one: Question, rng: random.Random) -> list[Candidate]:
-    """Return lines of the question's text in reading order: the near ones first, then the nearest by words."""
+    """Return lines of the question's text in reading order: the near ones first, then the nearest
+    by words."""
     text = corpus.texts[one.text]
     room = rng.choice(TOKENS)
-    around = [place + step for place in sorted(one.near) for step in range(-NEIGHBOURS, NEIGHBOURS + 1)]
+    around = [
+        place + step for place in sorted(one.near) for step in range(-NEIGHBOURS, NEIGHBOURS + 1)
+    ]
     middle = sorted(one.near)[len(one.near) // 2]
     begin = max(0, middle - NEAREST // 2)
     near = list(range(begin, min(len(text.sentences), begin + NEAREST)))
@@ -109,7 +121,11 @@ def _candidates(corpus: Corpus, one: Question, rng: random.Random) -> list[Candi
     chosen: dict[int, None] = {}
     for place in (*sorted(one.near), *_mixed(nearest, around)):
         known = 0 <= place < len(text.sentences) and text.sentences[place] and place not in chosen
-        if known and (room := room - count_tokens(text.sentences[place]) - 4) < 0 and len(chosen) >= len(one.near):
+        if (
+            known
+            and (room := room - count_tokens(text.sentences[place]) - 4) < 0
+            and len(chosen) >= len(one.near)
+        ):
             break
         if known:
             chosen[place] = None
@@ -145,7 +161,10 @@ def _worse(gold: set[int], count: int, rng: random.Random) -> set[int]:
 def _ranges(numbers: set[int], way: Way) -> str:
     """Return numbers as `3-5,12`, or as the paper's tags; `None` for none."""
     form = "<TAG-{}>" if way == "tags" else "{}"
-    runs = [list(run) for _, run in groupby(enumerate(sorted(numbers)), key=lambda pair: pair[1] - pair[0])]
+    runs = [
+        list(run)
+        for _, run in groupby(enumerate(sorted(numbers)), key=lambda pair: pair[1] - pair[0])
+    ]
     ends = [dict.fromkeys((run[0][1], run[-1][1])) for run in runs][: ROOM.ranges]
     return ",".join("-".join(form.format(end) for end in pair) for pair in ends) or "None"
 

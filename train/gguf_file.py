@@ -1,4 +1,5 @@
-"""Writing a tuned model as a GGUF file: everything of the base's file but the weights, in the precision asked for.
+"""Writing a tuned model as a GGUF file: everything of the base's file but the weights, in the
+precision asked for.
 
 Not for: reading one (transformers does), or models whose layers are not Llama's.
 """
@@ -39,7 +40,9 @@ _OWN: Final = ("GGUF.", "general.file_type", "general.quantization_version")
 """Fields that the writer makes itself."""
 
 
-def tuned_gguf(base: Path, weights: Weights, path: Path, heads: tuple[int, int], quantized: Quantized) -> str:
+def tuned_gguf(
+    base: Path, weights: Weights, path: Path, heads: tuple[int, int], quantized: Quantized
+) -> str:
     """Write `weights` with what else stands in `base` to `path`; return the file's SHA-256.
 
     Args:
@@ -55,20 +58,28 @@ def tuned_gguf(base: Path, weights: Weights, path: Path, heads: tuple[int, int],
     if quantized == "q4_k":
         settings = llama_cpp.llama_model_quantize_default_params()
         settings.ftype, settings.allow_requantize = llama_cpp.LLAMA_FTYPE_MOSTLY_Q4_K_M, True
-        if failed := llama_cpp.llama_model_quantize(str(plain).encode(), str(path).encode(), settings):
-            raise ModelError(f"llama.cpp did not quantize {plain.name} ({failed}).", hint="Use --quantized q8_0.")
+        if failed := llama_cpp.llama_model_quantize(
+            str(plain).encode(), str(path).encode(), settings
+        ):
+            raise ModelError(
+                f"llama.cpp did not quantize {plain.name} ({failed}).", hint="Use --quantized q8_0."
+            )
         plain.unlink()
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def _write(base: Any, weights: Weights, path: Path, heads: tuple[int, int], kind: gguf.GGMLQuantizationType) -> None:
+def _write(
+    base: Any, weights: Weights, path: Path, heads: tuple[int, int], kind: gguf.GGMLQuantizationType
+) -> None:
     writer = gguf.GGUFWriter(path, str(base.get_field("general.architecture").contents()))
     for field in base.fields.values():
         if not field.name.startswith(_OWN) and field.name != "general.architecture":
             sub = field.types[-1] if field.types[0] == gguf.GGUFValueType.ARRAY else None
             writer.add_key_value(field.name, field.contents(), field.types[0], sub)
     writer.add_quantization_version(gguf.GGML_QUANT_VERSION)
-    writer.add_file_type(gguf.LlamaFileType.MOSTLY_F16 if kind.name == "F16" else gguf.LlamaFileType.MOSTLY_Q8_0)
+    writer.add_file_type(
+        gguf.LlamaFileType.MOSTLY_F16 if kind.name == "F16" else gguf.LlamaFileType.MOSTLY_Q8_0
+    )
     for tensor in base.tensors:
         values = _values(tensor.name, weights, heads)
         # Norms are vectors, which stay as they are.
@@ -85,7 +96,9 @@ def _values(name: str, weights: Weights, heads: tuple[int, int]) -> NDArray[np.f
         return weights[_OUTER[name]]
     layer = _LAYER.fullmatch(name)
     if layer is None or layer[2] not in _NAMES:
-        raise ModelError(f"{name} is no tensor of a Llama model.", hint="Convert it with llama.cpp's own script.")
+        raise ModelError(
+            f"{name} is no tensor of a Llama model.", hint="Convert it with llama.cpp's own script."
+        )
     values = weights[f"model.layers.{layer[1]}.{_NAMES[layer[2]]}.weight"]
     count = {"attn_q": heads[0], "attn_k": heads[1]}.get(layer[2])
     # Rotary positions pair rows i and i + half in transformers, neighbours in llama.cpp.

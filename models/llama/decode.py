@@ -1,9 +1,11 @@
-"""Answers, choices and path scores through llama.cpp: calls side by side over one context with a shared cache.
+"""Answers, choices and path scores through llama.cpp: calls side by side over one context with a
+shared cache.
 
-Runs in a model's own process. Answers that are written at the same time share batches. A prefix is evaluated once, and
-the tree of the paths after it goes through the model as one batch of many sequences over the prefix's cells. Whole
-sequences are forgotten, never parts: models with a state cannot do that. Not for: embeddings
-(`models/llama/encode.py`), trees as such (`models/llama/token_tree.py`).
+Runs in a model's own process. Answers that are written at the same time share batches. A prefix is
+evaluated once, and the tree of the paths after it goes through the model as one batch of many
+sequences over the prefix's cells. Whole sequences are forgotten, never parts: models with a state
+cannot do that. Not for: embeddings (`models/llama/encode.py`), trees as such
+(`models/llama/token_tree.py`).
 """
 
 import json
@@ -48,8 +50,8 @@ class _Kept:
 class Opening(_Kept):
     """The beginning that prompts of answers share: instructions are evaluated once.
 
-    The second prompt in a row that begins like the one before leaves that beginning behind; those after it go on from
-    there. Whole sequences only, so models with a state can do it too.
+    The second prompt in a row that begins like the one before leaves that beginning behind; those
+    after it go on from there. Whole sequences only, so models with a state can do it too.
     """
 
     _last: Sequence[int] = ()
@@ -59,11 +61,15 @@ class Opening(_Kept):
     def begin(self, prompt: Sequence[int], slot: int) -> int:
         """Return how many tokens of `prompt` sequence `slot` holds now; it evaluates the rest.
 
-        Where `prompt` begins like the last one instead, the beginning stays behind for the prompts that follow once
-        `slot` has evaluated it.
+        Where `prompt` begins like the last one instead, the beginning stays behind for the prompts
+        that follow once `slot` has evaluated it.
         """
         last, self._last = self._last, list(prompt)
-        if self._ready and len(prompt) > len(self._tokens) and list(prompt[: len(self._tokens)]) == self._tokens:
+        if (
+            self._ready
+            and len(prompt) > len(self._tokens)
+            and list(prompt[: len(self._tokens)]) == self._tokens
+        ):
             self._native.copy(self._number, [slot])
             return len(self._tokens)
         if self._maker >= 0:
@@ -75,13 +81,14 @@ class Opening(_Kept):
         return 0
 
     def stop(self, slot: int, position: int, count: int) -> int:
-        """Return how many of `count` tokens of `slot` may be evaluated at once: the one that makes it stops at its end,
-        for no model that keeps a state can go back there."""
+        """Return how many of `count` tokens of `slot` may be evaluated at once: the one that makes
+        it stops at its end, for no model that keeps a state can go back there."""
         left = len(self._tokens) - position
         return min(count, left) if slot == self._maker and left > 0 else count
 
     def reached(self, slot: int, position: int) -> None:
-        """Take note that `slot` has evaluated all tokens before `position`; the beginning's are kept when whole."""
+        """Take note that `slot` has evaluated all tokens before `position`; the beginning's are
+        kept when whole."""
         if slot == self._maker and position >= len(self._tokens):
             self._native.copy(slot, [self._number])
             self._ready, self._maker = True, -1
@@ -100,9 +107,9 @@ class Opening(_Kept):
 class Prefix(_Kept):
     """The prompt of the last score with its last path: what the next one shares is there.
 
-    Prompts that go on from each other seldom do so token by token: many vocabularies have one token for a full stop and
-    the line's end behind it. So the tokens from the first different one on are taken out, where the model allows that;
-    one with a state keeps its prefix whole or not at all.
+    Prompts that go on from each other seldom do so token by token: many vocabularies have one token
+    for a full stop and the line's end behind it. So the tokens from the first different one on are
+    taken out, where the model allows that; one with a state keeps its prefix whole or not at all.
     """
 
     logits: NDArray[np.float32] | None = None
@@ -110,7 +117,8 @@ class Prefix(_Kept):
     _read_at = 0
 
     def begin(self, prompt: Sequence[int]) -> int:
-        """Return how many tokens of `prompt` are there now, all of them only where `logits` are theirs too."""
+        """Return how many tokens of `prompt` are there now, all of them only where `logits` are
+        theirs too."""
         same = shared_tokens(self._tokens, prompt)
         known = self.logits is not None and same == self._read_at == len(prompt)
         keep = same if known else min(same, len(prompt) - 1)
@@ -131,7 +139,8 @@ class Prefix(_Kept):
         self._read_at, self.logits = len(self._tokens), logits.copy()
 
     def follow(self, sequence: int, tokens: Sequence[int]) -> None:
-        """Keep the path `tokens` of `sequence` too, which began as a copy of this one: the next prompt may go that way.
+        """Keep the path `tokens` of `sequence` too, which began as a copy of this one: the next
+        prompt may go that way.
 
         Not with a model that keeps a state: it could not go back to the prompt.
         """
@@ -164,7 +173,8 @@ FIRST_PATH: Final = SLOTS + 2
 MOST_LOGITS: Final = 64_000_000
 """Logits of one batch (256 MB): 420 rows of a vocabulary of 152 000."""
 STEP: Final = 0.15
-"""Seconds that a batch of several calls should take, so that a cancelled one of them is left soon."""
+"""Seconds that a batch of several calls should take, so that a cancelled one of them is left
+soon."""
 FEWEST: Final = 16
 """Tokens of a batch, however slow the model."""
 
@@ -256,7 +266,9 @@ class Decoder:
     # --- taking in ---
 
     def _prompt(self, prompt: str | list[dict[str, str]]) -> list[int]:
-        tokens = self._native.text(prompt) if isinstance(prompt, str) else self._native.prompt(prompt)
+        tokens = (
+            self._native.text(prompt) if isinstance(prompt, str) else self._native.prompt(prompt)
+        )
         if not tokens:
             tokens = [max(self._native.edges[0], 0)]
         if len(tokens) >= self._native.n_context:
@@ -280,7 +292,9 @@ class Decoder:
         texts: list[str] = request["texts"]  # type: ignore[assignment]  # JSON that our own side wrote
         paths = [self._native.continuation(text) for text in texts]
         if not all(paths):
-            raise ModelError("A path without a token cannot be scored.", hint="Leave empty texts out.")
+            raise ModelError(
+                "A path without a token cannot be scored.", hint="Leave empty texts out."
+            )
         if choosing:
             paths = self._disjoint(paths)
         tree = grow(paths)
@@ -290,7 +304,8 @@ class Decoder:
         inner = max(len(path) for path in paths) - 1
         if inner > rows or len(prefix) + inner > self._native.n_context:
             raise ContextExceeded(
-                f"A path of {inner + 1} tokens after {len(prefix)} is more than {self._native.path} takes.",
+                f"A path of {inner + 1} tokens after {len(prefix)} is more than "
+                f"{self._native.path} takes.",
                 hint=f"Its context is {self._native.n_context} tokens, a path at most {rows}.",
             )
         most = tree.apart if self._native.keeps_state else tree.size
@@ -298,13 +313,19 @@ class Decoder:
         return _Scoring(call, prefix, tree, among_siblings, choosing, rows, cells)
 
     def _disjoint(self, options: list[list[int]]) -> list[list[int]]:
-        """Return the options so that none is the beginning of another: such a one gets the end of the answer."""
+        """Return the options so that none is the beginning of another: such a one gets the end of
+        the answer."""
         known = [tuple(option) for option in options]
         if len(set(known)) < len(known):
-            raise ModelError("Two options are the same tokens to the model.", hint="Word them apart.")
+            raise ModelError(
+                "Two options are the same tokens to the model.", hint="Word them apart."
+            )
         beginnings = {option[:length] for option in known for length in range(1, len(option))}
         end = self._native.end_of_turn
-        return [[*option, end] if tuple(option) in beginnings and end >= 0 else option for option in options]
+        return [
+            [*option, end] if tuple(option) in beginnings and end >= 0 else option
+            for option in options
+        ]
 
     def _admit(self) -> None:
         """Start waiting calls in their order, as long as sequences and cells are left."""
@@ -317,7 +338,8 @@ class Decoder:
             if isinstance(job, _Scoring):
                 if self._scoring is not None:
                     return
-                # Free the last prompt's surplus cells on admission: until the first batch the context would look full.
+                # Free the last prompt's surplus cells on admission: until the first batch the
+                # context would look full.
                 begin = self._prefix.begin(job.prefix)
                 self._scoring, self._work = job, self._evaluate(job, begin)
             else:
@@ -337,12 +359,15 @@ class Decoder:
     # --- answers ---
 
     def _write(self) -> None:
-        """Evaluate one batch: the last token of each answer, and as much of new prompts as fits; then take tokens."""
+        """Evaluate one batch: the last token of each answer, and as much of new prompts as fits;
+        then take tokens."""
         rows: list[Row] = []
         ends: list[tuple[_Writing, int]] = []
         most = self._chunk()
         for writing in sorted(self._writing, key=lambda found: len(found.tokens)):
-            fitting = writing.tokens[: self._opening.stop(writing.slot, writing.position, max(0, most - len(rows)))]
+            fitting = writing.tokens[
+                : self._opening.stop(writing.slot, writing.position, max(0, most - len(rows)))
+            ]
             whole = len(fitting) == len(writing.tokens)
             for offset, token in enumerate(fitting):
                 wanted = whole and offset == len(fitting) - 1
@@ -370,7 +395,9 @@ class Decoder:
     def _take(self, writing: _Writing, row: int) -> None:
         """Choose the next token of an answer, and finish it at its end."""
         logits = self._native.logits(row)
-        token = writing.grammar.best(logits) if writing.grammar is not None else int(logits.argmax())
+        token = (
+            writing.grammar.best(logits) if writing.grammar is not None else int(logits.argmax())
+        )
         if token is None or self._native.is_end(token):
             self._finish(writing, "stop")
             return
@@ -434,7 +461,11 @@ class Decoder:
             self._evaluate_rows(job, _rows(job, part))
             for row, node in enumerate(part.nodes):
                 asked = node.weighs(among_siblings=job.among_siblings)
-                read(node, self._native.logits(row) if asked else None, among_siblings=job.among_siblings)
+                read(
+                    node,
+                    self._native.logits(row) if asked else None,
+                    among_siblings=job.among_siblings,
+                )
             if number == len(whole):
                 self._prefix.follow(used[-1], part.line(part.count - 1))
             self._native.forget(used)
@@ -455,7 +486,8 @@ class Decoder:
     # --- both ---
 
     def _chunk(self) -> int:
-        """Return how many tokens the next batch may have: all that fit for one call, fewer for several."""
+        """Return how many tokens the next batch may have: all that fit for one call, fewer for
+        several."""
         together = len(self._writing) + (self._scoring is not None)
         if together < 2 or not self._pace:
             return self._native.plan.batch
@@ -471,7 +503,9 @@ class Decoder:
             return True
         if self._native.are_cancelled(calls):
             return False
-        raise ModelError(f"The context of {self._native.path} is full.", hint="Ask for less at once.")
+        raise ModelError(
+            f"The context of {self._native.path} is full.", hint="Ask for less at once."
+        )
 
 
 def _rows(job: _Scoring, part: Part) -> list[Row]:
@@ -491,5 +525,10 @@ def _answer(job: _Scoring) -> Frame:
     if job.normalised:
         likely = np.exp(scores - scores.max())
         scores = likely / likely.sum()
-    counted = {"evaluated": job.evaluated, "prefix": len(job.prefix), "tree": job.tree.size, "apart": job.tree.apart}
+    counted = {
+        "evaluated": job.evaluated,
+        "prefix": len(job.prefix),
+        "tree": job.tree.size,
+        "apart": job.tree.apart,
+    }
     return Frame(counted, scores.tobytes())

@@ -1,7 +1,8 @@
-"""Embeddings and rerank scores through llama.cpp, with the texts of concurrent calls in shared batches.
+"""Embeddings and rerank scores through llama.cpp, with the texts of concurrent calls in shared
+batches.
 
-Runs in a model's own process. A text over the micro-batch, which ends the process, is cut first, its closing token
-kept. Not for: generators (`models/llama/decode.py`).
+Runs in a model's own process. A text over the micro-batch, which ends the process, is cut first,
+its closing token kept. Not for: generators (`models/llama/decode.py`).
 """
 
 import json
@@ -62,7 +63,9 @@ class Encoder:
             )
         request = json.loads(frame.blob)
         texts, query = request["texts"], request.get("query")
-        self._asked[call] = _Asked(np.zeros((len(texts), self._width), dtype=np.float32), len(texts))
+        self._asked[call] = _Asked(
+            np.zeros((len(texts), self._width), dtype=np.float32), len(texts)
+        )
         for index, text in enumerate(texts):
             tokens = self._cut(text) if query is None else self._pair(query, text)
             self._waiting.append(_Text(call, index, tokens))
@@ -74,7 +77,8 @@ class Encoder:
         self._waiting = deque(text for text in self._waiting if text.call != call)
 
     def step(self) -> list[tuple[int, Frame]]:
-        """Compute one batch of the texts that wait, whichever calls they are of; return what is done."""
+        """Compute one batch of the texts that wait, whichever calls they are of; return what is
+        done."""
         batch: list[_Text] = []
         size = 0
         while self._waiting and len(batch) < self._native.plan.sequences:
@@ -96,7 +100,8 @@ class Encoder:
         ]
         calls = {text.call for text in batch}
         try:
-            # After an abort all of its calls are cancelled; they are dropped when the message that says so is read.
+            # After an abort all of its calls are cancelled; they are dropped when the message that
+            # says so is read.
             if self._native.compute(rows, calls) == Code.DONE:
                 self._keep(batch)
             self._native.forget(range(len(batch)))
@@ -106,7 +111,8 @@ class Encoder:
                 self._ready.append((call, refusal(error)))
 
     def _keep(self, batch: list[_Text]) -> None:
-        """Put the rows of a batch where they belong, and finish the calls that have all of theirs."""
+        """Put the rows of a batch where they belong, and finish the calls that have all of
+        theirs."""
         for sequence, text in enumerate(batch):
             if text.call in self._asked:
                 self._asked[text.call].rows[text.index] = self._native.vector(sequence, self._width)
@@ -121,7 +127,8 @@ class Encoder:
             self._ready.append((call, Frame({}, asked.rows.tobytes())))
 
     def _cut(self, text: str) -> list[int]:
-        """Return the tokens of a text, at most the micro-batch. Text is data: one that spells [SEP] does not get it."""
+        """Return the tokens of a text, at most the micro-batch. Text is data: one that spells [SEP]
+        does not get it."""
         tokens = self._native.tokenize(text)
         if not tokens:
             return [max(self._native.edges[0], 0)]
@@ -131,17 +138,21 @@ class Encoder:
         return [*tokens[: self._most - 1], tokens[-1]] if closing else tokens[: self._most]
 
     def _pair(self, query: str, text: str) -> list[int]:
-        """Return the tokens of a query and a text as the model was trained to see them together, the text cut to
-        fit."""
+        """Return the tokens of a query and a text as the model was trained to see them together,
+        the text cut to fit."""
         template = self._native.metadata("tokenizer.chat_template.rerank")
         if template:
             return self._templated(template, query, text)
         first, last, between = self._native.edges
         ends = last if last >= 0 else between
-        # A second one stands between query and text in XLM-RoBERTa's form, not in BERT's. Files of 2025 and later say
-        # so; earlier ones are judged by their tokeniser.
+        # A second one stands between query and text in XLM-RoBERTa's form, not in BERT's. Files of
+        # 2025 and later say so; earlier ones are judged by their tokeniser.
         added = self._native.metadata("tokenizer.ggml.add_sep_token")
-        two = added == "true" if added is not None else self._native.metadata("tokenizer.ggml.model") != "bert"
+        two = (
+            added == "true"
+            if added is not None
+            else self._native.metadata("tokenizer.ggml.model") != "bert"
+        )
         parts = [between if between >= 0 else ends] if two else []
         asked = self._native.tokenize(query, ends=False)[: self._most // 2]
         room = self._most - len(asked) - 4
@@ -158,5 +169,7 @@ class Encoder:
         tail = self._native.tokenize(after.replace("{query}", asked), special=True, ends=False)
         room = self._most - len(head) - len(tail)
         if room <= 0:
-            raise ModelError(f"The query takes all {self._most} tokens of the reranker.", hint="Shorten it.")
+            raise ModelError(
+                f"The query takes all {self._most} tokens of the reranker.", hint="Shorten it."
+            )
         return [*head, *self._native.tokenize(defused(text), ends=False)[:room], *tail]

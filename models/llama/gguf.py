@@ -1,6 +1,7 @@
 """The facts in a GGUF file's header, such as its sizes. Reads no weights.
 
-Format: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md. Not for: loading models (`models/llama/process.py`).
+Format: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md. Not for: loading models
+(`models/llama/process.py`).
 """
 
 import mmap
@@ -15,11 +16,23 @@ import numpy as np
 from errors import ModelError
 from models.fingerprint import fingerprint
 
-NUMBERS: Final = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
+NUMBERS: Final = {
+    0: "B",
+    1: "b",
+    2: "H",
+    3: "h",
+    4: "I",
+    5: "i",
+    6: "f",
+    7: "?",
+    10: "Q",
+    11: "q",
+    12: "d",
+}
 """Kinds of numbers, as `struct` writes them; 8 is a text, 9 a list."""
 MOST_ENTRIES: Final = 100_000
-"""Entries of a header, where real ones have about forty: a damaged count would keep the loop busy. Also the longest
-list that may hold a number for each layer."""
+"""Entries of a header, where real ones have about forty: a damaged count would keep the loop busy.
+Also the longest list that may hold a number for each layer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +49,8 @@ class Header:
     layers: int = 1
     """Transformer blocks."""
     token_bytes: int = 0
-    """Bytes of keys and values that one token of context takes at 16 bits (an upper bound for hybrid models)."""
+    """Bytes of keys and values that one token of context takes at 16 bits (an upper bound for
+    hybrid models)."""
     file_bytes: int = 0
     classifies: bool = False
     """Whether it carries a classification head, which a reranker needs."""
@@ -45,7 +59,8 @@ class Header:
 
 
 def read_header(path: Path) -> Header:
-    """Return the header's facts and the file's fingerprint; raises `ModelError` for what is no GGUF file."""
+    """Return the header's facts and the file's fingerprint; raises `ModelError` for what is no GGUF
+    file."""
     try:
         with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
             reader = _Reader(data)
@@ -66,7 +81,9 @@ def read_header(path: Path) -> Header:
             output_bytes=sizes.get("output.weight", sizes.get("token_embd.weight", 0)),
         )
     except OSError as error:
-        raise ModelError(f"Cannot read the model {path}: {error.strerror}.", hint="Check the path.") from error
+        raise ModelError(
+            f"Cannot read the model {path}: {error.strerror}.", hint="Check the path."
+        ) from error
     except (ValueError, KeyError, OverflowError, struct.error) as error:
         raise ModelError(
             f"{path} is no GGUF model, or a part of one: {error}.", hint="Download the file again."
@@ -99,7 +116,8 @@ class _Reader:
         self._tensors = 0
 
     def values(self) -> dict[str, object]:
-        """Return numbers and texts by key; of a list of numbers its largest, of another or a longer one its length."""
+        """Return numbers and texts by key; of a list of numbers its largest, of another or a longer
+        one its length."""
         if self._data[:4] != b"GGUF":
             raise ValueError("it does not begin with GGUF")
         self._at = 4

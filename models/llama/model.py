@@ -1,7 +1,8 @@
 """GGUF models through llama.cpp, each in a process of its own: embedder, reranker and generator.
 
-The process starts at the first use (`models/worker.py`); this file holds what the server's side knows: the file's
-header, the requests, the checks of what comes back. Not for: native calls (`models/llama/native.py`).
+The process starts at the first use (`models/worker.py`); this file holds what the server's side
+knows: the file's header, the requests, the checks of what comes back. Not for: native calls
+(`models/llama/native.py`).
 """
 
 import json
@@ -42,15 +43,18 @@ from models.worker import Limits, MemoryBudget, Worker
 TEXTS: Final = BATCH // 8
 """Texts of one batch of an embedder or a reranker."""
 WIDE_CACHE: Final = 1_000_000_000
-"""Bytes up to which a generator keeps keys and values as 32-bit floats: scores then depend on what else is in a batch
-by 2e-5 nats instead of 1e-3."""
+"""Bytes up to which a generator keeps keys and values as 32-bit floats: scores then depend on what
+else is in a batch by 2e-5 nats instead of 1e-3."""
 
 
 class GgufModel(Backend):
     """What the three share: file, header, process."""
 
-    def __init__(self, path: Path, *, limits: Limits | None = None, budget: MemoryBudget | None = None) -> None:
-        """Name a GGUF file, the limits of its process, and the memory that it shares with others; nothing is read."""
+    def __init__(
+        self, path: Path, *, limits: Limits | None = None, budget: MemoryBudget | None = None
+    ) -> None:
+        """Name a GGUF file, the limits of its process, and the memory that it shares with others;
+        nothing is read."""
         self._path = path
         self._limits = limits
         self._budget = budget
@@ -61,7 +65,8 @@ class GgufModel(Backend):
 
     @property
     def _header(self) -> Header:
-        """Header of the file as it is now; the last one read where the file was removed under a running process."""
+        """Header of the file as it is now; the last one read where the file was removed under a
+        running process."""
         try:
             status = self._path.stat()
         except OSError:
@@ -83,7 +88,8 @@ class GgufModel(Backend):
 
     @property
     def placement(self) -> Fields:
-        """Backend, device, layers, threads and the reason, once the model was loaded; empty before."""
+        """Backend, device, layers, threads and the reason, once the model was loaded; empty
+        before."""
         return self._worker.facts if self._worker is not None else {}
 
     async def aclose(self) -> None:
@@ -92,7 +98,8 @@ class GgufModel(Backend):
             await self._worker.aclose()
 
     async def counters(self) -> Fields:
-        """Return what the process computed so far: calls, batches, tokens, most calls in a batch."""
+        """Return what the process computed so far: calls, batches, tokens, most calls in a
+        batch."""
         return (await self._ask("count")).fields
 
     @property
@@ -102,13 +109,19 @@ class GgufModel(Backend):
     async def _ask(self, doing: str, request: object = None) -> Frame:
         header, plan = self._header, self._plan
         if self._worker is not None and self._working != header.digest:
-            # The file was replaced: answers under its name must not come from the old one's weights.
+            # The file was replaced: answers under its name must not come from the old one's
+            # weights.
             old, self._worker = self._worker, None
             await old.aclose()
         if self._worker is None:
             self._working = header.digest
             cells = plan.context * (1 + plan.wide) if plan.role == "generator" else 0
-            weights = Weights(header.layers + 1, header.file_bytes, header.token_bytes * cells, header.output_bytes)
+            weights = Weights(
+                header.layers + 1,
+                header.file_bytes,
+                header.token_bytes * cells,
+                header.output_bytes,
+            )
             self._worker = Worker(
                 "models.llama.process",
                 {"path": str(self._path), "plan": asdict(plan), "weights": asdict(weights)},
@@ -119,17 +132,23 @@ class GgufModel(Backend):
             )
         return await self._worker.call({"do": doing}, json.dumps(request).encode())
 
-    async def _encode(self, doing: str, texts: Sequence[str], **request: object) -> NDArray[np.float32]:
+    async def _encode(
+        self, doing: str, texts: Sequence[str], **request: object
+    ) -> NDArray[np.float32]:
         """Return a row for each text [n, width], the texts cut to what the process reads."""
         plan = self._plan
         found = [np.zeros((0, plan.width), dtype=np.float32)]
         for start in range(0, len(texts), TEXTS_AT_ONCE):
-            part = [_sendable(text[: plan.batch * CHARACTERS_A_TOKEN]) for text in texts[start:][:TEXTS_AT_ONCE]]
+            part = [
+                _sendable(text[: plan.batch * CHARACTERS_A_TOKEN])
+                for text in texts[start:][:TEXTS_AT_ONCE]
+            ]
             frame = await self._ask(doing, {"texts": part, **request})
             rows = np.frombuffer(frame.blob, dtype=np.float32)
             if rows.size != len(part) * plan.width or not np.isfinite(rows).all():
                 raise ModelError(
-                    f"{self._path} gave {rows.size} numbers for {len(part)} texts of {plan.width}, or some not finite.",
+                    f"{self._path} gave {rows.size} numbers for {len(part)} texts of "
+                    f"{plan.width}, or some not finite.",
                     hint="Set another GGUF file.",
                 )
             found.append(rows.reshape(len(part), plan.width))
@@ -149,12 +168,16 @@ class LlamaEmbedder(GgufModel):
         return self._header.vocabulary >= MANY_SCRIPTS or reads_latin(text)
 
     async def embed(self, texts: Sequence[str], *, kind: TextKind) -> Vectors:
-        """Return unit vectors [n, dimension] of the texts, each cut to 512 tokens; see `Embedder.embed`.
+        """Return unit vectors [n, dimension] of the texts, each cut to 512 tokens; see
+        `Embedder.embed`.
 
-        The words that the model was trained to see before a query or a passage are put in front (`models/text.py`).
+        The words that the model was trained to see before a query or a passage are put in front
+        (`models/text.py`).
         """
         words = instructions_for(self._header.name, self._path.stem)
-        return unit_rows(await self._encode("embed", [words.prepend(text, kind=kind) for text in texts]))
+        return unit_rows(
+            await self._encode("embed", [words.prepend(text, kind=kind) for text in texts])
+        )
 
     @property
     def _plan(self) -> Plan:
@@ -163,19 +186,22 @@ class LlamaEmbedder(GgufModel):
 
 
 class LlamaReranker(GgufModel):
-    """A `Reranker` from a GGUF file with a classification head: bge-reranker, jina-reranker, Qwen3-Reranker.
+    """A `Reranker` from a GGUF file with a classification head: bge-reranker, jina-reranker,
+    Qwen3-Reranker.
 
-    Scores are as the head gives them: logits for most, a probability for Qwen3-Reranker. A BERT reranker loses a layer
-    in the conversion to GGUF and ranks worse than its ONNX form.
+    Scores are as the head gives them: logits for most, a probability for Qwen3-Reranker. A BERT
+    reranker loses a layer in the conversion to GGUF and ranks worse than its ONNX form.
     """
 
     async def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return one score a text [n]; query and text are cut to 1 024 tokens together; see `Reranker.score`."""
+        """Return one score a text [n]; query and text are cut to 1 024 tokens together; see
+        `Reranker.score`."""
         if not self._header.classifies:
             # Rank pooling without these tensors ends the process.
             raise ModelError(
                 f"{self._path} has no classification head, so it cannot rerank.",
-                hint="Set a GGUF file of a reranker; Qwen3-Reranker must be converted with upstream's script.",
+                hint="Set a GGUF file of a reranker; Qwen3-Reranker must be converted with "
+                "upstream's script.",
             )
         asked = _sendable(query[: self._plan.batch * CHARACTERS_A_TOKEN])
         return (await self._encode("score", texts, query=asked))[:, 0]
@@ -187,9 +213,12 @@ class LlamaReranker(GgufModel):
 
 
 class LlamaGenerator(GgufModel):
-    """A `Generator` from a GGUF file, with the file's own chat template; a file without one continues text."""
+    """A `Generator` from a GGUF file, with the file's own chat template; a file without one
+    continues text."""
 
-    abilities: frozenset[Ability] = frozenset({"generate", "schema", "grammar", "choose", "score_tree"})
+    abilities: frozenset[Ability] = frozenset(
+        {"generate", "schema", "grammar", "choose", "score_tree"}
+    )
 
     @property
     def context_tokens(self) -> int:
@@ -206,28 +235,44 @@ class LlamaGenerator(GgufModel):
     ) -> str:
         """Return the answer's text, the most likely token each time; see `GrammarWriter.generate`.
 
-        Control tokens that are spelled in the messages are broken. A schema is kept by a grammar and checked.
+        Control tokens that are spelled in the messages are broken. A schema is kept by a grammar
+        and checked.
         """
         if schema is not None and grammar is not None:
-            raise ModelError("A schema and a grammar were given; an answer can be held to one.", hint="Give one.")
-        request = {"prompt": _prompt(messages), "max_tokens": max_tokens, "schema": schema, "grammar": grammar}
+            raise ModelError(
+                "A schema and a grammar were given; an answer can be held to one.", hint="Give one."
+            )
+        request = {
+            "prompt": _prompt(messages),
+            "max_tokens": max_tokens,
+            "schema": schema,
+            "grammar": grammar,
+        }
         frame = await self._ask("generate", request)
         text = frame.blob.decode("utf-8", "replace")
         if schema is None:
             return text
-        return checked_json(text, schema, model=self.name, cut=frame.fields.get("ended") == "length")
+        return checked_json(
+            text, schema, model=self.name, cut=frame.fields.get("ended") == "length"
+        )
 
     async def choose(self, prompt: Prompt, options: Sequence[str]) -> NDArray[np.float64]:
-        """Return the probability of each option [n], exact, from one pass over the prompt; see `Chooser.choose`."""
+        """Return the probability of each option [n], exact, from one pass over the prompt; see
+        `Chooser.choose`."""
         if not options:
             return np.zeros(0, dtype=np.float64)
-        frame = await self._ask("choose", {"prompt": _prompt(prompt), "texts": list(map(_sendable, options))})
+        frame = await self._ask(
+            "choose", {"prompt": _prompt(prompt), "texts": list(map(_sendable, options))}
+        )
         return np.frombuffer(frame.blob, dtype=np.float64)
 
-    async def score_tree(self, prefix: Prompt, paths: Sequence[str], *, among_siblings: bool = False) -> PathScores:
+    async def score_tree(
+        self, prefix: Prompt, paths: Sequence[str], *, among_siblings: bool = False
+    ) -> PathScores:
         """Return log P(path | prefix) of each path; see `TreeScorer.score_tree`.
 
-        Of a prefix that begins like the last one, or like its last path, only the rest is evaluated.
+        Of a prefix that begins like the last one, or like its last path, only the rest is
+        evaluated.
         """
         if not paths:
             return PathScores(np.zeros(0, dtype=np.float64), 0, 0, 0, 0)

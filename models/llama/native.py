@@ -1,9 +1,11 @@
-"""The adapter to llama.cpp: the devices of its build, a loaded model, its tokens, one context, grammars.
+"""The adapter to llama.cpp: the devices of its build, a loaded model, its tokens, one context,
+grammars.
 
-Imported only in a model's own process, and the only module that calls llama.cpp. Every input that is known to kill the
-native code is refused here, before it gets there: batches over the micro-batch, grammars that do not parse. One thread
-uses it, by construction of `pipe.serve`; nothing is ever freed before the process ends, so nothing can be used after
-that. A file's chat template is a program: llama-cpp-python runs it in Jinja's sandbox, over values that it cannot
+Imported only in a model's own process, and the only module that calls llama.cpp. Every input that
+is known to kill the native code is refused here, before it gets there: batches over the
+micro-batch, grammars that do not parse. One thread uses it, by construction of `pipe.serve`;
+nothing is ever freed before the process ends, so nothing can be used after that. A file's chat
+template is a program: llama-cpp-python runs it in Jinja's sandbox, over values that it cannot
 change. Not for: what is computed (`models/llama/encode.py`, `models/llama/decode.py`).
 """
 
@@ -25,21 +27,40 @@ from llama_cpp.llama_grammar import json_schema_to_gbnf
 from numpy.typing import NDArray
 
 from errors import ModelError
-from models.llama.placement import Device, Placement, Plan, Weights, chosen_device, fallen_back, place
+from models.llama.placement import (
+    Device,
+    Placement,
+    Plan,
+    Weights,
+    chosen_device,
+    fallen_back,
+    place,
+)
 from models.pipe import Counters
 from models.shares import usable_cores
 
-WRONG: Final = (ValueError, TypeError, ArithmeticError, AssertionError, LookupError, AttributeError, RecursionError)
+WRONG: Final = (
+    ValueError,
+    TypeError,
+    ArithmeticError,
+    AssertionError,
+    LookupError,
+    AttributeError,
+    RecursionError,
+)
 """What a template, and llama-cpp-python's converter of schemas, may raise."""
 
 
 class ChatTemplate:
     """One model's template, or none: then the messages' texts are continued."""
 
-    def __init__(self, template: str | None, *, begins: str, ends: str, control: Iterable[str]) -> None:
+    def __init__(
+        self, template: str | None, *, begins: str, ends: str, control: Iterable[str]
+    ) -> None:
         """Compile `template`, Jinja source.
 
-        `begins`, `ends` and `control` are the spellings of the tokens at a text's edges, and of all control tokens.
+        `begins`, `ends` and `control` are the spellings of the tokens at a text's edges, and of all
+        control tokens.
         """
         self.begins = begins
         texts = sorted({text for text in control if len(text) > 1}, key=len, reverse=True)
@@ -48,11 +69,17 @@ class ChatTemplate:
         try:
             self._formatter = Jinja2ChatFormatter(self._source, eos_token=ends, bos_token=begins)
         except jinja2.TemplateError as error:
-            raise ModelError(f"The model's chat template is broken: {error}.", hint="Get the file anew.") from error
+            raise ModelError(
+                f"The model's chat template is broken: {error}.", hint="Get the file anew."
+            ) from error
 
     def render(self, messages: Sequence[dict[str, str]]) -> str:
-        """Return the text up to where the answer begins; a model that can think aloud is asked not to."""
-        said = [{"role": message["role"], "content": self.defused(message["content"])} for message in messages]
+        """Return the text up to where the answer begins; a model that can think aloud is asked not
+        to."""
+        said = [
+            {"role": message["role"], "content": self.defused(message["content"])}
+            for message in messages
+        ]
         if not self._source:
             return "\n\n".join(message["content"] for message in said)
         try:
@@ -61,15 +88,22 @@ class ChatTemplate:
             return str(self._formatter(messages=told, enable_thinking=False).prompt)
         except (jinja2.TemplateError, *WRONG) as error:
             raise ModelError(
-                f"The model's chat template refuses the messages: {error}.", hint="Set another model."
+                f"The model's chat template refuses the messages: {error}.",
+                hint="Set another model.",
             ) from error
 
     def defused(self, text: str) -> str:
-        """Return `text` with each control token's spelling broken by a blank, so that a page cannot end its message."""
-        return self._control.sub(lambda found: f"{found[0][0]} {found[0][1:]}", text) if self._control else text
+        """Return `text` with each control token's spelling broken by a blank, so that a page cannot
+        end its message."""
+        return (
+            self._control.sub(lambda found: f"{found[0][0]} {found[0][1:]}", text)
+            if self._control
+            else text
+        )
 
     def _told(self, messages: list[dict[str, str]]) -> list[dict[str, str]]:
-        """Return the messages; where the template knows no system role, its text goes before the first user's."""
+        """Return the messages; where the template knows no system role, its text goes before the
+        first user's."""
         known = "system" in self._source.lower().replace("system role not supported", "")
         if known or messages[0]["role"] != "system":
             return messages
@@ -80,9 +114,11 @@ class ChatTemplate:
 
 
 DEEPEST_GRAMMAR: Final = 200
-"""Brackets open at once in a grammar: each is a call of the native parser, whose stack is finite."""
+"""Brackets open at once in a grammar: each is a call of the native parser, whose stack is
+finite."""
 STATES: Final = 16
-"""Sequences of a model that keeps a state for each, which costs memory even where it is not used."""
+"""Sequences of a model that keeps a state for each, which costs memory even where it is not
+used."""
 _NESTED: Final = re.compile(r"((?:\(char )*\(char)((?:\)\?)+)")
 
 
@@ -132,7 +168,11 @@ class Native:
         Raises `ModelError`: the file cannot be loaded, or the memory does not hold the context.
         """
         self.path = path
-        self.plan = plan if plan.sequences else replace(plan, sequences=llama_cpp.llama_max_parallel_sequences())
+        self.plan = (
+            plan
+            if plan.sequences
+            else replace(plan, sequences=llama_cpp.llama_max_parallel_sequences())
+        )
         self.counters = Counters()
         self._cancelled = cancelled
         self._running: frozenset[int] = frozenset()
@@ -178,24 +218,33 @@ class Native:
     # --- texts and tokens ---
 
     def tokenize(self, text: str, *, special: bool = False, ends: bool = True) -> list[int]:
-        """Return the tokens of `text`; with `ends`, those that the model wants at an input's beginning and end too.
+        """Return the tokens of `text`; with `ends`, those that the model wants at an input's
+        beginning and end too.
 
         `special`, which is off for data, reads the spelling of a control token as that token.
         """
         data = text.encode("utf-8", "replace")
         size = len(data) + 8  # no token is shorter than a byte, but those at the edges
         room = (llama_cpp.llama_token * size)()
-        count = llama_cpp.llama_tokenize(self.vocabulary, data, len(data), room, size, ends, special)
+        count = llama_cpp.llama_tokenize(
+            self.vocabulary, data, len(data), room, size, ends, special
+        )
         if count < 0:
-            raise ModelError(f"llama.cpp cannot tokenise a text of {len(data)} bytes.", hint="Shorten it.")
+            raise ModelError(
+                f"llama.cpp cannot tokenise a text of {len(data)} bytes.", hint="Shorten it."
+            )
         return list(room[:count])
 
     def continuation(self, text: str) -> list[int]:
-        """Return the tokens of `text` as it goes on after other text: without the blank that some vocabularies put in
-        front of a beginning."""
+        """Return the tokens of `text` as it goes on after other text: without the blank that some
+        vocabularies put in front of a beginning."""
         anchor = self.tokenize("\n", ends=False)
         both = self.tokenize("\n" + text, ends=False)
-        return both[len(anchor) :] if both[: len(anchor)] == anchor else self.tokenize(text, ends=False)
+        return (
+            both[len(anchor) :]
+            if both[: len(anchor)] == anchor
+            else self.tokenize(text, ends=False)
+        )
 
     def piece(self, token: int) -> bytes:
         """Return the bytes that a token stands for; control tokens stand for none."""
@@ -219,29 +268,38 @@ class Native:
 
     @property
     def edges(self) -> tuple[int, int, int]:
-        """Tokens at the beginning of a text, at its end, and between two; -1 for one that the vocabulary lacks."""
+        """Tokens at the beginning of a text, at its end, and between two; -1 for one that the
+        vocabulary lacks."""
         found = (llama_cpp.llama_vocab_bos, llama_cpp.llama_vocab_eos, llama_cpp.llama_vocab_sep)
         first, last, between = (int(ask(self.vocabulary)) for ask in found)
         return first, last, between
 
     def prompt(self, messages: Sequence[dict[str, str]]) -> list[int]:
-        """Return the tokens of `messages` in the file's chat template, up to where the answer begins.
+        """Return the tokens of `messages` in the file's chat template, up to where the answer
+        begins.
 
         A file without a template continues the messages' text.
         """
         return self.text(self.template.render(messages), special=True)
 
     def text(self, text: str, *, special: bool = False) -> list[int]:
-        """Return the tokens of a text that the model goes on with: opened as the vocabulary wants, never closed."""
+        """Return the tokens of a text that the model goes on with: opened as the vocabulary wants,
+        never closed."""
         begins = self.template.begins
         opened = special and bool(begins) and text.startswith(begins)
         tokens = self.tokenize(text, special=special, ends=not opened)
         closed = len(tokens) > 1 and tokens[-1] == self.edges[1]
-        return tokens[:-1] if closed and llama_cpp.llama_vocab_get_add_eos(self.vocabulary) else tokens
+        return (
+            tokens[:-1] if closed and llama_cpp.llama_vocab_get_add_eos(self.vocabulary) else tokens
+        )
 
     def metadata(self, key: str) -> str | None:
         """Return one text of the file's header."""
-        size = int(llama_cpp.llama_model_meta_val_str(self._model, key.encode(), ctypes.create_string_buffer(1), 1))
+        size = int(
+            llama_cpp.llama_model_meta_val_str(
+                self._model, key.encode(), ctypes.create_string_buffer(1), 1
+            )
+        )
         if size < 0:
             return None
         room = ctypes.create_string_buffer(size + 1)
@@ -256,7 +314,9 @@ class Native:
         Raises `ModelError`: the batch is one that would end the process, or llama.cpp failed.
         """
         if not 0 < len(rows) <= self.plan.batch:
-            raise ModelError(f"A batch of {len(rows)} tokens; {self.plan.batch} fit.", hint="Shorten the text.")
+            raise ModelError(
+                f"A batch of {len(rows)} tokens; {self.plan.batch} fit.", hint="Shorten the text."
+            )
         batch = _batch(rows)
         run = llama_cpp.llama_decode if self._memory else llama_cpp.llama_encode
         self._running = frozenset(calls)
@@ -269,39 +329,53 @@ class Native:
         if code in (Code.DONE, Code.NO_SLOT, Code.ABORTED):
             return Code(code)
         why = ", most often for want of memory" if code == Code.ALLOCATION_FAILED else ""
-        raise ModelError(f"llama.cpp failed on {self.path} with code {code}{why}.", hint="Free memory, or try again.")
+        raise ModelError(
+            f"llama.cpp failed on {self.path} with code {code}{why}.",
+            hint="Free memory, or try again.",
+        )
 
     def are_cancelled(self, calls: Collection[int]) -> bool:
         """Whether all of `calls` were given up."""
         return self._cancelled.issuperset(calls)
 
     def logits(self, row: int) -> NDArray[np.float32]:
-        """Return the logits [vocabulary] after a wanted row of the last batch, valid until the next.
+        """Return the logits [vocabulary] after a wanted row of the last batch, valid until the
+        next.
 
         Raises `ModelError` where they are not numbers; sampling from them would end the process.
         """
         found = llama_cpp.llama_get_logits_ith(self._context, row)
         if not found:
-            raise ModelError("llama.cpp has no logits for a row that was asked for.", hint="Try again.")
+            raise ModelError(
+                "llama.cpp has no logits for a row that was asked for.", hint="Try again."
+            )
         values = np.ctypeslib.as_array(found, (self.n_vocabulary,))
         if not np.isfinite(values).all():
-            raise ModelError(f"{self.path} computes no numbers.", hint="The file may be damaged: download it again.")
+            raise ModelError(
+                f"{self.path} computes no numbers.",
+                hint="The file may be damaged: download it again.",
+            )
         return values
 
     def vector(self, sequence: int, width: int) -> NDArray[np.float32]:
-        """Return the first `width` numbers of a sequence's pooled vector; a score has one, and no more may be read."""
+        """Return the first `width` numbers of a sequence's pooled vector; a score has one, and no
+        more may be read."""
         found = llama_cpp.llama_get_embeddings_seq(self._context, sequence)
         if not found:
-            raise ModelError(f"{self.path} gives a vector a token, not a text.", hint="Set an embedding model.")
+            raise ModelError(
+                f"{self.path} gives a vector a token, not a text.", hint="Set an embedding model."
+            )
         return np.ctypeslib.as_array(found, (width,)).copy()
 
     def copy(self, source: int, targets: Sequence[int]) -> None:
-        """Let the sequences `targets` begin with all that `source` holds; with one shared cache this copies nothing."""
+        """Let the sequences `targets` begin with all that `source` holds; with one shared cache
+        this copies nothing."""
         for target in targets:
             llama_cpp.llama_memory_seq_cp(self._memory, source, target, -1, -1)
 
     def cut(self, sequence: int, keep: int) -> bool:
-        """Take all after the first `keep` tokens out of a sequence; False where the model's state does not allow it."""
+        """Take all after the first `keep` tokens out of a sequence; False where the model's state
+        does not allow it."""
         if self.keeps_state:
             return False
         return bool(llama_cpp.llama_memory_seq_rm(self._memory, sequence, keep, -1))
@@ -317,10 +391,13 @@ class Native:
     def _load(self, weights: Weights, devices: Handles) -> None:
         options = llama_cpp.llama_model_default_params()
         options.devices = ctypes.addressof(devices)
-        # Weights in AMX's own layout. GCC 12 drops most of the tile configuration that these kernels load, and the
-        # process ends with SIGSEGV at the first batch (ggml-org/llama.cpp, issue 20824 and pull request 26954).
+        # Weights in AMX's own layout. GCC 12 drops most of the tile configuration that these
+        # kernels load, and the process ends with SIGSEGV at the first batch (ggml-org/llama.cpp,
+        # issue 20824 and pull request 26954).
         options.use_extra_bufts = b"AMX_INT8 = 1" not in llama_cpp.llama_print_system_info()
-        options.n_gpu_layers = self.placement.gpu_layers if self.placement.gpu_layers >= 0 else weights.layers + 1
+        options.n_gpu_layers = (
+            self.placement.gpu_layers if self.placement.gpu_layers >= 0 else weights.layers + 1
+        )
         self._model = llama_cpp.llama_model_load_from_file(os.fsencode(self.path), options)
         if not self._model:
             raise ModelError(
@@ -339,7 +416,8 @@ class Native:
         options.n_batch = options.n_ubatch = plan.batch
         options.n_seq_max = plan.sequences
         options.n_outputs_max_per_seq = 0
-        # Nothing outside a window is dropped: a sequence that is cut goes on from there, and its window moves back.
+        # Nothing outside a window is dropped: a sequence that is cut goes on from there, and its
+        # window moves back.
         options.kv_unified = options.swa_full = True
         options.n_threads = options.n_threads_batch = self.placement.threads
         options.embeddings = plan.role != "generator"
@@ -348,13 +426,15 @@ class Native:
         if plan.role == "reranker":
             options.pooling_type = llama_cpp.LLAMA_POOLING_TYPE_RANK
         on_gpu = self.placement.gpu_layers != 0
-        # Flash attention: encoders run at twice the speed with it; scores of generators on the CPU would depend on what
-        # else is in the batch by 0.04 nats and more. On a GPU llama.cpp decides.
+        # Flash attention: encoders run at twice the speed with it; scores of generators on the CPU
+        # would depend on what else is in the batch by 0.04 nats and more. On a GPU llama.cpp
+        # decides.
         options.flash_attn_type = 1 if options.embeddings else (-1 if on_gpu else 0)
         context = llama_cpp.llama_init_from_model(self._model, options)
         if not context:
             raise ModelError(
-                f"llama.cpp cannot make a context of {plan.context} tokens for {self.path}: out of memory, most often.",
+                f"llama.cpp cannot make a context of {plan.context} tokens for {self.path}: out "
+                f"of memory, most often.",
                 hint="Free memory, or set a smaller model.",
             )
         return context
@@ -367,7 +447,9 @@ class Native:
             for token in range(self.n_vocabulary)
             if llama_cpp.llama_vocab_is_control(self.vocabulary, token)
         )
-        return ChatTemplate(self.metadata("tokenizer.chat_template"), begins=begins, ends=ends, control=control)
+        return ChatTemplate(
+            self.metadata("tokenizer.chat_template"), begins=begins, ends=ends, control=control
+        )
 
     def _text(self, token: int) -> str:
         found = llama_cpp.llama_vocab_get_text(self.vocabulary, token)
@@ -378,14 +460,16 @@ class Grammar:
     """What holds an answer to a grammar; one for each answer."""
 
     def __init__(self, native: Native, text: str) -> None:
-        """Parse GBNF with the start symbol `root`; raises `ModelError` where it does not parse, or is too large."""
+        """Parse GBNF with the start symbol `root`; raises `ModelError` where it does not parse, or
+        is too large."""
         depth = deepest = 0
         for bracket in re.findall(r"[()]", text):
             depth += 1 if bracket == "(" else -1
             deepest = max(deepest, depth)
         if not text.strip() or "\x00" in text or deepest > DEEPEST_GRAMMAR:
             raise ModelError(
-                f"A grammar of {len(text)} characters and {deepest} open brackets (or empty, or with NUL) is refused.",
+                f"A grammar of {len(text)} characters and {deepest} open brackets (or empty, or "
+                f"with NUL) is refused.",
                 hint="Simplify it.",
             )
         self._size = native.n_vocabulary
@@ -399,9 +483,11 @@ class Grammar:
             )
 
     def best(self, logits: NDArray[np.float32]) -> int | None:
-        """Return the most likely token that the grammar allows, and take it; None when it allows none.
+        """Return the most likely token that the grammar allows, and take it; None when it allows
+        none.
 
-        The most likely token of all is tried alone first: testing every token of the vocabulary takes far longer.
+        The most likely token of all is tried alone first: testing every token of the vocabulary
+        takes far longer.
         """
         likely = int(logits.argmax())
         for candidates in (np.array([likely]), np.argsort(logits)[::-1]):
@@ -419,12 +505,18 @@ class Grammar:
 
     def _allowed(self, candidates: NDArray[np.int64], logits: NDArray[np.float32]) -> int | None:
         data = np.zeros(
-            len(candidates), dtype=np.dtype([("id", np.int32), ("logit", np.float32), ("p", np.float32)], align=True)
+            len(candidates),
+            dtype=np.dtype(
+                [("id", np.int32), ("logit", np.float32), ("p", np.float32)], align=True
+            ),
         )
         data["id"] = candidates
         data["logit"] = logits[candidates]
         array = llama_cpp.llama_token_data_array(
-            data=data.ctypes.data_as(llama_cpp.llama_token_data_p), size=len(data), selected=-1, sorted=False
+            data=data.ctypes.data_as(llama_cpp.llama_token_data_p),
+            size=len(data),
+            selected=-1,
+            sorted=False,
         )
         llama_cpp.llama_sampler_apply(self._sampler, ctypes.byref(array))
         best = int(data["logit"].argmax())
@@ -432,7 +524,8 @@ class Grammar:
 
 
 def flat_lengths(grammar: str) -> str:
-    """Return `grammar` with the converter's form of a text's length, a bracket for each character, as one repetition.
+    """Return `grammar` with the converter's form of a text's length, a bracket for each character,
+    as one repetition.
 
     A text of 300 characters would else be 300 brackets deep, which `Grammar` refuses.
     """
@@ -452,7 +545,8 @@ def schema_grammar(schema_json: str) -> str:
     except WRONG as error:
         raise ModelError(
             f"The JSON schema has a part that llama.cpp's converter does not know: {error!r}.",
-            hint="Use object, array, string, integer, number, boolean, enum, anyOf and lengths only.",
+            hint="Use object, array, string, integer, number, boolean, enum, anyOf and lengths "
+            "only.",
         ) from error
 
 
@@ -480,10 +574,12 @@ def _written(level: int, text: bytes, _data: object) -> None:
 
 
 def _placed(weights: Weights) -> tuple[Placement, Handles]:
-    """Return where a model of these sizes goes on this machine, by what the build offers and is free now.
+    """Return where a model of these sizes goes on this machine, by what the build offers and is
+    free now.
 
-    With it, the one device to name to llama.cpp, or none: by itself it spreads over all cards, whose free memory the
-    choice did not count, and computes long prompts on a card that was found too full.
+    With it, the one device to name to llama.cpp, or none: by itself it spreads over all cards,
+    whose free memory the choice did not count, and computes long prompts on a card that was found
+    too full.
     """
     cores = usable_cores()
     llama_cpp.llama_supports_gpu_offload()  # loads the backends of a build that keeps them in files
@@ -497,7 +593,8 @@ def _placed(weights: Weights) -> tuple[Placement, Handles]:
 
 
 def _handles(*pointers: ctypes.c_void_p) -> Handles:
-    """Return the pointers as llama.cpp takes them; without any, it computes on the processor alone."""
+    """Return the pointers as llama.cpp takes them; without any, it computes on the processor
+    alone."""
     return (ctypes.c_void_p * (len(pointers) + 1))(*pointers, None)
 
 
@@ -518,7 +615,8 @@ def _declare() -> None:
 
 
 def _backends() -> list[str]:
-    """Return the names of the backends that may have a GPU; those whose driver is missing are not among them."""
+    """Return the names of the backends that may have a GPU; those whose driver is missing are not
+    among them."""
     found = []
     for number in range(libggml.ggml_backend_reg_count()):
         backend = ctypes.c_void_p(libggml.ggml_backend_reg_get(ctypes.c_size_t(number)))
@@ -538,6 +636,11 @@ def _devices() -> list[tuple[Device, ctypes.c_void_p]]:
         libggml.ggml_backend_dev_memory(device, ctypes.byref(free), ctypes.byref(total))
         backend = libggml.ggml_backend_dev_name(device).decode("utf-8", "replace")
         description = libggml.ggml_backend_dev_description(device).decode("utf-8", "replace")
-        named = Device(re.sub(r"\d+$", "", backend), description, free.value, integrated=kind == DeviceKind.INTEGRATED)
+        named = Device(
+            re.sub(r"\d+$", "", backend),
+            description,
+            free.value,
+            integrated=kind == DeviceKind.INTEGRATED,
+        )
         found.append((named, device))
     return found

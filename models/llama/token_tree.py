@@ -1,7 +1,8 @@
 """A tree of the tokens that paths share, cut into parts that fit one batch. Pure; knows no model.
 
-A node's own token must go through the model only where a path goes on after it: the probability of a path's last token
-is read at the token before (HtmlRAG, arXiv 2411.02959, §3.4.2). Not for: evaluating (`models/llama/decode.py`).
+A node's own token must go through the model only where a path goes on after it: the probability of
+a path's last token is read at the token before (HtmlRAG, arXiv 2411.02959, §3.4.2). Not for:
+evaluating (`models/llama/decode.py`).
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,7 +25,8 @@ class Node:
     """Log-probability of the path to here, from the prefix on."""
 
     def weighs(self, *, among_siblings: bool) -> bool:
-        """Whether its children's scores need its logits: one without rivals is certain among siblings."""
+        """Whether its children's scores need its logits: one without rivals is certain among
+        siblings."""
         return len(self.children) > among_siblings
 
 
@@ -46,7 +48,8 @@ class TokenTree:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Nodes that go through the model in one batch, parents first, each with the sequences below it."""
+    """Nodes that go through the model in one batch, parents first, each with the sequences below
+    it."""
 
     nodes: tuple[Node, ...]
     sequences: tuple[tuple[int, ...], ...]
@@ -79,16 +82,18 @@ def grow(paths: Sequence[Sequence[int]]) -> TokenTree:
 def parts(tree: TokenTree, *, sequences: int, rows: int, shared: bool = True) -> Iterator[Part]:
     """Yield the inner nodes in batches of at most `rows` tokens and `sequences` lines of descent.
 
-    A batch that begins within a line repeats the nodes above; with room for all there is one batch and no repetition.
-    Where no node may be `shared` by sequences, every line has all of its nodes. A path with more than `rows` inner
-    nodes cannot fit; the caller refuses it.
+    A batch that begins within a line repeats the nodes above; with room for all there is one batch
+    and no repetition. Where no node may be `shared` by sequences, every line has all of its nodes.
+    A path with more than `rows` inner nodes cannot fit; the caller refuses it.
     """
     chosen: list[tuple[Node, list[int]]] = []
     seen: dict[int, list[int]] = {}
     count = 0
     for tip in _tips(tree.root):
         line = _line(tip)
-        if chosen and (count == sequences or len(chosen) + sum(id(node) not in seen for node in line) > rows):
+        if chosen and (
+            count == sequences or len(chosen) + sum(id(node) not in seen for node in line) > rows
+        ):
             yield _part(chosen, count)
             chosen, seen, count = [], {}, 0
         for node in line:
@@ -104,7 +109,8 @@ def parts(tree: TokenTree, *, sequences: int, rows: int, shared: bool = True) ->
 
 
 def read(node: Node, logits: NDArray[np.float32] | None, *, among_siblings: bool) -> None:
-    """Set the scores of a node's children from the logits [vocabulary] after it; None where the node weighs nothing.
+    """Set the scores of a node's children from the logits [vocabulary] after it; None where the
+    node weighs nothing.
 
     With `among_siblings` each is soft-maxed over the children alone, else over the vocabulary.
     """
@@ -122,7 +128,9 @@ def read(node: Node, logits: NDArray[np.float32] | None, *, among_siblings: bool
 
 
 def _part(chosen: Sequence[tuple[Node, list[int]]], count: int) -> Part:
-    return Part(tuple(node for node, _ in chosen), tuple(tuple(numbers) for _, numbers in chosen), count)
+    return Part(
+        tuple(node for node, _ in chosen), tuple(tuple(numbers) for _, numbers in chosen), count
+    )
 
 
 def _line(tip: Node) -> list[Node]:

@@ -1,8 +1,10 @@
-"""Embedder, reranker and generator behind a server: Ollama, LM Studio, llama-server, vLLM, TEI, hosted ones.
+"""Embedder, reranker and generator behind a server: Ollama, LM Studio, llama-server, vLLM, TEI,
+hosted ones.
 
-OpenAI's `/embeddings` and `/chat/completions`; `/rerank` in the form of Jina and Cohere (llama-server, vLLM, Infinity)
-or of TEI, and TEI's `/embed`. What the API has no field for (context, dimension, which model it is) is asked of the
-server in its own way (`models/remote/server.py`). Not for: starting servers.
+OpenAI's `/embeddings` and `/chat/completions`; `/rerank` in the form of Jina and Cohere
+(llama-server, vLLM, Infinity) or of TEI, and TEI's `/embed`. What the API has no field for
+(context, dimension, which model it is) is asked of the server in its own way
+(`models/remote/server.py`). Not for: starting servers.
 """
 
 import math
@@ -27,7 +29,8 @@ _FENCED: Final = re.compile(r"\s*```(?:json)?\s*\n(?P<inner>.*?)\n?\s*```\s*", r
 
 
 class OpenAIEmbedder(RemoteModel):
-    """An `Embedder` behind `/embeddings`, or behind TEI's own `/embed`, which cuts long texts by itself."""
+    """An `Embedder` behind `/embeddings`, or behind TEI's own `/embed`, which cuts long texts by
+    itself."""
 
     _dimension = 0
 
@@ -43,7 +46,8 @@ class OpenAIEmbedder(RemoteModel):
     async def embed(self, texts: Sequence[str], *, kind: TextKind) -> Vectors:
         """Return unit vectors [n, dimension]; see `Embedder.embed`.
 
-        The words that the model was trained to see before a query or a passage are put in front (`models/text.py`).
+        The words that the model was trained to see before a query or a passage are put in front
+        (`models/text.py`).
         """
         await self.prepare()
         if not texts:
@@ -53,8 +57,14 @@ class OpenAIEmbedder(RemoteModel):
         prepared = [words.prepend(text, kind=kind) for text in texts]
         parts = [prepared[start : start + size] for start in range(0, len(texts), size)]
         is_tei = self.server == "TEI"
-        rows = [await self.in_known_form(partial(self._part, part), other_first=is_tei) for part in parts]
-        if len({part.shape[1] for part in rows}) != 1 or self._dimension not in (0, rows[0].shape[1]):
+        rows = [
+            await self.in_known_form(partial(self._part, part), other_first=is_tei)
+            for part in parts
+        ]
+        if len({part.shape[1] for part in rows}) != 1 or self._dimension not in (
+            0,
+            rows[0].shape[1],
+        ):
             raise self._endpoint.nonsense("/embeddings", "vectors of different lengths")
         self._dimension = rows[0].shape[1]
         return np.concatenate(rows)
@@ -74,7 +84,12 @@ class OpenAIEmbedder(RemoteModel):
             found = np.array(vectors, dtype=np.float32)
         except _STRANGE as error:
             raise self._endpoint.nonsense(path, answer) from error
-        if found.ndim != 2 or len(found) != len(texts) or found.shape[1] == 0 or not np.isfinite(found).all():
+        if (
+            found.ndim != 2
+            or len(found) != len(texts)
+            or found.shape[1] == 0
+            or not np.isfinite(found).all()
+        ):
             raise self._endpoint.nonsense(path, answer)
         return unit_rows(found)
 
@@ -83,7 +98,8 @@ class OpenAIReranker(RemoteModel):
     """A `Reranker` behind `/rerank`."""
 
     async def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return one float32 score a text [n], as the server gives them: higher is better, the scale is the model's."""
+        """Return one float32 score a text [n], as the server gives them: higher is better, the
+        scale is the model's."""
         await self.prepare()
         size = self.texts_a_request()
         found = [np.zeros(0, dtype=np.float32)]
@@ -97,10 +113,21 @@ class OpenAIReranker(RemoteModel):
             shown = shortened(texts, cut)
             asked = shortened([query], cut)[0]
             if as_tei:
-                # TEI keeps the call at its root, whatever base URL its OpenAI calls have, and cuts texts itself.
-                body: dict[str, object] = {"query": asked, "texts": shown, "raw_scores": True, "truncate": True}
+                # TEI keeps the call at its root, whatever base URL its OpenAI calls have, and cuts
+                # texts itself.
+                body: dict[str, object] = {
+                    "query": asked,
+                    "texts": shown,
+                    "raw_scores": True,
+                    "truncate": True,
+                }
                 return await self._endpoint.ask("POST", f"{self._endpoint.root}/rerank", body)
-            body = {"query": asked, "documents": shown, "top_n": len(texts), "return_documents": False}
+            body = {
+                "query": asked,
+                "documents": shown,
+                "top_n": len(texts),
+                "return_documents": False,
+            }
             return await self._endpoint.post("/rerank", body)
 
         answer = await self.fitting(ask)
@@ -122,8 +149,11 @@ class OpenAIGenerator(RemoteModel):
 
     @property
     def abilities(self) -> frozenset[Ability]:
-        """Generating under a schema; choosing, until the server turns out to list no log-probabilities."""
-        return frozenset({"generate", "schema", "choose"} if self._lists else {"generate", "schema"})
+        """Generating under a schema; choosing, until the server turns out to list no
+        log-probabilities."""
+        return frozenset(
+            {"generate", "schema", "choose"} if self._lists else {"generate", "schema"}
+        )
 
     @property
     def context_tokens(self) -> int:
@@ -135,8 +165,8 @@ class OpenAIGenerator(RemoteModel):
     ) -> str:
         """Return the answer's text; with `schema`, JSON that was checked under it here.
 
-        Servers differ in whether they hold a model to a schema or only mention it; an answer that is not valid is
-        shown to the model once, with what is wrong.
+        Servers differ in whether they hold a model to a schema or only mention it; an answer that
+        is not valid is shown to the model once, with what is wrong.
         """
         await self.prepare()
         said = _sendable(messages)
@@ -148,26 +178,46 @@ class OpenAIGenerator(RemoteModel):
         except ModelError as error:
             if cut:
                 raise
-            wrong = f"That is not valid: {error.what[-QUOTED:]} Answer again, with the corrected JSON alone."
-            said += [{"role": "assistant", "content": printable(text)}, {"role": "user", "content": wrong}]
+            wrong = (
+                f"That is not valid: {error.what[-QUOTED:]} Answer again, with the corrected "
+                f"JSON alone."
+            )
+            said += [
+                {"role": "assistant", "content": printable(text)},
+                {"role": "user", "content": wrong},
+            ]
         text, cut = await self._answer(said, max_tokens, schema)
         return checked_json(_unfenced(text), schema, model=self.name, cut=cut)
 
     async def choose(self, prompt: Prompt, options: Sequence[str]) -> NDArray[np.float64]:
-        """Return the probability of each option [n] as the answer's beginning, summing to 1 over the options.
+        """Return the probability of each option [n] as the answer's beginning, summing to 1 over
+        the options.
 
-        A near form: only the first token of each option is seen, and a plain text is sent as a user's message. A server
-        lists 20 tokens (llama-server more), so an option outside the list gets the most that it can have; Ollama before
-        0.12.11 and LM Studio list none. The exact form is the one in this process (`models/llama/model.py`). Raises
-        `ModelError` where the server lists no log-probabilities (it then loses the ability `choose`), none of the
-        options, or cannot tell two of them apart.
+        A near form: only the first token of each option is seen, and a plain text is sent as a
+        user's message. A server lists 20 tokens (llama-server more), so an option outside the list
+        gets the most that it can have; Ollama before 0.12.11 and LM Studio list none. The exact
+        form is the one in this process (`models/llama/model.py`). Raises `ModelError` where the
+        server lists no log-probabilities (it then loses the ability `choose`), none of the options,
+        or cannot tell two of them apart.
         """
         await self.prepare()
         if not options or not all(options) or len(set(options)) < len(options):
-            raise ModelError(f"The options {list(options)!r} cannot be weighed.", hint="Give different texts.")
-        messages = [{"role": "user", "content": printable(prompt)}] if isinstance(prompt, str) else _sendable(prompt)
+            raise ModelError(
+                f"The options {list(options)!r} cannot be weighed.", hint="Give different texts."
+            )
+        messages = (
+            [{"role": "user", "content": printable(prompt)}]
+            if isinstance(prompt, str)
+            else _sendable(prompt)
+        )
         count = LISTED * 10 if self.server == "llama-server" else LISTED
-        body = {"messages": messages, "max_tokens": 1, "temperature": 0, "logprobs": True, "top_logprobs": count}
+        body = {
+            "messages": messages,
+            "max_tokens": 1,
+            "temperature": 0,
+            "logprobs": True,
+            "top_logprobs": count,
+        }
         answer = await self._endpoint.post("/chat/completions", body)
         try:
             listed = _listed_tokens(answer["choices"][0])
@@ -182,11 +232,19 @@ class OpenAIGenerator(RemoteModel):
         self, said: Sequence[Mapping[str, str]], max_tokens: int, schema: dict[str, object] | None
     ) -> tuple[str, bool]:
         """Return the answer's text, and whether it ended because its tokens ran out."""
-        body: dict[str, object] = {"messages": list(said), "max_tokens": max_tokens, "temperature": 0}
+        body: dict[str, object] = {
+            "messages": list(said),
+            "max_tokens": max_tokens,
+            "temperature": 0,
+        }
 
         async def ask(older: bool) -> object:
-            """Ask with the schema in OpenAI's form, or in llama.cpp's older one where the server knows only that."""
-            newer = {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema, "strict": True}}
+            """Ask with the schema in OpenAI's form, or in llama.cpp's older one where the server
+            knows only that."""
+            newer = {
+                "type": "json_schema",
+                "json_schema": {"name": "answer", "schema": schema, "strict": True},
+            }
             form = {"type": "json_object", "schema": schema} if older else newer
             return await self._endpoint.post("/chat/completions", {**body, "response_format": form})
 
@@ -216,26 +274,31 @@ def _sendable(messages: Sequence[Said]) -> list[dict[str, str]]:
 
 
 def _unfenced(text: str) -> str:
-    """Return the inside of a Markdown fence around the whole answer, as chat models write JSON where nothing holds
-    them."""
+    """Return the inside of a Markdown fence around the whole answer, as chat models write JSON
+    where nothing holds them."""
     found = _FENCED.fullmatch(text)
     return found["inner"] if found else text
 
 
 def _weigh(options: Sequence[str], listed: Mapping[str, float]) -> NDArray[np.float64]:
-    """Return the options' probabilities [n] by their first token, summing to 1, from the `listed` log-probabilities."""
+    """Return the options' probabilities [n] by their first token, summing to 1, from the `listed`
+    log-probabilities."""
     # The longest listed token that each option begins with, "" where none is.
-    tokens = [max((t for t in listed if option.startswith(t)), key=len, default="") for option in options]
+    tokens = [
+        max((t for t in listed if option.startswith(t)), key=len, default="") for option in options
+    ]
     known = [token for token in tokens if token]
     if len(set(known)) < len(known):
         raise ModelError(
-            f"The options {list(options)!r} begin with the same token, and a chat server shows the first one only.",
+            f"The options {list(options)!r} begin with the same token, and a chat server shows "
+            f"the first one only.",
             hint="Use options that differ at their beginning, or a GGUF model (llama:FILE.gguf).",
         )
     if not known:
         likely = sorted(listed, key=lambda token: listed[token], reverse=True)[:5]
         raise ModelError(
-            f"None of {list(options)!r} is among the {len(listed)} tokens listed; the likeliest are {likely!r}.",
+            f"None of {list(options)!r} is among the {len(listed)} tokens listed; the likeliest "
+            f"are {likely!r}.",
             hint="Ask so that the answer begins with one of the options.",
         )
     left = 1.0 - sum(map(math.exp, listed.values()))
@@ -246,13 +309,22 @@ def _weigh(options: Sequence[str], listed: Mapping[str, float]) -> NDArray[np.fl
 
 
 def _listed_tokens(choice: Mapping[str, Any]) -> dict[str, float]:
-    """Return token to log-probability for the first position of an answer, in the form of chats or of completions."""
+    """Return token to log-probability for the first position of an answer, in the form of chats or
+    of completions."""
     told = choice.get("logprobs") or {}
     content, older = told.get("content"), told.get("top_logprobs")
-    listed = [(one["token"], one["logprob"]) for one in content[0].get("top_logprobs") or ()] if content else []
+    listed = (
+        [(one["token"], one["logprob"]) for one in content[0].get("top_logprobs") or ()]
+        if content
+        else []
+    )
     if older and not content:
         listed = list(older[0].items())
-    found = {str(token): min(float(value), 0.0) for token, value in listed if token and not math.isnan(value)}
+    found = {
+        str(token): min(float(value), 0.0)
+        for token, value in listed
+        if token and not math.isnan(value)
+    }
     if not found:
         raise ModelError(
             "The server lists no log-probabilities, so it cannot weigh options.",

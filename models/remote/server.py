@@ -1,9 +1,11 @@
-"""A model behind an HTTP server: asking it with time limits, retries and plain errors, and what it tells of the model.
+"""A model behind an HTTP server: asking it with time limits, retries and plain errors, and what it
+tells of the model.
 
-Told by llama-server (`/v1/models` with `meta`, `/props`), vLLM (`max_model_len`), Ollama (`/api/show`, `/api/tags`), LM
-Studio (`/api/v0/models`), TEI (`/info`); a server that says nothing gets no facts, never guessed ones. The HTTP client
-is passed in and stays the caller's. The key travels in one header; it is in no message, no name and no repr. Not for:
-the calls of each role (`models/remote/openai.py`).
+Told by llama-server (`/v1/models` with `meta`, `/props`), vLLM (`max_model_len`), Ollama
+(`/api/show`, `/api/tags`), LM Studio (`/api/v0/models`), TEI (`/info`); a server that says nothing
+gets no facts, never guessed ones. The HTTP client is passed in and stays the caller's. The key
+travels in one header; it is in no message, no name and no repr. Not for: the calls of each role
+(`models/remote/openai.py`).
 """
 
 import hashlib
@@ -31,26 +33,39 @@ class Waits(NamedTuple):
     answer: float = 120.0
     """For an answer: a local server may load a model of several GB before its first token."""
     short: float = 5.0
-    """To connect; at most, where a busy server names a time; until one that was away is asked again."""
+    """To connect; at most, where a busy server names a time; until one that was away is asked
+    again."""
     pauses: tuple[float, ...] = (0.5, 1.0)
-    """Before the second and the third request of a call, where the server names no time: one that restarts or loads is
-    back within them or not at all."""
+    """Before the second and the third request of a call, where the server names no time: one that
+    restarts or loads is back within them or not at all."""
     facts: float = 3.0
-    """For asking what the server serves: this stands before the start of our server and before calls."""
+    """For asking what the server serves: this stands before the start of our server and before
+    calls."""
     fresh: float = 60.0
-    """Until a server is asked anew: so long may a model that was swapped behind its name go unnoticed."""
+    """Until a server is asked anew: so long may a model that was swapped behind its name go
+    unnoticed."""
 
 
 WAITS: Final = Waits()
 RETRIED: Final = frozenset((429, 502, 503, 504))
-"""Busy, loading (llama-server says 503), or a proxy whose server is away. Every call of ours may be repeated."""
-TOO_LONG: Final = ("too large", "too long", "maximum context", "context length", "context size", "max_input_length")
-"""What servers say of an input over their window: llama-server with status 500, TEI with 413, vLLM with 400."""
+"""Busy, loading (llama-server says 503), or a proxy whose server is away. Every call of ours may be
+repeated."""
+TOO_LONG: Final = (
+    "too large",
+    "too long",
+    "maximum context",
+    "context length",
+    "context size",
+    "max_input_length",
+)
+"""What servers say of an input over their window: llama-server with status 500, TEI with 413, vLLM
+with 400."""
 HINTS: Final = {
     400: "The server refused the input: it may be longer than the model's window.",
     401: "Set the API key in the setting model_key (WINNOW_MODEL_KEY).",
     403: "The key is not allowed to use this model: check the setting model_key.",
-    404: "Check the model's name, that it was pulled, and that the URL ends in /v1 where the server has it.",
+    404: "Check the model's name, that it was pulled, and that the URL ends in /v1 where the "
+    "server has it.",
     405: "The server has no such call: check the URL, or set this role to another backend.",
     413: "The input is too large for the server: set a larger window there.",
     429: "The server limits requests: wait, or use a local model.",
@@ -71,7 +86,8 @@ class RefusedCall(ModelError):
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where a model is served (base URL with its `/v1`), its name, the key, and the client to use."""
+    """Where a model is served (base URL with its `/v1`), its name, the key, and the client to
+    use."""
 
     http: httpx2.AsyncClient = field(repr=False)
     url: str
@@ -83,7 +99,8 @@ class Endpoint:
         """Refuse a key that is no header value, without showing it."""
         if self.key and not (self.key.isascii() and self.key.isprintable() and " " not in self.key):
             raise UsageError(
-                f"The API key for {self.url} has characters that no key has (not shown).", hint="Copy it again."
+                f"The API key for {self.url} has characters that no key has (not shown).",
+                hint="Copy it again.",
             )
 
     @property
@@ -92,16 +109,24 @@ class Endpoint:
         return self.url.removesuffix("/v1")
 
     async def post(self, path: str, body: Mapping[str, object]) -> Any:
-        """Return the JSON value that `path` below the base URL answers to `body` with the model's name in it."""
+        """Return the JSON value that `path` below the base URL answers to `body` with the model's
+        name in it."""
         return await self.ask("POST", self.url + path, {"model": self.model, **body})
 
     async def ask(
-        self, method: Method, address: str, body: Mapping[str, object] | None = None, *, again: bool = True
+        self,
+        method: Method,
+        address: str,
+        body: Mapping[str, object] | None = None,
+        *,
+        again: bool = True,
     ) -> Any:
-        """Return the JSON value that `address` answers; asks `again`, after a pause, on `RETRIED` and cut connections.
+        """Return the JSON value that `address` answers; asks `again`, after a pause, on `RETRIED`
+        and cut connections.
 
-        Raises `ContextExceeded` where the server says that the input is over the model's window, `RefusedCall` for
-        another error status, else `ModelError`: no answer in time, no connection, or no JSON.
+        Raises `ContextExceeded` where the server says that the input is over the model's window,
+        `RefusedCall` for another error status, else `ModelError`: no answer in time, no connection,
+        or no JSON.
         """
         for usual in self.waits.pauses if again else ():
             pause = usual
@@ -125,26 +150,35 @@ class Endpoint:
             raise self.nonsense(address, response.text) from error
 
     def nonsense(self, address: str, answer: object) -> ModelError:
-        """Return the error for an answer that has not the documented form; `address` may be a path below the base."""
+        """Return the error for an answer that has not the documented form; `address` may be a path
+        below the base."""
         where = self.url + address if address.startswith("/") else address
         return ModelError(
-            f"{where} answered in no form that is known for model {self.model!r}: {self._quote(str(answer))}",
+            f"{where} answered in no form that is known for model {self.model!r}: "
+            f"{self._quote(str(answer))}",
             hint="Check that the URL is an OpenAI-compatible API, with its /v1 where it has one.",
         )
 
     async def _send(
         self, method: Method, address: str, body: Mapping[str, object] | None, *, again: bool
     ) -> httpx2.Response | None:
-        """Return the response; None where the connection broke and the call may be made once more."""
+        """Return the response; None where the connection broke and the call may be made once
+        more."""
         headers = {"Authorization": f"Bearer {self.key}"} if self.key else {}
-        timeout = httpx2.Timeout(self.waits.answer, connect=min(self.waits.answer, self.waits.short))
+        timeout = httpx2.Timeout(
+            self.waits.answer, connect=min(self.waits.answer, self.waits.short)
+        )
         try:
-            return await self.http.request(method, address, json=body, headers=headers, timeout=timeout)
+            return await self.http.request(
+                method, address, json=body, headers=headers, timeout=timeout
+            )
         except httpx2.TimeoutException as error:
             raise ModelError(
-                f"{address} gave no answer in time ({type(error).__name__}, {self.waits.answer:g} s) "
+                f"{address} gave no answer in time ({type(error).__name__}, {self.waits.answer:g} "
+                f"s) "
                 f"for model {self.model!r}.",
-                hint="The model may be loading or too large for its machine: try again, or set a smaller one.",
+                hint="The model may be loading or too large for its machine: try again, or set a "
+                "smaller one.",
             ) from error
         except (httpx2.ReadError, httpx2.WriteError, httpx2.RemoteProtocolError) as error:
             # A kept connection that the server has closed, or a server that died over the call.
@@ -162,7 +196,9 @@ class Endpoint:
 
     def _refused(self, address: str, response: httpx2.Response) -> ModelError:
         status, words = response.status_code, response.text.lower()
-        hint = HINTS.get(status, "Look into the server's log; try again." if status >= 500 else "Check the URL.")
+        hint = HINTS.get(
+            status, "Look into the server's log; try again." if status >= 500 else "Check the URL."
+        )
         what = f"{address} answered {status} for model {self.model!r}: {self._quote(response.text)}"
         if status == 413 or (status in (400, 422, 500) and any(said in words for said in TOO_LONG)):
             return ContextExceeded(what, hint=hint)
@@ -174,13 +210,16 @@ class Endpoint:
 
 
 CHARACTERS: Final = 8_000
-"""A text is cut here, about 2 000 tokens: no passage of ours is longer, and a whole page costs a server minutes."""
+"""A text is cut here, about 2 000 tokens: no passage of ours is longer, and a whole page costs a
+server minutes."""
 FEWEST: Final = CHARACTERS // 16
-"""Characters below which a text that is still refused as too long is an error: 512 tokens hold them in any script."""
+"""Characters below which a text that is still refused as too long is an error: 512 tokens hold them
+in any script."""
 OTHER_FORM: Final = frozenset((400, 404, 405, 422, 500))
 """What servers say to a form or a path that they do not know; llama-cpp-python's own says 500."""
 OLLAMA_CONTEXT: Final = 4_096
-"""Ollama's window where neither the model nor its owner sets `num_ctx`; it cuts longer prompts without saying so."""
+"""Ollama's window where neither the model nor its owner sets `num_ctx`; it cuts longer prompts
+without saying so."""
 _NUM_CTX: Final = re.compile(r"^num_ctx\s+(\d+)\s*$", re.MULTILINE)
 
 T = TypeVar("T")
@@ -195,7 +234,8 @@ class Facts:
     dimension: int = 0
     batch: int = 0
     identity: str = ""
-    """Twelve digits over what tells one model from another behind the same name; "" where the server tells nothing."""
+    """Twelve digits over what tells one model from another behind the same name; "" where the
+    server tells nothing."""
     asked: bool = True
     """False when the server was away: the identity then holds for this process alone."""
 
@@ -204,7 +244,8 @@ class RemoteModel(Backend):
     """What embedder, reranker and generator behind a server share: the endpoint and its facts."""
 
     _other_form: bool | None = None
-    """Whether the server takes the other form of a call instead of the usual one; None before its first answer."""
+    """Whether the server takes the other form of a call instead of the usual one; None before its
+    first answer."""
 
     def __init__(self, endpoint: Endpoint, *, clock: Callable[[], float] = time.monotonic) -> None:
         """Keep the endpoint; nothing is asked of it before `prepare` or the first use."""
@@ -216,7 +257,8 @@ class RemoteModel(Backend):
 
     @property
     def name(self) -> str:
-        """Model, server and the identity that the server tells; before it was asked, a name that no cache knows."""
+        """Model, server and the identity that the server tells; before it was asked, a name that no
+        cache knows."""
         endpoint, identity = self._endpoint, self._facts.identity
         return f"{endpoint.model}:openai:{endpoint.url}" + (f":{identity}" if identity else "")
 
@@ -240,8 +282,11 @@ class RemoteModel(Backend):
         """Return how many texts the server takes at once, as far as it says."""
         return min(self._facts.batch or TEXTS_A_REQUEST, TEXTS_A_REQUEST)
 
-    async def in_known_form(self, ask: Callable[[bool], Awaitable[T]], *, other_first: bool = False) -> T:
-        """Return the answer of `ask(other)`, in the form of a call that the server takes; found out once and kept."""
+    async def in_known_form(
+        self, ask: Callable[[bool], Awaitable[T]], *, other_first: bool = False
+    ) -> T:
+        """Return the answer of `ask(other)`, in the form of a call that the server takes; found out
+        once and kept."""
         if self._other_form is not None:
             return await ask(self._other_form)
         form = other_first
@@ -254,15 +299,17 @@ class RemoteModel(Backend):
             try:
                 found = await ask(form)
             except ModelError:
-                raise error from None  # the first form is the one that most servers know: its refusal says more
+                # the first form is the one that most servers know: its refusal says more
+                raise error from None
         self._other_form = form
         return found
 
     async def fitting(self, ask: Callable[[int], Awaitable[Any]]) -> Any:
-        """Return the answer of `ask(characters)`, texts cut to half as often as the server calls them too long.
+        """Return the answer of `ask(characters)`, texts cut to half as often as the server calls
+        them too long.
 
-        Servers say neither their window for a text nor how many tokens a text has; TEI and Ollama cut by themselves,
-        llama-server and vLLM refuse.
+        Servers say neither their window for a text nor how many tokens a text has; TEI and Ollama
+        cut by themselves, llama-server and vLLM refuse.
         """
         while True:
             try:
@@ -280,7 +327,8 @@ def shortened(texts: Sequence[str], characters: int) -> list[str]:
 
 
 def by_index(items: object, value: str, count: int) -> list[object]:
-    """Return `value` of each of `count` items, in the order of their own `index`; raises where one is missing."""
+    """Return `value` of each of `count` items, in the order of their own `index`; raises where one
+    is missing."""
     if not isinstance(items, list) or len(items) != count:
         raise ValueError(f"not a list of {count}")
     found = {int(item["index"]): item[value] for item in items}
@@ -308,7 +356,8 @@ async def _ask_facts(endpoint: Endpoint) -> Facts:
 
 
 def _unknown() -> Facts:
-    """Return no facts, and an identity of this process alone: no other reads what is kept under the name."""
+    """Return no facts, and an identity of this process alone: no other reads what is kept under the
+    name."""
     return Facts(identity=uuid.uuid4().hex[:DIGITS], asked=False)
 
 
@@ -325,13 +374,23 @@ async def _llama_server(endpoint: Endpoint, entry: Mapping[str, object]) -> Fact
 
 
 async def _ollama(endpoint: Endpoint) -> Facts:
-    shown = _fields(await _ask_once(endpoint, f"{endpoint.root}/api/show", {"model": endpoint.model}))
+    shown = _fields(
+        await _ask_once(endpoint, f"{endpoint.root}/api/show", {"model": endpoint.model})
+    )
     tags = await _ask_once(endpoint, f"{endpoint.root}/api/tags")
     info = _fields(shown.get("model_info"))
     architecture = str(info.get("general.architecture", ""))
     longest = _whole(info.get(f"{architecture}.context_length"))
-    window = int(found[1]) if (found := _NUM_CTX.search(str(shown.get("parameters")))) else OLLAMA_CONTEXT
-    digests = [str(item.get("digest", "")) for item in _items(tags, "models") if _same(item, endpoint.model)]
+    window = (
+        int(found[1])
+        if (found := _NUM_CTX.search(str(shown.get("parameters"))))
+        else OLLAMA_CONTEXT
+    )
+    digests = [
+        str(item.get("digest", ""))
+        for item in _items(tags, "models")
+        if _same(item, endpoint.model)
+    ]
     return Facts(
         "Ollama",
         context_tokens=min(window, longest) if longest else window,
@@ -343,8 +402,12 @@ async def _ollama(endpoint: Endpoint) -> Facts:
 async def _lm_studio(endpoint: Endpoint) -> Facts:
     entry = _entry(await _ask_once(endpoint, f"{endpoint.root}/api/v0/models"), endpoint.model)
     context = _whole(entry.get("loaded_context_length")) or _whole(entry.get("max_context_length"))
-    known = [entry.get(name) for name in ("publisher", "arch", "quantization", "compatibility_type")]
-    return Facts("LM Studio", context_tokens=context, identity=_digest(*known) if any(known) else "")
+    known = [
+        entry.get(name) for name in ("publisher", "arch", "quantization", "compatibility_type")
+    ]
+    return Facts(
+        "LM Studio", context_tokens=context, identity=_digest(*known) if any(known) else ""
+    )
 
 
 def _tei(info: Mapping[str, object]) -> Facts:
@@ -356,7 +419,9 @@ def _tei(info: Mapping[str, object]) -> Facts:
     )
 
 
-async def _ask_once(endpoint: Endpoint, address: str, body: Mapping[str, object] | None = None) -> object:
+async def _ask_once(
+    endpoint: Endpoint, address: str, body: Mapping[str, object] | None = None
+) -> object:
     try:
         return await endpoint.ask("GET" if body is None else "POST", address, body, again=False)
     except ModelError:
@@ -364,7 +429,8 @@ async def _ask_once(endpoint: Endpoint, address: str, body: Mapping[str, object]
 
 
 def _entry(listed: object, model: str) -> Mapping[str, object]:
-    """Return the entry of `model`, or the only one there is: llama-server serves one model under any name."""
+    """Return the entry of `model`, or the only one there is: llama-server serves one model under
+    any name."""
     entries = _items(listed, "data")
     named = [item for item in entries if _same(item, model)]
     return named[0] if named else entries[0] if len(entries) == 1 else {}
@@ -382,7 +448,9 @@ def _fields(value: object) -> Mapping[str, object]:
 
 def _same(item: Mapping[str, object], model: str) -> bool:
     # Ollama lists a model pulled without a tag as NAME:latest.
-    return any(str(item.get(name, "")) in (model, f"{model}:latest") for name in ("id", "name", "model"))
+    return any(
+        str(item.get(name, "")) in (model, f"{model}:latest") for name in ("id", "name", "model")
+    )
 
 
 def _whole(value: object) -> int:
@@ -390,4 +458,6 @@ def _whole(value: object) -> int:
 
 
 def _digest(*parts: object) -> str:
-    return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()[:DIGITS]
+    return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()[
+        :DIGITS
+    ]

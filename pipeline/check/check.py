@@ -1,8 +1,10 @@
-"""A draft against its sources: are its quotations real, its statements supported, its references what they say?
+"""A draft against its sources: are its quotations real, its statements supported, its references
+what they say?
 
-Every quotation is looked for word for word, every cited sentence is judged against the sources that it cites, or all
-where it cites none of them. What could not be read is said and never counts as "not found". Not for: taking a draft
-apart (`draft.py`), or what an answer looks like (`tools/check_draft.py`).
+Every quotation is looked for word for word, every cited sentence is judged against the sources that
+it cites, or all where it cites none of them. What could not be read is said and never counts as
+"not found". Not for: taking a draft apart (`draft.py`), or what an answer looks like
+(`tools/check_draft.py`).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,7 +27,8 @@ Outcome = Standing | Support | Literal["agrees", "differs", "retracted", "dead",
 FINE: Final = frozenset({"verbatim", "supported", "agrees"})
 """Outcomes that leave nothing to mend."""
 TITLE_SHARE: Final = 0.5
-"""Share of a title's words that a page's own title must have, either way: drafts shorten titles and add the site."""
+"""Share of a title's words that a page's own title must have, either way: drafts shorten titles and
+add the site."""
 LEFT: Final = 0.15
 """Part of a call's time from which no further statement is judged."""
 
@@ -55,18 +58,25 @@ class _Source:
 
 
 async def check(
-    draft: Draft, sources: Mapping[str, Document], unread: Mapping[str, Failure], works: Works, *, reader: Reader
+    draft: Draft,
+    sources: Mapping[str, Document],
+    unread: Mapping[str, Failure],
+    works: Works,
+    *,
+    reader: Reader,
 ) -> tuple[Checked, ...]:
     """Return how everything in `draft` stands: quotations, then statements, then references.
 
-    `sources` are documents by the name that they were asked for with, `unread` says why there is none of a name,
-    `works` what catalogues of research know of the DOIs that it cites; `reader` names the sentences that may support a
-    statement. Raises `ModelError`.
+    `sources` are documents by the name that they were asked for with, `unread` says why there is
+    none of a name, `works` what catalogues of research know of the DOIs that it cites; `reader`
+    names the sentences that may support a statement. Raises `ModelError`.
     """
     # 1. Words and units of every source, once
     read = await in_thread(_read, sources)
     # 2. Quotations, word for word
-    found = await in_thread(lambda: [_quotation(one.text, one.cited, read, unread) for one in draft.quotes])
+    found = await in_thread(
+        lambda: [_quotation(one.text, one.cited, read, unread) for one in draft.quotes]
+    )
     # 3. Statements, as far as there is time
     enough = LEFT * time_left()
     for one in draft.statements:
@@ -81,16 +91,23 @@ async def check(
 
 def _read(sources: Mapping[str, Document]) -> dict[str, _Source]:
     """Return the sources by name; a document with two names is one."""
-    made = {id(document): _source(document) for document in {id(one): one for one in sources.values()}.values()}
+    made = {
+        id(document): _source(document)
+        for document in {id(one): one for one in sources.values()}.values()
+    }
     return {name: made[id(document)] for name, document in sources.items()}
 
 
 def _source(document: Document) -> _Source:
     tagged = tag_sentences(document)
-    return _Source(Text(document), page_units(document, tagged), tuple((one.start, one.end) for one in tagged))
+    return _Source(
+        Text(document), page_units(document, tagged), tuple((one.start, one.end) for one in tagged)
+    )
 
 
-def _behind(cited: Sequence[str], read: Mapping[str, _Source], unread: Mapping[str, Failure]) -> list[_Source]:
+def _behind(
+    cited: Sequence[str], read: Mapping[str, _Source], unread: Mapping[str, Failure]
+) -> list[_Source]:
     """Return the sources that are cited; all where none is among those that were named."""
     known = [read[name] for name in cited if name in read]
     return known if known or _gone(cited, unread) else list(dict.fromkeys(read.values()))
@@ -101,14 +118,22 @@ def _gone(cited: Iterable[str], unread: Mapping[str, Failure]) -> str:
     return "; ".join(f"{name}: {unread[name].reason}" for name in cited if name in unread)
 
 
-def _quotation(text: str, cited: Sequence[str], read: Mapping[str, _Source], unread: Mapping[str, Failure]) -> Checked:
+def _quotation(
+    text: str, cited: Sequence[str], read: Mapping[str, _Source], unread: Mapping[str, Failure]
+) -> Checked:
     found = find_quote(text, [source.text for source in _behind(cited, read, unread)])
     if found.standing != "verbatim" and (gone := _gone(cited, unread)):
         return Checked("quote", text, "not read", note=gone)
     if found.standing == "nowhere" and cited:
         elsewhere = find_quote(text, [source.text for source in read.values()])
         if elsewhere.standing == "verbatim":
-            return Checked("quote", text, "nowhere", elsewhere.url, note="not in what it cites; it stands elsewhere")
+            return Checked(
+                "quote",
+                text,
+                "nowhere",
+                elsewhere.url,
+                note="not in what it cites; it stands elsewhere",
+            )
     return Checked("quote", text, found.standing, found.url, found.words, _told(found))
 
 
@@ -124,12 +149,18 @@ def _told(found: Found) -> str:
 
 
 async def _statement(
-    text: str, cited: Sequence[str], read: Mapping[str, _Source], unread: Mapping[str, Failure], reader: Reader
+    text: str,
+    cited: Sequence[str],
+    read: Mapping[str, _Source],
+    unread: Mapping[str, Failure],
+    reader: Reader,
 ) -> Checked:
     behind = _behind(cited, read, unread)
     units = [unit for source in behind for unit in source.units.texts]
     if not units:
-        return Checked("statement", text, "not read", note=_gone(cited, unread) or "The sources hold no text.")
+        return Checked(
+            "statement", text, "not read", note=_gone(cited, unread) or "The sources hold no text."
+        )
     relevance = await reader.read(text, [source.units for source in behind])
     judged = await in_thread(judge_statement, text, units, relevance)
     if judged.support != "supported" and (gone := _gone(cited, unread)):
@@ -137,25 +168,38 @@ async def _statement(
     return await in_thread(_supported, text, judged, behind, units)
 
 
-def _supported(text: str, judged: Supported, behind: Sequence[_Source], units: Sequence[str]) -> Checked:
+def _supported(
+    text: str, judged: Supported, behind: Sequence[_Source], units: Sequence[str]
+) -> Checked:
     places = [(source, span) for source in behind for span in source.spans]
     source, span = places[judged.rows[0]]
     citation = cite(source.text.document, *span)
     stated, stands = judged.differs
-    note = f"stated “{stated or 'without it'}”, stands “{stands or 'without it'}”" if stated or stands else ""
+    note = (
+        f"stated “{stated or 'without it'}”, stands “{stands or 'without it'}”"
+        if stated or stands
+        else ""
+    )
     words = " … ".join(units[row] for row in judged.rows)
     return Checked("statement", text, judged.support, citation, words, note)
 
 
-def _reference(one: Reference, sources: Mapping[str, Document], unread: Mapping[str, Failure], works: Works) -> Checked:
-    """Judge a reference by what a catalogue says of its DOI, else by its page: there, standing, with title and year."""
+def _reference(
+    one: Reference, sources: Mapping[str, Document], unread: Mapping[str, Failure], works: Works
+) -> Checked:
+    """Judge a reference by what a catalogue says of its DOI, else by its page: there, standing,
+    with title and year."""
     name = f"{one.title}: {one.url}" if one.title else one.url
     work = next((found for found in works.results if one.doi and found.doi == one.doi), None)
     page, failure = sources[one.url].page if one.url in sources else None, unread.get(one.url)
     if work is not None and work.retracted:
-        return Checked("reference", name, "retracted", work.url, note=f"retracted, as {work.engine} says")
+        return Checked(
+            "reference", name, "retracted", work.url, note=f"retracted, as {work.engine} says"
+        )
     if failure is not None and (failure.gone or work is None):
-        return Checked("reference", name, "dead" if failure.gone else "not read", note=failure.reason)
+        return Checked(
+            "reference", name, "dead" if failure.gone else "not read", note=failure.reason
+        )
     known = work or page
     if known is None:
         return Checked("reference", name, "not read", note="It was not among the sources.")
@@ -164,17 +208,27 @@ def _reference(one: Reference, sources: Mapping[str, Document], unread: Mapping[
     if said and titled and len(said & titled) < TITLE_SHARE * min(len(said), len(titled)):
         differs.append(f"it is called “{known.title}”")
     # Of a work, catalogues and citations name the year in which it came out, or that of its issue.
-    if one.year and known.published and abs(int(one.year) - int(known.published[:4])) > (work is not None):
+    if (
+        one.year
+        and known.published
+        and abs(int(one.year) - int(known.published[:4])) > (work is not None)
+    ):
         differs.append(f"it is dated {known.published}")
     answered = [outcome for outcome in works.outcomes if outcome.status in ("ok", "empty")]
-    # What doi.org leads on from is a DOI, whoever lists it; one catalogue alone has not all of them.
+    # What doi.org leads on from is a DOI, whoever lists it; one catalogue alone has not all of
+    # them.
     unknown = one.doi and work is None and not DOI_ADDRESS.search(one.url)
     if unknown and len(answered) > 1:
         differs.append(f"{', '.join(outcome.provider for outcome in answered)} know no such DOI")
     notes = list(differs)
     if unknown and len(answered) < 2:
-        notes.append(f"its DOI was not looked up{''.join(f'; {o.provider}: {o.status}' for o in works.outcomes)}")
+        notes.append(
+            f"its DOI was not looked "
+            f"up{''.join(f'; {o.provider}: {o.status}' for o in works.outcomes)}"
+        )
     if failure is not None:
         notes.append(f"its page was not read: {failure.reason}")
     where = page.final_url if page else known.url
-    return Checked("reference", name, "differs" if differs else "agrees", where, note="; ".join(notes))
+    return Checked(
+        "reference", name, "differs" if differs else "agrees", where, note="; ".join(notes)
+    )

@@ -1,8 +1,9 @@
 """A draft taken apart: what it quotes, what it states, and which references stand behind each.
 
-A draft is Markdown or plain text: a report, or a model's answer. A statement is cited by the marks in its sentence or
-right behind it: `[1]`, `[1a]`, `[^note]`, `[2, 5]`, a link, an address. Where nothing is cited, every sentence is a
-statement about all sources. Not for: judging them (`quotes.py`, `statements.py`).
+A draft is Markdown or plain text: a report, or a model's answer. A statement is cited by the marks
+in its sentence or right behind it: `[1]`, `[1a]`, `[^note]`, `[2, 5]`, a link, an address. Where
+nothing is cited, every sentence is a statement about all sources. Not for: judging them
+(`quotes.py`, `statements.py`).
 """
 
 import re
@@ -18,16 +19,21 @@ from pipeline.text.words import raw_words
 LEAST_WORDS: Final = 3
 """Words of a quotation; fewer are a term, a title or irony."""
 _URL: Final = r"(?:https?|file)://(?:[^\s<>\"'`|\\^{}()]|\([^\s()]*\))*(?:[^\s<>\"'`|\\^{}().,;:!?\]]|\([^\s()]*\))"
-_LINK: Final = re.compile(rf"\[([^\[\]\n]{{0,300}})\]\(\s*<?({_URL})>?(?:\s+[\"'][^\n\"']*[\"'])?\s*\)")
+_LINK: Final = re.compile(
+    rf"\[([^\[\]\n]{{0,300}})\]\(\s*<?({_URL})>?(?:\s+[\"'][^\n\"']*[\"'])?\s*\)"
+)
 _ASIDE: Final = re.compile(rf"\(\s*(?:{_LINK.pattern}[\s,;]*)+\)")
 """A link in brackets by itself, which cites and states nothing."""
 _BARE: Final = re.compile(rf"<?({_URL})>?")
 _MARK: Final = re.compile(r"\[(\^?[\w.-]{1,12}(?:\s*[,;]\s*\^?[\w.-]{1,12}){0,9})\](?![(:\[])")
 _REFERENCE: Final = re.compile(
-    rf"^\s{{0,8}}(?:[-*]\s+)?(?:\[(\^?[\w.-]{{1,12}})\]:?|(\d{{1,3}})[.)])\s+([^\n]*?{_URL}[^\n]*)$", re.MULTILINE
+    rf"^\s{{0,8}}(?:[-*]\s+)?(?:\[(\^?[\w.-]{{1,12}})\]:?|(\d{{1,3}})[.)])\s+([^\n]*?{_URL}[^\n]*)$",
+    re.MULTILINE,
 )
 """A line of the list of references: its mark, what it says, its address."""
-DOI_ADDRESS: Final = re.compile(r"\bdoi\.org/(10\.\d{4,9}/[-._;()/:a-z0-9]{0,99}[a-z0-9])", re.IGNORECASE)
+DOI_ADDRESS: Final = re.compile(
+    r"\bdoi\.org/(10\.\d{4,9}/[-._;()/:a-z0-9]{0,99}[a-z0-9])", re.IGNORECASE
+)
 """Signs that every catalogue takes; the few older DOIs with others are read as addresses alone."""
 _DOI_NAMED: Final = re.compile(r"\bdoi:\s*(?=10\.\d{4,9}/)", re.IGNORECASE)
 _QUOTED: Final = re.compile(
@@ -35,7 +41,9 @@ _QUOTED: Final = re.compile(
     r"『([^』\n]{2,1000})』|(?<![\w\"])\"([^\"\n]{4,2000})\"(?![\w\"])"
 )
 _BLOCK_QUOTE: Final = re.compile(r"(?:^[ \t]{0,3}>[^\n]*(?:\n|\Z))+", re.MULTILINE)
-_FENCE: Final = re.compile(r"^[ \t]{0,3}(```|~~~)[^\n]*\n.*?(?:^[ \t]{0,3}\1[^\n]*$|\Z)", re.MULTILINE | re.DOTALL)
+_FENCE: Final = re.compile(
+    r"^[ \t]{0,3}(```|~~~)[^\n]*\n.*?(?:^[ \t]{0,3}\1[^\n]*$|\Z)", re.MULTILINE | re.DOTALL
+)
 _LINE_MARK: Final = re.compile(r"^\s{0,8}(?:#{1,6}\s+|[-*+•]\s+|\d{1,3}[.)]\s+|>\s?)+")
 _ONLY_MARKS: Final = re.compile(r"[\W\d_]*")
 _STYLE: Final = re.compile(r"\*\*|__|(?<!\w)[*_](?=\S)|(?<=\S)[*_](?!\w)|`")
@@ -87,18 +95,26 @@ def read_draft(text: str) -> Draft:
     """Take a draft apart: Markdown or plain text, whose code is left alone."""
     text = _DOI_NAMED.sub("https://doi.org/", _FENCE.sub("\n", text.replace("\r\n", "\n")))
     # 1. The list of references, which is no statement
-    named = {mark for found in _MARK.finditer(_REFERENCE.sub("", text)) for mark in re.findall(r"\d+", found[1])}
+    named = {
+        mark
+        for found in _MARK.finditer(_REFERENCE.sub("", text))
+        for mark in re.findall(r"\d+", found[1])
+    }
     # A numbered line is one where its number is cited; else it is an item with a link.
     entries = [found for found in _REFERENCE.finditer(text) if found[1] or found[2] in named]
     listed = {found[1] or found[2]: _reference(found[3]) for found in entries}
     body = _REFERENCE.sub(lambda found: "" if found[1] or found[2] in named else found[0], text)
-    references = {url: _reference(url) for url in _addresses(body)} | {one.url: one for one in listed.values()}
+    references = {url: _reference(url) for url in _addresses(body)} | {
+        one.url: one for one in listed.values()
+    }
     # 2. Quotations and sentences, each with what it cites
     quotes: list[Quote] = []
     statements: list[Statement] = []
     for passage in _passages(body):
         for sentence, cited in _sentences(passage, listed):
-            quoted = [_plain(next(filter(None, found.groups()))) for found in _QUOTED.finditer(sentence)]
+            quoted = [
+                _plain(next(filter(None, found.groups()))) for found in _QUOTED.finditer(sentence)
+            ]
             quotes += [Quote(one, cited) for one in quoted]
             stated = _plain(sentence)
             own = len(raw_words(stated)) - sum(len(raw_words(one)) for one in quoted)
@@ -107,16 +123,21 @@ def read_draft(text: str) -> Draft:
                 statements.append(Statement(stated, cited))
     for found in _BLOCK_QUOTE.finditer(body):
         lines = "\n".join(_LINE_MARK.sub("", line) for line in found[0].splitlines())
-        cited = _cited(found[0], listed) or _cited(body[found.end() :].lstrip().partition("\n")[0], listed)
+        cited = _cited(found[0], listed) or _cited(
+            body[found.end() :].lstrip().partition("\n")[0], listed
+        )
         quotes.append(Quote(_plain(lines).strip(' \t“”"«»„'), cited))
     # 3. Where sentences carry marks, those without are the author's own
     marked = [one for one in statements if one.cited]
     kept = [one for one in quotes if len(raw_words(one.text)) >= LEAST_WORDS]
-    return Draft(tuple(dict.fromkeys(kept)), tuple(marked or statements), tuple(references.values()))
+    return Draft(
+        tuple(dict.fromkeys(kept)), tuple(marked or statements), tuple(references.values())
+    )
 
 
 def markdown_of(html: str) -> str:
-    """Return a draft in HTML as Markdown: its paragraphs, items and quotations, links with their addresses."""
+    """Return a draft in HTML as Markdown: its paragraphs, items and quotations, links with their
+    addresses."""
     tree = LexborHTMLParser(html)
     for node in tree.css("script, style, nav, template"):
         node.decompose()
@@ -131,7 +152,9 @@ def markdown_of(html: str) -> str:
         while above is not None and above.tag != "blockquote":
             above = above.parent
         if above is None and (node.tag == "blockquote" or not holds):
-            sign = {"blockquote": "> ", "li": "- "}.get(node.tag or "", "# " if (node.tag or "")[:1] == "h" else "")
+            sign = {"blockquote": "> ", "li": "- "}.get(
+                node.tag or "", "# " if (node.tag or "")[:1] == "h" else ""
+            )
             blocks.append(sign + " ".join(node.text(separator=" ").split()))
     return "\n\n".join(blocks)
 
@@ -142,11 +165,14 @@ def _reference(line: str) -> Reference:
     doi = DOI_ADDRESS.search(line)
     said = _plain(_BARE.sub(" ", _LINK.sub(lambda link: link[1], line))).strip(' .,:;—–-()"“”')
     years = set(_YEAR.findall(said))
-    return Reference(url, said, years.pop() if len(years) == 1 else "", doi[1].lower() if doi else "")
+    return Reference(
+        url, said, years.pop() if len(years) == 1 else "", doi[1].lower() if doi else ""
+    )
 
 
 def _passages(body: str) -> Iterator[str]:
-    """Yield paragraphs and items; headings, tables and block quotations state nothing by themselves."""
+    """Yield paragraphs and items; headings, tables and block quotations state nothing by
+    themselves."""
     gathered: list[str] = []
     for line in [*_BLOCK_QUOTE.sub("\n", body).splitlines(), ""]:
         starts = bool(_LINE_MARK.match(line)) or line.lstrip().startswith("|")
@@ -178,16 +204,26 @@ def _cited(text: str, listed: dict[str, Reference]) -> tuple[str, ...]:
     """Return the addresses that marks, links and bare addresses in `text` lead to, each once."""
     marks = [part.strip() for found in _MARK.finditer(text) for part in re.split(r"[,;]", found[1])]
     # `[1a]` is a passage of page 1, as our own answers number them.
-    named = [listed.get(mark) or listed.get(mark.rstrip("abcdefghijklmnopqrstuvwxyz")) for mark in marks]
+    named = [
+        listed.get(mark) or listed.get(mark.rstrip("abcdefghijklmnopqrstuvwxyz")) for mark in marks
+    ]
     return tuple(dict.fromkeys([*(one.url for one in named if one and one.url), *_addresses(text)]))
 
 
 def _addresses(text: str) -> list[str]:
     """Return the addresses of links, then those that stand bare."""
-    return [found[2] for found in _LINK.finditer(text)] + [found[1] for found in _BARE.finditer(_LINK.sub("", text))]
+    return [found[2] for found in _LINK.finditer(text)] + [
+        found[1] for found in _BARE.finditer(_LINK.sub("", text))
+    ]
 
 
 def _plain(text: str) -> str:
     """Return words as a reader sees them: links by their words, no marks, no signs of emphasis."""
-    text = _LINK.sub(lambda link: "" if _ONLY_MARKS.fullmatch(link[1]) else link[1], _ASIDE.sub("", text))
-    return " ".join(_STYLE.sub("", _BARE.sub(" ", _MARK.sub(" ", text))).split()).replace(" .", ".").replace(" ,", ",")
+    text = _LINK.sub(
+        lambda link: "" if _ONLY_MARKS.fullmatch(link[1]) else link[1], _ASIDE.sub("", text)
+    )
+    return (
+        " ".join(_STYLE.sub("", _BARE.sub(" ", _MARK.sub(" ", text))).split())
+        .replace(" .", ".")
+        .replace(" ,", ",")
+    )

@@ -1,8 +1,9 @@
-"""Whether words that a draft quotes stand in its sources: verbatim, near with what differs, or nowhere.
+"""Whether words that a draft quotes stand in its sources: verbatim, near with what differs, or
+nowhere.
 
-Letters and digits decide, in their order: white space, hyphens, quotation marks, case and marks between words may
-differ, and an ellipsis or an editor's brackets may stand for words left out. Not for: what a sentence states
-(`statements.py`).
+Letters and digits decide, in their order: white space, hyphens, quotation marks, case and marks
+between words may differ, and an ellipsis or an editor's brackets may stand for words left out. Not
+for: what a sentence states (`statements.py`).
 """
 
 import re
@@ -20,14 +21,19 @@ from pipeline.work import check_cancelled
 
 Standing = Literal["verbatim", "near", "nowhere"]
 ALIKE: Final = 0.6
-"""Share of words in common, in order, from which a passage is what was meant; of 300 made drafts' invented quotations
-none comes near it (`python -m bench.claims`)."""
+"""Share of words in common, in order, from which a passage is what was meant; of 300 made drafts'
+invented quotations none comes near it (`python -m bench.claims`)."""
 PLACES: Final = 3
-"""Places of a source that are compared word by word: those with most of the quotation's words in line."""
+"""Places of a source that are compared word by word: those with most of the quotation's words in
+line."""
 _GAP: Final = re.compile(r"\[[^\[\]]{0,80}\]|\(?\s?(?:…|\.\s?\.\s?\.)\s?\)?")
-_WORD: Final = re.compile(r"(?<![^\W_])[-−–‒]\d+(?:[.,:/]\d+)*|\d+(?:[.,:/]\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)*")
+_WORD: Final = re.compile(
+    r"(?<![^\W_])[-−–‒]\d+(?:[.,:/]\d+)*|\d+(?:[.,:/]\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)*"
+)
 _SIGNS: Final = str.maketrans("’‘ʼ´`−–‒", "'''''---")
-_BROKEN: Final = re.compile(r"(?<=[^\W\d_])[-\u2010\u2011\u00ad]\s*\n\s*(?=[^\W\d_])|\u00ad|[\u200b\u2060\ufeff]")
+_BROKEN: Final = re.compile(
+    r"(?<=[^\W\d_])[-\u2010\u2011\u00ad]\s*\n\s*(?=[^\W\d_])|\u00ad|[\u200b\u2060\ufeff]"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +77,9 @@ def find_quote(quote: str, texts: Sequence[Text]) -> Found:
         if pieces and (span := _verbatim(pieces, text)):
             return Found("verbatim", _cited(text, span))
     asked = [word for piece in pieces for word in piece]
-    near = max(((*_near(asked, text), text) for text in texts), key=lambda one: one[0], default=None)
+    near = max(
+        ((*_near(asked, text), text) for text in texts), key=lambda one: one[0], default=None
+    )
     if near is None or near[0] < ALIKE:
         return Found("nowhere")
     _, span, text = near
@@ -82,11 +90,14 @@ def find_quote(quote: str, texts: Sequence[Text]) -> Found:
         if sign != "equal"
     ]
     start, end = text.spans[span[0]][0], text.spans[span[1] - 1][1]
-    return Found("near", _cited(text, span), " ".join(text.document.text[start:end].split()), tuple(differs))
+    return Found(
+        "near", _cited(text, span), " ".join(text.document.text[start:end].split()), tuple(differs)
+    )
 
 
 def _words(text: str) -> tuple[list[str], list[tuple[int, int]]]:
-    """Return words as they are compared, each with where it stands; a character of CJK text is a word."""
+    """Return words as they are compared, each with where it stands; a character of CJK text is a
+    word."""
     # A hyphen at the end of a line parts a word; blanks in its place keep every offset.
     whole = _BROKEN.sub(lambda broken: "\u00ad" * len(broken[0]), text)
     words: list[str] = []
@@ -96,7 +107,11 @@ def _words(text: str) -> tuple[list[str], list[tuple[int, int]]]:
         is_one = found[0] != bare or is_cjk(bare)
         for word in re.finditer(r"\w", bare) if is_cjk(bare) else _WORD.finditer(bare):
             words.append(_folded(word[0]))
-            spans.append(found.span() if is_one else (found.start() + word.start(), found.start() + word.end()))
+            spans.append(
+                found.span()
+                if is_one
+                else (found.start() + word.start(), found.start() + word.end())
+            )
     return words, spans
 
 
@@ -110,7 +125,8 @@ def _letters(word: str) -> str:
 
 
 def _verbatim(pieces: Sequence[Sequence[str]], text: Text) -> tuple[int, int] | None:
-    """Return the words [start, end) between which all pieces stand in order, each whole; None where they do not."""
+    """Return the words [start, end) between which all pieces stand in order, each whole; None where
+    they do not."""
     first: int | None = None
     place = 0
     for piece in pieces:
@@ -126,7 +142,8 @@ def _verbatim(pieces: Sequence[Sequence[str]], text: Text) -> tuple[int, int] | 
 
 
 def _near(asked: Sequence[str], text: Text) -> tuple[float, tuple[int, int]]:
-    """Return how much of `asked` stands in order in the likest stretch of a text, and its words [start, end)."""
+    """Return how much of `asked` stands in order in the likest stretch of a text, and its words
+    [start, end)."""
     votes: Counter[int] = Counter()
     for offset, word in enumerate(asked):
         standing = text.places.get(word, ())
@@ -138,12 +155,19 @@ def _near(asked: Sequence[str], text: Text) -> tuple[float, tuple[int, int]]:
         low = max(0, 4 * shift - 4)
         high = min(len(text.words), 4 * shift + len(asked) + 8)
         stretch = text.words[low:high]
-        blocks = [m for m in SequenceMatcher(None, asked, stretch, autojunk=False).get_matching_blocks() if m.size]
+        blocks = [
+            m
+            for m in SequenceMatcher(None, asked, stretch, autojunk=False).get_matching_blocks()
+            if m.size
+        ]
         if not blocks:
             continue
         # The quotation's own ends: a changed first word is part of the stretch that it stands for.
         start = max(low, low + blocks[0].b - blocks[0].a)
-        end = min(len(text.words), low + blocks[-1].b + blocks[-1].size + len(asked) - blocks[-1].a - blocks[-1].size)
+        end = min(
+            len(text.words),
+            low + blocks[-1].b + blocks[-1].size + len(asked) - blocks[-1].a - blocks[-1].size,
+        )
         share = sum(block.size for block in blocks) / max(len(asked), 1)
         best = max(best, (share, (start, max(end, start + 1))))
     return best

@@ -1,9 +1,10 @@
 """Whether sources support a statement: supported, contradicted (with what differs), or not found.
 
-The core's order names the sentences that may support it; those that together hold most of its words are the evidence. A
-logistic over what they hold says whether they support it. Where one of them says nearly the same in the same words, the
-difference is looked at: another number, another name, names in each other's place, a negation more or less. Not for:
-quotations (`quotes.py`), where each word counts.
+The core's order names the sentences that may support it; those that together hold most of its words
+are the evidence. A logistic over what they hold says whether they support it. Where one of them
+says nearly the same in the same words, the difference is looked at: another number, another name,
+names in each other's place, a negation more or less. Not for: quotations (`quotes.py`), where each
+word counts.
 """
 
 import re
@@ -23,25 +24,30 @@ Support = Literal["supported", "contradicted", "not found"]
 MOST: Final = 4
 """Sentences that together may support a statement."""
 GAIN: Final = 0.1
-"""Least share of a statement's words that a further sentence must bring to be cited: F1 against people's evidence on
-WiCE .686, with .05 .670, with .15 .683; the best two by BM25 .629 (`python -m bench.claims`)."""
+"""Least share of a statement's words that a further sentence must bring to be cited: F1 against
+people's evidence on WiCE .686, with .05 .670, with .15 .683; the best two by BM25 .629 (`python -m
+bench.claims`)."""
 LIKE: Final = 0.85
-"""Share of a statement's words beside numbers and names that one sentence must have for a difference to contradict: of
-115 supported claims of WiCE 2 are taken for contradicted, with .8 4, with .7 5; of 160 altered statements 116 to 117
-are seen with each."""
+"""Share of a statement's words beside numbers and names that one sentence must have for a
+difference to contradict: of 115 supported claims of WiCE 2 are taken for contradicted, with .8 4,
+with .7 5; of 160 altered statements 116 to 117 are seen with each."""
 _WEIGHTS: Final = {False: (-4.27, 3.69, 1.26, 1.09, 0.0), True: (-5.69, 3.48, 1.36, 0.82, 2.69)}
-"""Constant, words, numbers, names, cosine: without an embedder and with one. Logistic regression on 348 dev claims of
-WiCE, supported against the rest; balanced accuracy .718 both, by eight-fold cross-validation .697 and .703."""
+"""Constant, words, numbers, names, cosine: without an embedder and with one. Logistic regression on
+348 dev claims of WiCE, supported against the rest; balanced accuracy .718 both, by eight-fold
+cross-validation .697 and .703."""
 _NUMBER: Final = re.compile(r"\d+(?:[.,:]\d+)*")
-_MEASURE: Final = re.compile(r"(\d+(?:[.,:]\d+)*)\s?(sq\.?\s|square\s)?([^\W\d_]+)(\^?2|²)?", re.IGNORECASE)
+_MEASURE: Final = re.compile(
+    r"(\d+(?:[.,:]\d+)*)\s?(sq\.?\s|square\s)?([^\W\d_]+)(\^?2|²)?", re.IGNORECASE
+)
 """A number with its unit, and what makes the unit one of area."""
 _UNITS: Final = meanings("units")
 CELLS: Final = 16
-"""Words, at most, of the line that a table's row is told by (`Max. depth: 213 m`); a longer one measures several
-things."""
+"""Words, at most, of the line that a table's row is told by (`Max. depth: 213 m`); a longer one
+measures several things."""
 CLEAR: Final = 0.8
-"""Most of the first unit's score that the second may have where a row shares no word with a statement (`deep`, `Max.
-depth`): rows that measure something else come first narrowly (`python -m bench.claims`, rows)."""
+"""Most of the first unit's score that the second may have where a row shares no word with a
+statement (`deep`, `Max. depth`): rows that measure something else come first narrowly (`python -m
+bench.claims`, rows)."""
 _NEGATION: Final = whole_words(words("negation"))
 _PASSIVE: Final = whole_words(words("negation.turned"))
 """What turns a sentence round, so that names in each other's place say the same."""
@@ -61,7 +67,8 @@ class Supported:
 
 
 def judge_statement(statement: str, texts: Sequence[str], relevance: Relevance) -> Supported:
-    """Return whether the units `texts` [units], in the order of `relevance` for this statement, support it."""
+    """Return whether the units `texts` [units], in the order of `relevance` for this statement,
+    support it."""
     if not texts:
         return Supported("not found", 0.0, ())
     language = guess_language(statement) or "en"
@@ -73,7 +80,9 @@ def judge_statement(statement: str, texts: Sequence[str], relevance: Relevance) 
         return Supported("contradicted", 0.0, tuple(rows[:1]), differs)
     # 2. A table's row that measures it otherwise
     first, *others = np.argsort(-relevance.values, kind="stable")[:2].tolist()
-    if held[first].any() or all(relevance.values[other] <= CLEAR * relevance.values[first] for other in others):
+    if held[first].any() or all(
+        relevance.values[other] <= CLEAR * relevance.values[first] for other in others
+    ):
         differs = _measured_else(statement, texts[first])
     if any(differs):
         return Supported("contradicted", 0.0, (first,), differs)
@@ -95,14 +104,16 @@ def judge_statement(statement: str, texts: Sequence[str], relevance: Relevance) 
 
 
 def _held(statement: str, index: TermIndex) -> tuple[NDArray[np.bool_], Floats]:
-    """Return which of the statement's terms stand in each unit [units, terms], and what each weighs, 1 together."""
+    """Return which of the statement's terms stand in each unit [units, terms], and what each
+    weighs, 1 together."""
     held = (index.counts(index.terms(statement))[0] > 0).T
     weights = rarity(np.maximum(held.sum(axis=0), 2), max(index.size, 3))
     return held, np.asarray(weights / max(float(weights.sum()), 1e-9), dtype=np.float32)
 
 
 def _chosen(held: NDArray[np.bool_], weights: Floats, values: Floats) -> tuple[list[int], int]:
-    """Return the rows that bear on a statement, each for the words that those before it lack, and how many to cite."""
+    """Return the rows that bear on a statement, each for the words that those before it lack, and
+    how many to cite."""
     rows = [int(np.argmax(values + held @ weights))]
     cited = 1
     while len(rows) < min(MOST, len(values)):
@@ -119,17 +130,28 @@ def _chosen(held: NDArray[np.bool_], weights: Floats, values: Floats) -> tuple[l
 
 
 def _difference(statement: str, sentence: str, language: str) -> tuple[str, str]:
-    """Return what is stated and what a sentence of nearly the same words says instead; nothing where it says it."""
-    stated, said = (set(index_terms(one, language=language, keep_stop_words=True)) for one in (statement, sentence))
+    """Return what is stated and what a sentence of nearly the same words says instead; nothing
+    where it says it."""
+    stated, said = (
+        set(index_terms(one, language=language, keep_stop_words=True))
+        for one in (statement, sentence)
+    )
     mine, theirs = _numbers(statement), _numbers(sentence)
     names, others = _names(statement, language), _names(sentence, language, first=True)
     # What may differ is left aside: a short sentence with one number changed shares few words else.
     denials = {found[0] for found in _NEGATION.finditer(statement.lower())}
-    aside = {term for one in (*mine, *denials) for term in index_terms(one, language=language, keep_stop_words=True)}
+    aside = {
+        term
+        for one in (*mine, *denials)
+        for term in index_terms(one, language=language, keep_stop_words=True)
+    }
     rest = stated - aside.union(*names.values())
     if len(rest & said) < LIKE * len(rest) or not rest:
         return ("", "")
-    wrong, right = ([one for one in some if one not in other] for some, other in ((mine, theirs), (theirs, mine)))
+    wrong, right = (
+        [one for one in some if one not in other]
+        for some, other in ((mine, theirs), (theirs, mine))
+    )
     if wrong and right:
         return wrong[0], right[0]
     named = [name for name, terms in names.items() if not terms <= said]
@@ -143,7 +165,8 @@ def _difference(statement: str, sentence: str, language: str) -> tuple[str, str]
 
 
 def _measured_else(statement: str, row: str) -> tuple[str, str]:
-    """Return a measure that is stated and the one of the same unit in a table's row; nothing where it says it too."""
+    """Return a measure that is stated and the one of the same unit in a table's row; nothing where
+    it says it too."""
     label, _, value = row.partition(": ")
     if len(raw_words(row)) > CELLS or _NUMBER.search(label):
         return ("", "")
@@ -170,7 +193,9 @@ def _exchanged(statement: str, sentence: str, language: str) -> tuple[str, str]:
         return ("", "")
     shared = [name for name in _names(statement, language, first=True) if name in sentence]
     for one, other in combinations(shared, 2):
-        if (statement.find(one) < statement.find(other)) != (sentence.find(one) < sentence.find(other)):
+        if (statement.find(one) < statement.find(other)) != (
+            sentence.find(one) < sentence.find(other)
+        ):
             return f"{one} … {other}", f"{other} … {one}"
     return ("", "")
 
@@ -180,7 +205,8 @@ def _numbers(text: str) -> list[str]:
 
 
 def _names(text: str, language: str, *, first: bool = False) -> dict[str, set[str]]:
-    """Return the capitalised words of a text with their terms; the first word only where `first`."""
+    """Return the capitalised words of a text with their terms; the first word only where
+    `first`."""
     found = raw_words(text)
     named = [word for place, word in enumerate(found) if (place or first) and word[:1].isupper()]
     return {word: terms for word in named if (terms := set(index_terms(word, language=language)))}

@@ -1,7 +1,9 @@
-"""Filling a token budget with evidence from several pages: the one assembler (design: docs/how-it-works.md).
+"""Filling a token budget with evidence from several pages: the one assembler (design:
+docs/how-it-works.md).
 
-`assemble` makes cited passages of a reading (`passages.py` chooses them). What several pages say in the same words is
-shown once with all its places. Not for: scores (`pipeline/rank`) or finding pages (`pipeline/gather.py`).
+`assemble` makes cited passages of a reading (`passages.py` chooses them). What several pages say in
+the same words is shown once with all its places. Not for: scores (`pipeline/rank`) or finding pages
+(`pipeline/gather.py`).
 """
 
 from collections.abc import Callable, Sequence
@@ -34,39 +36,49 @@ from pipeline.text.words import guess_language, index_terms
 from pipeline.work import check_cancelled, traced
 
 ROUNDS: Final = 8
-"""Rounds of filling by estimate and measuring; three nearly always do. Of 5,000 units that each cost twice what they
-are estimated at the text is measured 16 times so, and 163 times without a bound."""
+"""Rounds of filling by estimate and measuring; three nearly always do. Of 5,000 units that each
+cost twice what they are estimated at the text is measured 16 times so, and 163 times without a
+bound."""
 SMALLEST: Final = 6
 """Tokens of room that are not worth another round."""
 SAME_WORDS: Final = 12
-"""Letters and digits from which on equal units of two pages are one statement; `Yes.` on two pages is two."""
+"""Letters and digits from which on equal units of two pages are one statement; `Yes.` on two pages
+is two."""
 COPY_REACH: Final = 12
-"""Units on each side of one near the best in which copies of a passage on other pages are looked for."""
+"""Units on each side of one near the best in which copies of a passage on other pages are looked
+for."""
 REPEATED: Final = 3
-"""Terms from which a unit that has no other than the question's repeats it; and units that are passed over for that."""
+"""Terms from which a unit that has no other than the question's repeats it; and units that are
+passed over for that."""
 LISTED: Final = 0.25
-"""Score of its best unit, of the best page's, from which a page is listed among what there is about a subject."""
+"""Score of its best unit, of the best page's, from which a page is listed among what there is about
+a subject."""
 UNASKED: Final = 700
 """Most tokens of an answer whose budget the caller leaves open."""
 UNASKED_WHOLE: Final = 1_200
-"""Most where the question wants a procedure, a list or an example, which is of use to its end only."""
+"""Most where the question wants a procedure, a list or an example, which is of use to its end
+only."""
 NEARLY: Final = 0.9
-"""Share of the best score from which a unit that is left out of a clear answer is worth another call."""
+"""Share of the best score from which a unit that is left out of a clear answer is worth another
+call."""
 ASKED_ABOUT: Final = 0.7
-"""Share of the best score from which a unit that speaks to a model is what the question is about: of the forms of
-bench/injection.py, 0 of 121 units off the subject have it (the best .65, 5 over `WORTH`), 76 of 119 on it."""
+"""Share of the best score from which a unit that speaks to a model is what the question is about:
+of the forms of bench/injection.py, 0 of 121 units off the subject have it (the best .65, 5 over
+`WORTH`), 76 of 119 on it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Assembled:
-    """Evidence within its budget: the page of the best unit first, on each page the best passage first."""
+    """Evidence within its budget: the page of the best unit first, on each page the best passage
+    first."""
 
     evidence: tuple[Evidence, ...]
     shown: Shown
     left_out: int
     """Units worth showing that did not fit."""
     parts: tuple[str, ...] = ()
-    """Label of the passage that speaks best to each of `Reading.parts`, empty where none is near."""
+    """Label of the passage that speaks best to each of `Reading.parts`, empty where none is
+    near."""
 
     def label_of(self, url: str, number: int) -> str:
         """Return the label of the passage that holds a unit of a page, empty where none does."""
@@ -74,17 +86,22 @@ class Assembled:
 
 
 def labels_of(evidence: Sequence[Evidence], labels: Sequence[str]) -> dict[tuple[str, int], str]:
-    """Return the label of the passage that holds each quoted unit, by its page's address and its number there."""
+    """Return the label of the passage that holds each quoted unit, by its page's address and its
+    number there."""
     shown = zip(evidence, labels, strict=True)
     return {(one.url, number): label for one, label in shown for number in one.sentences}
 
 
 def fill(
-    order: Sequence[int], costs: Sequence[int], measure: Callable[[Sequence[int]], int], max_tokens: int
+    order: Sequence[int],
+    costs: Sequence[int],
+    measure: Callable[[Sequence[int]], int],
+    max_tokens: int,
 ) -> list[int]:
     """Return the units of `order`, best first, whose text is within `max_tokens` exactly.
 
-    `costs` are estimates for each unit; `measure` counts the text that shows some, with all that stands around them.
+    `costs` are estimates for each unit; `measure` counts the text that shows some, with all that
+    stands around them.
     """
     chosen: list[int] = []
     left = list(order)
@@ -112,11 +129,15 @@ def fill(
 
 
 def quotable(order: Sequence[int], values: Floats, speaks: Callable[[int], bool]) -> list[int]:
-    """Return the units of `order`, best first, without those that speak to a model and are far from the question.
+    """Return the units of `order`, best first, without those that speak to a model and are far from
+    the question.
 
-    An order that somebody planted would fill what room is left; where the question is about it, it is quoted.
+    An order that somebody planted would fill what room is left; where the question is about it, it
+    is quoted.
     """
-    return [row for row in order if values[row] >= ASKED_ABOUT * values[order[0]] or not speaks(row)]
+    return [
+        row for row in order if values[row] >= ASKED_ABOUT * values[order[0]] or not speaks(row)
+    ]
 
 
 @traced("assemble")
@@ -131,9 +152,10 @@ def assemble(
 ) -> Assembled:
     """Choose units best first until `max_tokens` are used, and write them out as cited passages.
 
-    Pages are numbered by their best unit; nothing is chosen from a `none`. `mark` is the answer's own for untrusted
-    text (`pipeline/text/frame.py`). With `open_end` units much weaker than the best are left out, whatever the room.
-    Where pages are `listed`, each is shown by its best unit alone.
+    Pages are numbered by their best unit; nothing is chosen from a `none`. `mark` is the answer's
+    own for untrusted text (`pipeline/text/frame.py`). With `open_end` units much weaker than the
+    best are left out, whatever the room. Where pages are `listed`, each is shown by its best unit
+    alone.
     """
     if reading.verdict == "none" or not len(reading.values):
         return Assembled((), show_evidence((), mark, max_tokens=max_tokens), 0)
@@ -151,7 +173,11 @@ def assemble(
     alone = listed or reading.made_by == "outline"
     near = [row for row in near if reading.values[row]] if alone else near
     beyond = most_unasked(reading) - UNASKED if open_end else 0
-    chosen = writer.alone(near, room - beyond) if alone else _passages(writer, near, room, beyond=beyond, end=end)
+    chosen = (
+        writer.alone(near, room - beyond)
+        if alone
+        else _passages(writer, near, room, beyond=beyond, end=end)
+    )
     chosen = chosen[:1] if nearest_alone(reading) else chosen
     # 3. The weakest give way where the text is longer than was counted
     written = writer.write(chosen).tokens
@@ -163,7 +189,9 @@ def assemble(
         return writer.beginning(near[0], len(near) - 1)
     evidence = writer.evidence(chosen, cited=True)
     links: Literal["frame", "rest"] = "rest" if open_end or listed else "frame"
-    shown = show_evidence(evidence, mark, max_tokens=max_tokens, links=links, unquoted=writer.unquoted)
+    shown = show_evidence(
+        evidence, mark, max_tokens=max_tokens, links=links, unquoted=writer.unquoted
+    )
     # An answer that is clear, and not cut, needs no further call for what is only worth showing
     cut = bool(chosen) and bool(evidence[0].more)
     share = NEARLY if reading.verdict == "answered" and not cut else WORTH
@@ -172,11 +200,13 @@ def assemble(
     return Assembled(evidence, shown, left_out, writer.speaking(evidence, shown.labels))
 
 
-def _passages(writer: "_Writer", near: Sequence[int], room: int, *, beyond: int, end: float) -> list[Passage]:
+def _passages(
+    writer: "_Writer", near: Sequence[int], room: int, *, beyond: int, end: float
+) -> list[Passage]:
     """Return the passages around the best of `near`, as many as fit.
 
-    `beyond` tokens of `room` are for what the question wants whole. What passages share was counted twice, or not at
-    all: there may be room for more.
+    `beyond` tokens of `room` are for what the question wants whole. What passages share was counted
+    twice, or not at all: there may be room for more.
     """
     maker, usual = writer.maker, room - beyond
     chosen = maker.choose(near, writer.cost, usual, end=end, whole=room)
@@ -195,7 +225,8 @@ def most_unasked(reading: Reading) -> int:
 
 
 def nearest_alone(reading: Reading) -> bool:
-    """Whether nothing that was read has a name that is asked about, so that only the nearest passage is shown."""
+    """Whether nothing that was read has a name that is asked about, so that only the nearest
+    passage is shown."""
     return bool(reading.absent) and reading.verdict == "unsure" and not reading.parts
 
 
@@ -222,19 +253,27 @@ class _Writer:
         self._longest = 2 * len(reading.question)
         self.said: dict[str, list[int]] = {}
         """Key of each statement to the rows that say it, best first."""
-        self.maker = PassageMaker(documents, reading, self.costs, self._copies() if len(documents) > 1 else None)
+        self.maker = PassageMaker(
+            documents, reading, self.costs, self._copies() if len(documents) > 1 else None
+        )
 
     def _copies(self) -> dict[int, list[int]]:
-        """Return for each row that several pages have all the rows that say the same, one list for all of these."""
+        """Return for each row that several pages have all the rows that say the same, one list for
+        all of these."""
         alike: dict[str, list[int]] = {}
         for row in range(len(self.places)):
             alike.setdefault(self._key(row), []).append(row)
-        several = [rows for rows in alike.values() if self.places[rows[0]][0] != self.places[rows[-1]][0]]
+        several = [
+            rows for rows in alike.values() if self.places[rows[0]][0] != self.places[rows[-1]][0]
+        ]
         return {row: rows for rows in several for row in rows}
 
     def candidates(self) -> list[int]:
-        """Return the rows that may be shown, best first; what answers nothing by itself gives way to what follows."""
-        rows = [self._answering(row) for row in np.argsort(-self.reading.values, kind="stable").tolist()]
+        """Return the rows that may be shown, best first; what answers nothing by itself gives way
+        to what follows."""
+        rows = [
+            self._answering(row) for row in np.argsort(-self.reading.values, kind="stable").tolist()
+        ]
         order: dict[int, None] = {}
         for row in rows:
             key = self._key(row)
@@ -265,16 +304,22 @@ class _Writer:
         return chosen
 
     def _answering(self, row: int) -> int:
-        """Return the first row from `row` on that is no short heading and does not only repeat the question."""
+        """Return the first row from `row` on that is no short heading and does not only repeat the
+        question."""
         place, last = self.places[row][0], len(self.places) - 1
         last = min(last, row + REPEATED + 1)
         first = row
-        while row < last and self.places[row + 1][0] == place and (self._is_label(row) or self._repeats(row)):
+        while (
+            row < last
+            and self.places[row + 1][0] == place
+            and (self._is_label(row) or self._repeats(row))
+        ):
             row += 1
         return row if row - first <= REPEATED else first
 
     def _repeats(self, row: int) -> bool:
-        """Whether a unit has no word that the question lacks: a title, a message that was pasted, a FAQ's question."""
+        """Whether a unit has no word that the question lacks: a title, a message that was pasted, a
+        FAQ's question."""
         text = self.places[row][1].text
         if len(text) > self._longest or self._kind(row) == "row":
             return False
@@ -282,7 +327,8 @@ class _Writer:
         return len(terms) >= REPEATED and terms <= self._terms
 
     def _is_label(self, row: int) -> bool:
-        """Whether a unit is a heading that stands whole above the words below it; a longer one is a statement."""
+        """Whether a unit is a heading that stands whole above the words below it; a longer one is a
+        statement."""
         return self._kind(row) == "heading" and self.costs[row] <= HEADING_TOKENS
 
     def speaks(self, row: int) -> bool:
@@ -295,13 +341,15 @@ class _Writer:
         return self.documents[place].blocks[unit.block].kind
 
     def _key(self, row: int) -> str:
-        """Return what equal statements share: letters and digits in one case; short ones are equal on one page only."""
+        """Return what equal statements share: letters and digits in one case; short ones are equal
+        on one page only."""
         place, unit = self.places[row]
         letters = "".join(filter(str.isalnum, unit.text.casefold()))
         return letters if len(letters) >= SAME_WORDS else f"{place} {unit.text.casefold()}"
 
     def cost(self, passage: Passage) -> int:
-        """Return the tokens of a passage with its label and heading, and with the head of its page where it is new."""
+        """Return the tokens of a passage with its label and heading, and with the head of its page
+        where it is new."""
         evidence = self._passage(range(passage.start, passage.stop), cited=False)
         tokens = passage_tokens(evidence, max_tokens=self.max_tokens) + 1
         new = self.places[passage.start][0] not in self.maker.cited
@@ -310,10 +358,13 @@ class _Writer:
     def write(self, passages: Sequence[Passage]) -> Shown:
         """Return passages as text, without their links."""
         evidence = self.evidence(passages, cited=False)
-        return show_evidence(evidence, self.mark, max_tokens=self.max_tokens, unquoted=self.unquoted)
+        return show_evidence(
+            evidence, self.mark, max_tokens=self.max_tokens, unquoted=self.unquoted
+        )
 
     def evidence(self, passages: Sequence[Passage], *, cited: bool) -> tuple[Evidence, ...]:
-        """Return passages as evidence: pages by their best passage, on each the best first; neighbours are one."""
+        """Return passages as evidence: pages by their best passage, on each the best first;
+        neighbours are one."""
         by_page: dict[int, list[Passage]] = {}
         for passage in passages:
             by_page.setdefault(self.places[passage.start][0], []).append(passage)
@@ -355,7 +406,8 @@ class _Writer:
         )
 
     def _span(self, run: Sequence[int], best: int) -> tuple[int, int]:
-        """Return where the words around the best unit of a passage begin and end, up to the next gap."""
+        """Return where the words around the best unit of a passage begin and end, up to the next
+        gap."""
         first = last = run.index(best)
         while first and run[first - 1] == run[first] - 1:
             first -= 1
@@ -364,14 +416,20 @@ class _Writer:
         return self.places[run[first]][1].start, self.places[run[last]][1].end
 
     def _also(self, run: Sequence[int], best: int) -> tuple[str, ...]:
-        """Return the citations of other pages that hold a passage, or its best unit, with what they share around."""
+        """Return the citations of other pages that hold a passage, or its best unit, with what they
+        share around."""
         own = self.documents[self.places[best][0]].page.final_url
         words = " ".join(self._words(row) for row in run)
-        equal = {self.places[row][0]: self.places[row][1] for row in reversed(self.said.get(self._key(best), []))}
+        equal = {
+            self.places[row][0]: self.places[row][1]
+            for row in reversed(self.said.get(self._key(best), []))
+        }
         cited: dict[str, str] = {}
         for place, document in enumerate(self.documents):
             url = document.page.final_url
-            if url in {own, *cited} or not (place in equal or self.copies.hold(place, (self._words(best), words))):
+            if url in {own, *cited} or not (
+                place in equal or self.copies.hold(place, (self._words(best), words))
+            ):
                 continue
             cited[url] = cite_copy(document, self.reading.tagged[place], words, at=equal.get(place))
         return tuple(cited.values())
@@ -382,12 +440,18 @@ class _Writer:
         return Copies(self._near_best())
 
     def _near_best(self) -> dict[int, str]:
-        """Return the words of each page around units that are near the best of all: where a copy of these stands."""
+        """Return the words of each page around units that are near the best of all: where a copy of
+        these stands."""
         values = self.reading.values
         around: dict[int, set[int]] = {}
         for row in np.flatnonzero(values >= WORTH * values.max()).tolist():
-            place, rows = self.places[row][0], range(max(0, row - COPY_REACH), min(len(values), row + COPY_REACH + 1))
-            around.setdefault(place, set()).update(one for one in rows if self.places[one][0] == place)
+            place, rows = (
+                self.places[row][0],
+                range(max(0, row - COPY_REACH), min(len(values), row + COPY_REACH + 1)),
+            )
+            around.setdefault(place, set()).update(
+                one for one in rows if self.places[one][0] == place
+            )
         return {place: "\n".join(map(self._words, sorted(rows))) for place, rows in around.items()}
 
     def _words(self, row: int) -> str:
@@ -400,7 +464,11 @@ class _Writer:
         held = [(self.documents[place].page.final_url, unit.number) for place, unit in self.places]
         found: list[str] = []
         for part in self.reading.parts:
-            near = np.flatnonzero(part.values >= WORTH * part.values.max(initial=0.0)) if part.verdict != "none" else ()
+            near = (
+                np.flatnonzero(part.values >= WORTH * part.values.max(initial=0.0))
+                if part.verdict != "none"
+                else ()
+            )
             best = sorted(near, key=lambda row: -float(part.values[row]))
             found.append(next((known[held[row]] for row in best if held[row] in known), ""))
         return tuple(found)
@@ -409,10 +477,14 @@ class _Writer:
         """Return the best unit alone, cut to what fits."""
         passage = self._passage([row], cited=True)
         bare = replace(passage, heading_path=(), also=())
-        around = show_evidence((replace(bare, text="."),), self.mark, max_tokens=self.max_tokens).tokens
+        around = show_evidence(
+            (replace(bare, text="."),), self.mark, max_tokens=self.max_tokens
+        ).tokens
         text = cut_to_tokens(passage.text, self.max_tokens - around - 1)
         if not text:
-            return Assembled((), show_evidence((), self.mark, max_tokens=self.max_tokens), left_out + 1)
+            return Assembled(
+                (), show_evidence((), self.mark, max_tokens=self.max_tokens), left_out + 1
+            )
         cut = replace(bare, text=text if text == passage.text else f"{text} …")
         shown = show_evidence((cut,), self.mark, max_tokens=self.max_tokens)
         return Assembled((cut,), shown, left_out)

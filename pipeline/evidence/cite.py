@@ -1,9 +1,9 @@
 """Citations: the page's URL with a text fragment that a browser scrolls to and highlights.
 
-The directive is `#:~:text=[prefix-,]start[,end][,-suffix]` (WICG scroll-to-text-fragment). A browser looks for the
-first match whose ends are word boundaries; `start` and `end` must each lie within one block, the context may not. It
-finds no words that only the markup has: an image's description, the author beside the text.
-Not for: choosing what to cite.
+The directive is `#:~:text=[prefix-,]start[,end][,-suffix]` (WICG scroll-to-text-fragment). A
+browser looks for the first match whose ends are word boundaries; `start` and `end` must each lie
+within one block, the context may not. It finds no words that only the markup has: an image's
+description, the author beside the text. Not for: choosing what to cite.
 """
 
 import html
@@ -23,10 +23,11 @@ from pipeline.read.converted import is_box
 from pipeline.text.words import TELLING_RUNS, is_cjk, word_runs
 
 _WORDS: Final = 4
-"""Words of a part of a directive, which has at most two: a link stands outside the frame, and a page's words in it must
-not be enough for an order. A text of no more is cited whole."""
+"""Words of a part of a directive, which has at most two: a link stands outside the frame, and a
+page's words in it must not be enough for an order. A text of no more is cited whole."""
 _LETTERS: Final = 60
-"""Code points of a part: words without blanks between them are words all the same. A longer one is left out."""
+"""Code points of a part: words without blanks between them are words all the same. A longer one is
+left out."""
 _CONTEXT_REACH: Final = 80
 """Code points around the words in which context is looked for."""
 _LOOKED_AT: Final = 64
@@ -49,30 +50,35 @@ _CLAUSES: Final = (
     re.compile(r"[、，,；;：:。！？\s]+"),
     re.compile(r"(?<=[的了在是和与はがをにでとのもへ])|(?<=[ぁ-ん])(?=[一-龥ァ-ヴ])"),
 )
-"""Where CJK text surely has the border of a word, and where it mostly has: behind particles, where kana end."""
+"""Where CJK text surely has the border of a word, and where it mostly has: behind particles, where
+kana end."""
 _INLINE: Final = "a|abbr|b|bdi|bdo|big|cite|code|data|del|dfn|em|font|i|ins|kbd|label|mark|q|s|samp|small|span|strong"
 _PARTING: Final = re.compile(rf"(<(?!/?(?:{_INLINE}|sub|sup|time|tt|u|var|wbr)\b)[^>]*>)")
 """A tag that ends a block or a line."""
 _TAG: Final = re.compile(r"<[^>]*>")
 _DESCRIBED: Final = re.compile(r'<img\b[^>]*?\balt="([^"]+)')
 _GAP: Final = r"[\s|]*"
-"""What may stand between words and their context: white space, and the marks that we put between cells."""
+"""What may stand between words and their context: white space, and the marks that we put between
+cells."""
 _SEPARATOR: Final = re.compile(r"\n|\s\|\s")
-"""What stands between units and between a row's cells in the document's text, and nowhere on the page."""
+"""What stands between units and between a row's cells in the document's text, and nowhere on the
+page."""
 _BEFORE: Final = re.compile(r"\n|\s\|\s|(?<=\w):\s(?=\S)")
 """The same with the colon that we put between a term and its definition."""
 COPIED: Final = 0.5
-"""Share of a text's runs that a page holds from which it is a copy: of 150 pages with every tenth word dropped, put in
-or replaced .98 to 1.0 are found (with .6 .93, with .7 .81), and 2 of 22,350 pairs of different pages are
-taken for copies, over a line of reviews of one site (`python -m bench.claims`)."""
+"""Share of a text's runs that a page holds from which it is a copy: of 150 pages with every tenth
+word dropped, put in or replaced .98 to 1.0 are found (with .6 .93, with .7 .81), and 2 of 22,350
+pairs of different pages are taken for copies, over a line of reviews of one site (`python -m
+bench.claims`)."""
 _EDGE: Final = "~ \t\n\u00a0,;:.!?…\"'“”„‘’«»()[]{}–—-•·*|/。！？，、；：「」『』（）《》"
 
 
 def cite(document: Document, start: int, end: int) -> str:
     """Return `document.page.final_url` with a text fragment for `document.text[start:end]`.
 
-    The URL's own fragment is dropped; what stands in a file has its place (`#page=3`) before the directive, where
-    viewers open it. Offsets are code points; a span without any visible text gives the bare URL.
+    The URL's own fragment is dropped; what stands in a file has its place (`#page=3`) before the
+    directive, where viewers open it. Offsets are code points; a span without any visible text gives
+    the bare URL.
     """
     url = urldefrag(document.page.final_url or document.page.url).url
     directive = _directive(_rendered(document), max(start, 0), min(end, len(document.text)))
@@ -87,14 +93,16 @@ def cite(document: Document, start: int, end: int) -> str:
 
 
 def _short_place(place: str) -> str:
-    """Return a place in a file without the name of its sheet where that has more words than a part may have."""
+    """Return a place in a file without the name of its sheet where that has more words than a part
+    may have."""
     name, mark, cells = place.rpartition("!")
     return place if not mark or _is_part(unquote(name)) else f"…!{cells}"
 
 
 @kept_with_document
 def _rendered(document: Document) -> Document:
-    """Return the document with line ends in its text for all that a browser does not render; kept for a page's next."""
+    """Return the document with line ends in its text for all that a browser does not render; kept
+    for a page's next."""
     unseen: list[tuple[int, int]] = []
     for block in document.blocks:
         if block.kind == "about" or block.trust == "attribute":
@@ -114,15 +122,22 @@ def _descriptions(text: str, block: Block) -> list[tuple[int, int]]:
     place = block.start
     pieces = _PARTING.split(block.html)
     described = [_DESCRIBED.match(piece) for piece in pieces]
-    words = [_words(said[1] if said else piece) for said, piece in zip(described, pieces, strict=True)]
+    words = [
+        _words(said[1] if said else piece) for said, piece in zip(described, pieces, strict=True)
+    ]
     for index, said in enumerate(described):
         start = text.find(words[index], place, block.end) if words[index] else -1
         if start < 0 or (said and text[place:start].strip(" |\n")):
             continue
         behind = start + len(words[index])
         if said:
-            shown = (word for word, other in zip(words[index:], described[index:], strict=True) if word and not other)
-            # A button's icon that is described by the button's own words is not in the text beside them.
+            shown = (
+                word
+                for word, other in zip(words[index:], described[index:], strict=True)
+                if word and not other
+            )
+            # A button's icon that is described by the button's own words is not in the text beside
+            # them.
             if text.find(next(shown, ""), behind, block.end) < 0:
                 continue
             found.append((start, behind))
@@ -151,7 +166,9 @@ def _directive(document: Document, start: int, end: int) -> str:
     directive = _with_context(document, first_start, head_end, _encode(head))
     if directive != _encode(head):  # fewer words leave room for their context and the end
         head_end = _head(text, first_start, first_end, most=_WORDS - 1)
-        directive = _with_context(document, first_start, head_end, _encode(text[first_start:head_end]))
+        directive = _with_context(
+            document, first_start, head_end, _encode(text[first_start:head_end])
+        )
     tail_start, tail_end, after = _end(document, pieces, head_end)
     while tail_end > tail_start and ",-" not in directive:
         ranged = ",".join((directive, _encode(text[tail_start:tail_end])))
@@ -184,10 +201,11 @@ def _count(text: str) -> int:
 
 
 def _end(document: Document, pieces: list[tuple[int, int]], head_end: int) -> tuple[int, int, str]:
-    """Return where a range's last words stand, empty where nothing is left for them, and what must follow them.
+    """Return where a range's last words stand, empty where nothing is left for them, and what must
+    follow them.
 
-    The browser takes the first such words behind the range's start, so a last cell that reads like one above it is
-    told by what follows, or gives way to the cell before it.
+    The browser takes the first such words behind the range's start, so a last cell that reads like
+    one above it is told by what follows, or gives way to the cell before it.
     """
     text = document.text
     block, _ = _block_at(document, pieces[-1][0])
@@ -214,7 +232,9 @@ def _pieces(document: Document, start: int, end: int) -> list[tuple[int, int]]:
         block, behind = _block_at(document, place)
         stop = min(end, behind)
         if block is not None and block.kind == "row" and block.cells and place <= block.start:
-            spans += _from_distinct(document.text, _parts(document.text, block)) or _cells(document.text, block)
+            spans += _from_distinct(document.text, _parts(document.text, block)) or _cells(
+                document.text, block
+            )
         elif block is not None and (parts := _parts(document.text, block)):
             spans += [(max(a, place), min(b, stop)) for a, b in parts if a < stop and b > place]
         else:
@@ -225,7 +245,8 @@ def _pieces(document: Document, start: int, end: int) -> list[tuple[int, int]]:
 
 
 def _block_at(document: Document, place: int) -> tuple[Block | None, int]:
-    """The content unit that holds `place` and where it ends; None between units, and where the next one begins."""
+    """The content unit that holds `place` and where it ends; None between units, and where the next
+    one begins."""
     blocks = document.blocks
     after = bisect_right(blocks, place, key=lambda block: block.start)
     if after and place < blocks[after - 1].end:
@@ -234,9 +255,11 @@ def _block_at(document: Document, place: int) -> tuple[Block | None, int]:
 
 
 def _parts(text: str, block: Block) -> list[tuple[int, int]]:
-    """Where the pieces of a unit stand that its elements part: a card's title and text, a term and its definition.
+    """Where the pieces of a unit stand that its elements part: a card's title and text, a term and
+    its definition.
 
-    Empty where it is one piece; a browser finds no words across the boundary of a block or a line break.
+    Empty where it is one piece; a browser finds no words across the boundary of a block or a line
+    break.
     """
     if block.kind == "code":
         return []
@@ -264,7 +287,8 @@ def _cells(text: str, block: Block) -> list[tuple[int, int]]:
 
 
 def _from_distinct(text: str, cells: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Trim, and leave out leading cells such as `1` or `yes` that stand earlier on the page, while another does not."""
+    """Trim, and leave out leading cells such as `1` or `yes` that stand earlier on the page, while
+    another does not."""
     cells = _trimmed(text, cells)
     for index, (start, end) in enumerate(cells):
         if _first_place(text, start, end) == start and any(map(str.isalnum, text[start:end])):
@@ -277,7 +301,8 @@ def _trimmed(text: str, spans: Sequence[tuple[int, int]]) -> list[tuple[int, int
 
 
 def _trim(text: str, start: int, end: int) -> tuple[int, int] | None:
-    """Drop white space and marks at both ends: a browser matches words, and ends must be word boundaries."""
+    """Drop white space and marks at both ends: a browser matches words, and ends must be word
+    boundaries."""
     while start < end and text[start] in _EDGE:
         start += 1
     while end > start and text[end - 1] in _EDGE:
@@ -300,7 +325,10 @@ def _word_ends(text: str, start: int, end: int) -> list[int]:
     piece = text[start:end]
     if is_cjk(piece):
         reach = piece[: _CJK + 1]
-        cuts = ([start + m.start() for m in one.finditer(reach) if 4 <= m.start() <= _CJK] for one in _CLAUSES)
+        cuts = (
+            [start + m.start() for m in one.finditer(reach) if 4 <= m.start() <= _CJK]
+            for one in _CLAUSES
+        )
         return next(filter(None, cuts), [min(end, start + _CJK)])
     ends: list[int] = []
     for found in _WORD.finditer(piece):
@@ -332,24 +360,35 @@ def _pattern(phrase: str) -> str:
 
 
 def _first_place(text: str, start: int, end: int, *, low: int = 0, after: str = "") -> int:
-    """Where a browser that searches from `low` finds text[start:end] first, of those that `after` follows."""
+    """Where a browser that searches from `low` finds text[start:end] first, of those that `after`
+    follows."""
     phrase = text[start:end]
     followed = re.compile(_GAP + _pattern(after), re.IGNORECASE) if after else None
     for first, behind in _places(_flat(text), _lowered(" ".join(phrase.split())), low):
-        if _is_apart(text, first, behind, phrase) and (followed is None or followed.match(text, behind)):
+        if _is_apart(text, first, behind, phrase) and (
+            followed is None or followed.match(text, behind)
+        ):
             return first
     return start
 
 
 def _is_apart(text: str, start: int, end: int, phrase: str) -> bool:
-    """Whether text[start:end] begins and ends at the borders of words, where the ends of `phrase` need it."""
-    left = phrase[:1].isalnum() and not is_cjk(phrase[:1]) and _WORDLIKE.match(text, max(start - 1, 0), start)
-    right = phrase[-1:].isalnum() and not is_cjk(phrase[-1:]) and _WORDLIKE.match(text, end, end + 1)
+    """Whether text[start:end] begins and ends at the borders of words, where the ends of `phrase`
+    need it."""
+    left = (
+        phrase[:1].isalnum()
+        and not is_cjk(phrase[:1])
+        and _WORDLIKE.match(text, max(start - 1, 0), start)
+    )
+    right = (
+        phrase[-1:].isalnum() and not is_cjk(phrase[-1:]) and _WORDLIKE.match(text, end, end + 1)
+    )
     return not left and not right
 
 
 class _Flat(NamedTuple):
-    """A text in one case, each run of white space one space, so that words are found at a library's speed."""
+    """A text in one case, each run of white space one space, so that words are found at a library's
+    speed."""
 
     text: str
     breaks: list[int]
@@ -364,7 +403,8 @@ class _Flat(NamedTuple):
 
 @lru_cache(maxsize=8)
 def _flat(text: str) -> _Flat:
-    """Return a text as phrases are looked up in it; kept, for an answer cites one page many times."""
+    """Return a text as phrases are looked up in it; kept, for an answer cites one page many
+    times."""
     breaks, dropped = [0], [0]
     for run in _RUN.finditer(text):
         breaks.append(run.start() - dropped[-1] + 1)
@@ -381,7 +421,8 @@ def _lowered(text: str) -> str:
 
 
 def _places(flat: _Flat, words: str, low: int) -> Iterator[tuple[int, int]]:
-    """Yield the start and end in the original text of each place from `low` on where `words` stand."""
+    """Yield the start and end in the original text of each place from `low` on where `words`
+    stand."""
     place = flat.text.find(words, max(0, low - flat.dropped[-1]))
     while place >= 0:
         start = flat.original(place)
@@ -393,7 +434,8 @@ def _places(flat: _Flat, words: str, low: int) -> Iterator[tuple[int, int]]:
 def _with_context(document: Document, start: int, end: int, head: str) -> str:
     """Put prefix or suffix around where the words stand earlier on the page as well.
 
-    Context must touch the words but for white space and block boundaries, so its inner edge keeps its punctuation.
+    Context must touch the words but for white space and block boundaries, so its inner edge keeps
+    its punctuation.
     """
     text = document.text
     if _first_place(text, start, end) == start:
@@ -412,13 +454,18 @@ def _with_context(document: Document, start: int, end: int, head: str) -> str:
 
 
 def _telling(text: str, start: int, end: int, words: Sequence[str]) -> str:
-    """Return the fewest of the last `words` before text[start:end] that stand before no earlier such place.
+    """Return the fewest of the last `words` before text[start:end] that stand before no earlier
+    such place.
 
     The most that a part may have where they all do; empty where not even the last is a part.
     """
     flat, phrase = _flat(text), text[start:end]
     places = islice(_places(flat, _lowered(" ".join(phrase.split())), 0), _LOOKED_AT)
-    earlier = [first for first, behind in places if first < start and _is_apart(text, first, behind, phrase)]
+    earlier = [
+        first
+        for first, behind in places
+        if first < start and _is_apart(text, first, behind, phrase)
+    ]
     told = ""
     for count in range(1, len(words) + 1):
         prefix = " ".join(words[-count:])
@@ -448,14 +495,17 @@ def _part_before(document: Document, place: int) -> int:
 
 
 def _encode(words: str) -> str:
-    """Percent-encode, without our marks of struck words; the hyphen too, since it marks context in a directive."""
+    """Percent-encode, without our marks of struck words; the hyphen too, since it marks context in
+    a directive."""
     return quote(" ".join(words.replace(STRUCK, "").split()), safe="").replace("-", "%2D")
 
 
 def place_of(document: Document, start: int, end: int) -> str:
-    """Return where in its file `document.text[start:end]` stands, as a link's fragment; empty for web pages.
+    """Return where in its file `document.text[start:end]` stands, as a link's fragment; empty for
+    web pages.
 
-    From one row, cell or cue to another it is a range: `Costs!A4:C9`, `row=2-7` (RFC 7111), `t=00:12:31,00:12:52`.
+    From one row, cell or cue to another it is a range: `Costs!A4:C9`, `row=2-7` (RFC 7111),
+    `t=00:12:31,00:12:52`.
     """
     first, _ = _block_at(document, start)
     last, _ = _block_at(document, max(start, end - 1))
@@ -466,7 +516,8 @@ def place_of(document: Document, start: int, end: int) -> str:
 
 
 def one_place(first: str, last: str) -> str | None:
-    """Return the place that reaches from one place of a file to another; None where a link can name no such range."""
+    """Return the place that reaches from one place of a file to another; None where a link can name
+    no such range."""
     if first == last:
         return first
     if is_box(first):
@@ -482,14 +533,16 @@ def one_place(first: str, last: str) -> str | None:
 
 
 def place_name(place: str) -> str:
-    """Return a place in a file as people write it: `p. 3`, `slide 2`, `Costs!A4:C9`, `00:12:31,00:12:52`."""
+    """Return a place in a file as people write it: `p. 3`, `slide 2`, `Costs!A4:C9`,
+    `00:12:31,00:12:52`."""
     if is_box(place):
         place = place.partition("&")[0] if "&" in place else ""
     return unquote(place).removeprefix("t=").replace("page=", "p. ").replace("=", " ")
 
 
-# Which pages hold a passage's words: wire stories, mirrors and other copies across sites, small edits included. What
-# several pages say in the same words is one origin, however many sites carry it: no page confirms what it copied.
+# Which pages hold a passage's words: wire stories, mirrors and other copies across sites, small
+# edits included. What several pages say in the same words is one origin, however many sites carry
+# it: no page confirms what it copied.
 
 
 class Copies:
@@ -513,11 +566,16 @@ class Copies:
         return False
 
 
-def cite_copy(document: Document, units: Sequence[Sentence], text: str, *, at: Sentence | None) -> str:
-    """Return the citation of `text` among the units of a page: of `at`, else the nearest one, and those beside it."""
+def cite_copy(
+    document: Document, units: Sequence[Sentence], text: str, *, at: Sentence | None
+) -> str:
+    """Return the citation of `text` among the units of a page: of `at`, else the nearest one, and
+    those beside it."""
     wanted = word_runs(text)
     runs = [word_runs(document.text[unit.start : unit.end]) for unit in units]
-    low = high = units.index(at) if at else max(range(len(units)), key=lambda row: len(runs[row] & wanted))
+    low = high = (
+        units.index(at) if at else max(range(len(units)), key=lambda row: len(runs[row] & wanted))
+    )
     while low and len(runs[low - 1] & wanted) > COPIED * len(runs[low - 1]):
         low -= 1
     while high + 1 < len(units) and len(runs[high + 1] & wanted) > COPIED * len(runs[high + 1]):
@@ -526,7 +584,8 @@ def cite_copy(document: Document, units: Sequence[Sentence], text: str, *, at: S
 
 
 def count_origins(evidence: Iterable[Evidence]) -> int:
-    """Return how many origins stand behind some passages: pages, those that share a passage's words taken as one."""
+    """Return how many origins stand behind some passages: pages, those that share a passage's words
+    taken as one."""
     origins: list[set[str]] = []
     for one in evidence:
         pages = {citation.partition("#")[0] for citation in (one.url, *one.also)}

@@ -1,8 +1,10 @@
-"""A session written out to be handed on: Markdown, HTML, JSON, and its sources as BibTeX, RIS and CSL-JSON.
+"""A session written out to be handed on: Markdown, HTML, JSON, and its sources as BibTeX, RIS and
+CSL-JSON.
 
-A pure transformation: the same session gives the same bytes, and nothing is fetched. Every word of a page is escaped
-for the form that it is written in, addresses lead to http, https and file only, and the HTML loads and runs nothing.
-Not for: what an answer of a tool looks like (`pipeline/evidence/show.py`).
+A pure transformation: the same session gives the same bytes, and nothing is fetched. Every word of
+a page is escaped for the form that it is written in, addresses lead to http, https and file only,
+and the HTML loads and runs nothing. Not for: what an answer of a tool looks like
+(`pipeline/evidence/show.py`).
 """
 
 import base64
@@ -40,16 +42,21 @@ _TEX: Final = str.maketrans(
     }
 )
 _STYLE: Final = (
-    "body{font:1rem/1.5 system-ui,sans-serif;max-width:46rem;margin:2rem auto;padding:0 1rem;overflow-wrap:anywhere}"
-    "blockquote{margin:1rem 0;padding-left:1rem;border-left:3px solid #999}blockquote p{white-space:pre-line;margin:0}"
+    "body{font:1rem/1.5 system-ui,sans-serif;max-width:46rem;margin:2rem auto;padding:0 "
+    "1rem;overflow-wrap:anywhere}"
+    "blockquote{margin:1rem 0;padding-left:1rem;border-left:3px solid #999}blockquote "
+    "p{white-space:pre-line;margin:0}"
     "cite,footer{color:#555;font-size:.9rem}"
 )
 _STYLE_HASH: Final = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
-_POLICY: Final = f"default-src 'none'; style-src 'sha256-{_STYLE_HASH}'; base-uri 'none'; form-action 'none'"
+_POLICY: Final = (
+    f"default-src 'none'; style-src 'sha256-{_STYLE_HASH}'; base-uri 'none'; form-action 'none'"
+)
 _HEAD: Final = (
     '<!DOCTYPE html>\n<html><head><meta charset="utf-8">\n'
     f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
-    '<meta name="referrer" content="no-referrer"><meta name="viewport" content="width=device-width">'
+    '<meta name="referrer" content="no-referrer"><meta name="viewport" '
+    'content="width=device-width">'
 )
 
 
@@ -76,8 +83,18 @@ class _Source:
     def key(self) -> str:
         """Name of its entry, of letters, digits and hyphens."""
         place = self.page.final_url.partition("//")[2].strip("/")
-        name = place.rpartition("/")[2] if self.page.final_url.startswith("file:") else place.partition("/")[0]
-        return "-".join([*re.findall(r"[a-z0-9]+", name.lower()), *_date(self.page.published)[:1], str(self.number)])
+        name = (
+            place.rpartition("/")[2]
+            if self.page.final_url.startswith("file:")
+            else place.partition("/")[0]
+        )
+        return "-".join(
+            [
+                *re.findall(r"[a-z0-9]+", name.lower()),
+                *_date(self.page.published)[:1],
+                str(self.number),
+            ]
+        )
 
     @property
     def pages(self) -> str:
@@ -87,7 +104,10 @@ class _Source:
     @property
     def notes(self) -> list[str]:
         """Each quote with its page and link, on a line."""
-        return [f"“{one_line(one.text)}” {_place(one)}{_link(one.citation)}".strip() for one in self.quotes]
+        return [
+            f"“{one_line(one.text)}” {_place(one)}{_link(one.citation)}".strip()
+            for one in self.quotes
+        ]
 
     def told(self, escaped: Callable[[str], str]) -> str:
         """Author, title, date and DOI."""
@@ -106,14 +126,22 @@ def _markdown(session: Session) -> str:
     first = session.turns[0]
     lines = [f"# {_md(first.question)}", "", f"Session {session.handle}, begun {session.began}."]
     for turn in session.turns:
-        lines += ["", f"## {_md(turn.question)}", "", *(f"- {_md(line)}" for line in _outcome(turn))]
+        lines += [
+            "",
+            f"## {_md(turn.question)}",
+            "",
+            *(f"- {_md(line)}" for line in _outcome(turn)),
+        ]
         for one in turn.passages:
             lines += ["", *(f"> {_md(line)}  " for line in one.text.splitlines()), ">"]
             lines.append(f"> — {_md_link(_label(one, sources), one.citation)}")
     lines += ["", "## Sources", ""]
     for source in sources.values():
         url = source.page.final_url
-        lines.append(f"{source.number}. {source.told(_md)}. {_md_link(url, url)} {_md(_read_at(source.page))}".rstrip())
+        lines.append(
+            f"{source.number}. {source.told(_md)}. {_md_link(url, url)} "
+            f"{_md(_read_at(source.page))}".rstrip()
+        )
     return "\n".join(lines) + "\n"
 
 
@@ -122,18 +150,24 @@ def _html(session: Session) -> str:
     first = session.turns[0]
     parts = [
         f"{_HEAD}\n<title>{_text(first.question)}</title><style>{_STYLE}</style></head><body>",
-        f"<h1>{_text(first.question)}</h1>\n<footer>Session {session.handle}, begun {_text(session.began)}.</footer>",
+        f"<h1>{_text(first.question)}</h1>\n<footer>Session {session.handle}, begun "
+        f"{_text(session.began)}.</footer>",
     ]
     for turn in session.turns:
         told = "".join(f"<li>{_text(line)}</li>" for line in _outcome(turn))
         parts.append(f"<h2>{_text(turn.question)}</h2>\n<ul>{told}</ul>")
         for one in turn.passages:
             cited = _html_link(_label(one, sources), one.citation)
-            parts.append(f'<blockquote dir="auto"><p>{_text(one.text)}</p><cite>{cited}</cite></blockquote>')
+            parts.append(
+                f'<blockquote dir="auto"><p>{_text(one.text)}</p><cite>{cited}</cite></blockquote>'
+            )
     parts.append("<h2>Sources</h2>\n<ol>")
     for source in sources.values():
         url = source.page.final_url
-        told = f"<bdi>{source.told(_text)}</bdi>. {_html_link(url, url)} {_text(_read_at(source.page))}"
+        told = (
+            f"<bdi>{source.told(_text)}</bdi>. {_html_link(url, url)} "
+            f"{_text(_read_at(source.page))}"
+        )
         parts.append(f"<li>{told.rstrip()}</li>")
     return "\n".join([*parts, "</ol></body></html>"]) + "\n"
 
@@ -149,7 +183,8 @@ def _bibtex(session: Session) -> str:
     for source in _sources(session).values():
         date = _date(source.page.published)
         fields = {
-            # A second pair of braces: a name is not parted into first and last, a title keeps its case.
+            # A second pair of braces: a name is not parted into first and last, a title keeps its
+            # case.
             "author": " and ".join(f"{{{_tex(name)}}}" for name in source.authors),
             "title": f"{{{_tex(source.title)}}}",
             "year": "".join(date[:1]),
@@ -246,9 +281,12 @@ def _outcome(turn: Turn) -> list[str]:
         return ["Not answered yet: ask again with the session."]
     several = len(turn.parts) > 1
     parts = (
-        f"{f'{one.question} ' if several else ''}{SAID[one.verdict].capitalize()}: {one.reason}" for one in turn.parts
+        f"{f'{one.question} ' if several else ''}{SAID[one.verdict].capitalize()}: {one.reason}"
+        for one in turn.parts
     )
-    return [one_line(line) for line in chain(parts, (f"Not read: {missing}" for missing in turn.open))]
+    return [
+        one_line(line) for line in chain(parts, (f"Not read: {missing}" for missing in turn.open))
+    ]
 
 
 def _label(one: Evidence, sources: dict[str, _Source]) -> str:
@@ -280,7 +318,8 @@ def _csl_date(text: str) -> dict[str, list[list[int]]]:
 
 
 def _link(url: str) -> str:
-    """Return an address that may be followed, without anything that ends a link; empty for any other."""
+    """Return an address that may be followed, without anything that ends a link; empty for any
+    other."""
     return address(url) if _LINKED.match(url) else ""
 
 
@@ -290,7 +329,9 @@ def _text(text: str) -> str:
 
 def _html_link(label: str, url: str) -> str:
     link = html.escape(_link(url))
-    return f'<a href="{link}" rel="noopener noreferrer">{_text(label)}</a>' if link else _text(label)
+    return (
+        f'<a href="{link}" rel="noopener noreferrer">{_text(label)}</a>' if link else _text(label)
+    )
 
 
 def _md(text: str) -> str:

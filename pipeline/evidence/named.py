@@ -1,7 +1,9 @@
-"""What a question asks for whole: sections whose heading it names, lists of which it wants all, the steps of one page.
+"""What a question asks for whole: sections whose heading it names, lists of which it wants all, the
+steps of one page.
 
-A heading is named where each of its words, but for those that the page's title has, is in the question or means the
-same there (`sections.same` in the word tables). Not for: choosing and filling (`passages.py`).
+A heading is named where each of its words, but for those that the page's title has, is in the
+question or means the same there (`sections.same` in the word tables). Not for: choosing and filling
+(`passages.py`).
 """
 
 import re
@@ -11,7 +13,15 @@ from typing import Final, NamedTuple
 
 from pipeline.documents import Document, Sentence
 from pipeline.search.parse import question_word
-from pipeline.text.words import guess_language, index_terms, is_cjk, meanings, raw_words, whole_words, words
+from pipeline.text.words import (
+    guess_language,
+    index_terms,
+    is_cjk,
+    meanings,
+    raw_words,
+    whole_words,
+    words,
+)
 
 CERTAIN: Final = 2
 """Words of a heading from which it is no accident that the question has them all."""
@@ -44,7 +54,8 @@ class Section(NamedTuple):
 def asked_whole(question: str) -> Asked:
     """Return what a question wants whole, by the words of its language.
 
-    A question that asks about an example or about all of something ("Which line of the sample …") does not want it.
+    A question that asks about an example or about all of something ("Which line of the sample …")
+    does not want it.
     """
     language = guess_language(question) or "en"
     listing, sample, steps = _patterns(language)
@@ -65,7 +76,8 @@ def _patterns(language: str) -> tuple[re.Pattern[str], ...]:
 def named_sections(
     documents: Sequence[Document], tagged: Sequence[Sequence[Sentence]], question: str, asked: Asked
 ) -> Iterator[Section]:
-    """Yield the sections of all documents whose heading `question` names, numbered through all documents."""
+    """Yield the sections of all documents whose heading `question` names, numbered through all
+    documents."""
     language = guess_language(question) or "en"
     known = _terms(question, language) | _alike(question, language)
     first = 0
@@ -77,8 +89,14 @@ def named_sections(
                 heading -= title
             own = {term for term in heading if not _is_number(term)}
             lacks = len(own - known)
-            whole = bool(own) and (lacks <= len(own) // LONG or _compound(units[start].text, language) in known)
-            if whole and (len(own) >= CERTAIN or asked.all or asked.sample) and stop - start <= MOST_UNITS:
+            whole = bool(own) and (
+                lacks <= len(own) // LONG or _compound(units[start].text, language) in known
+            )
+            if (
+                whole
+                and (len(own) >= CERTAIN or asked.all or asked.sample)
+                and stop - start <= MOST_UNITS
+            ):
                 yield Section(first + start, first + stop)
         first += len(units)
 
@@ -111,7 +129,10 @@ def _compound(heading: str, language: str) -> str:
 
 
 def _alike(question: str, language: str) -> set[str]:
-    """Return the terms of headings that mean what the question says: "exit status" for "exit codes"."""
+    """Return the terms of headings that mean what the question says: "exit status" for "exit
+    codes"."""
     lowered = question.casefold()
-    found = (heading for said, heading in meanings("sections.same", language).items() if said in lowered)
+    found = (
+        heading for said, heading in meanings("sections.same", language).items() if said in lowered
+    )
     return {term for heading in found for term in _terms(heading, language)}

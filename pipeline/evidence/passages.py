@@ -2,10 +2,10 @@
 
     best unit not yet covered → its record → neighbours, the better one first → the whole that it is part of
 
-A passage ends at the headings around it, at `MOST` tokens, or where its neighbours score under half of the best unit
-of all. The best passage of an answer may be a whole list, table, listing or record, as far as there is room: one place
-whole before many in part. Not for: scores (`pipeline/rank`), or how passages are written (`show.py`,
-`pipeline/prune/render.py`).
+A passage ends at the headings around it, at `MOST` tokens, or where its neighbours score under half
+of the best unit of all. The best passage of an answer may be a whole list, table, listing or
+record, as far as there is room: one place whole before many in part. Not for: scores
+(`pipeline/rank`), or how passages are written (`show.py`, `pipeline/prune/render.py`).
 """
 
 from bisect import bisect_right
@@ -24,25 +24,31 @@ from pipeline.rank.relevance import WORTH
 from pipeline.work import check_cancelled
 
 LEAST: Final = 30
-"""Tokens to which a passage grows whatever its neighbours score: a sentence with the one that completes it."""
+"""Tokens to which a passage grows whatever its neighbours score: a sentence with the one that
+completes it."""
 MOST: Final = 100
 """Tokens beyond which a passage grows no further, except to the end of what is whole."""
 ROUND: Final = 20
-"""Most tokens by which a passage grows to the beginning and to the end of a paragraph, whatever they score; of little
-room, that part of it."""
+"""Most tokens by which a passage grows to the beginning and to the end of a paragraph, whatever
+they score; of little room, that part of it."""
 BRIDGE: Final = 16
-"""Most tokens between two passages of a page that are quoted to make them one: a label and a heading cost as many."""
+"""Most tokens between two passages of a page that are quoted to make them one: a label and a
+heading cost as many."""
 END: Final = 0.4
 """Share of the best score below which no passage begins, whatever room is left."""
 WHOLE_SHARE: Final = 0.8
-"""Share of the room that the best passage may take to come whole; the rest is for what a page says elsewhere."""
+"""Share of the room that the best passage may take to come whole; the rest is for what a page says
+elsewhere."""
 BEARS: Final = 0.2
-"""Share of the best score that the middle unit of a whole must have for it to come whole beyond `MOST` tokens."""
+"""Share of the best score that the middle unit of a whole must have for it to come whole beyond
+`MOST` tokens."""
 _PARTS: Final = {"list": "item", "table": "row", "listing": "line"}
 NAMED: Final = 0.4
-"""Share of the best score that a section must have somewhere to come whole because the question names its heading."""
+"""Share of the best score that a section must have somewhere to come whole because the question
+names its heading."""
 STEPS: Final = 0.9
-"""Share of the best score that the beginning of a section must have to be quoted as the procedure that is asked for."""
+"""Share of the best score that the beginning of a section must have to be quoted as the procedure
+that is asked for."""
 COLONS: Final = (":", "：")
 """Marks at the end of a unit that announces what follows it."""
 FEWEST_WORDS: Final = 8
@@ -52,7 +58,8 @@ CRUMB: Final = 16
 
 
 class Passage(NamedTuple):
-    """A range of units [start, stop) of one document, numbered through all documents of a reading."""
+    """A range of units [start, stop) of one document, numbered through all documents of a
+    reading."""
 
     start: int
     stop: int
@@ -127,7 +134,9 @@ class PassageMaker:
         """Of tables, by their first unit, how many rows are below each header."""
         self._best = max(self._values, default=0.0)
         self._asked = asked_whole(reading.question)
-        self._sections = list(named_sections(documents, reading.tagged, reading.question, self._asked))
+        self._sections = list(
+            named_sections(documents, reading.tagged, reading.question, self._asked)
+        )
 
     def choose(
         self,
@@ -139,7 +148,8 @@ class PassageMaker:
         further: bool = False,
         whole: int = 0,
     ) -> list[Passage]:
-        """Return passages around the units of `order`, best first, whose costs are within `room` tokens together.
+        """Return passages around the units of `order`, best first, whose costs are within `room`
+        tokens together.
 
         Args:
             order: Units that a passage may begin with.
@@ -184,39 +194,63 @@ class PassageMaker:
         return chosen
 
     def _bridged(self, passage: Passage, room: int) -> Passage:
-        """Return a passage that reaches to those before and after it on its page where little is between them."""
+        """Return a passage that reaches to those before and after it on its page where little is
+        between them."""
         most = min(BRIDGE, room)
         low = passage.start
         while self._precedes(low) and self._cost(low - 1, passage.start) <= most:
             low -= 1
-        start = low if low and self._owners[low - 1] == self._owners[low] and self._taken[low - 1] else passage.start
+        start = (
+            low
+            if low and self._owners[low - 1] == self._owners[low] and self._taken[low - 1]
+            else passage.start
+        )
         most -= self._cost(start, passage.start)
         high = passage.stop
         while self._follows(high) and self._cost(passage.stop, high + 1) <= most:
             high += 1
-        reaches = high < len(self._owners) and self._owners[high] == self._owners[high - 1] and self._taken[high]
+        reaches = (
+            high < len(self._owners)
+            and self._owners[high] == self._owners[high - 1]
+            and self._taken[high]
+        )
         return Passage(start, high if reaches else passage.stop, passage.best)
 
     def _is_wanted(self, row: int) -> bool:
-        """Whether the question wants all of what a unit is part of; what explains options is no procedure."""
+        """Whether the question wants all of what a unit is part of; what explains options is no
+        procedure."""
         steps = self._asked.steps and self._kind(row) not in {"definition", "row"}
         return self._asked.all or self._asked.sample or steps
 
     def _begun(self, row: int) -> Passage | None:
-        """Return the passage that has a part of the listing of a unit: code in two pieces is of no use."""
+        """Return the passage that has a part of the listing of a unit: code in two pieces is of no
+        use."""
         listing = next((one for one in self._around(row) if one.kind == "listing"), None)
         if listing is None:
             return None
-        return next((one for one in self._kept if one.start < listing.stop and listing.start < one.stop), None)
+        return next(
+            (one for one in self._kept if one.start < listing.stop and listing.start < one.stop),
+            None,
+        )
 
     def _gone_on(
-        self, begun: Passage, row: int, chosen: list[Passage], cost: Callable[[Passage], int], room: int
+        self,
+        begun: Passage,
+        row: int,
+        chosen: list[Passage],
+        cost: Callable[[Passage], int],
+        room: int,
     ) -> int:
-        """Let a chosen passage go on to a unit, if that fits, and return the tokens that it takes."""
+        """Let a chosen passage go on to a unit, if that fits, and return the tokens that it
+        takes."""
         longer = Passage(min(begun.start, row), max(begun.stop, row + 1), begun.best)
         between = (*range(longer.start, begun.start), *range(begun.stop, longer.stop))
         more = cost(longer) - cost(begun)
-        if begun not in chosen or more > min(room, MOST) or any(self._taken[unit] for unit in between):
+        if (
+            begun not in chosen
+            or more > min(room, MOST)
+            or any(self._taken[unit] for unit in between)
+        ):
             return 0
         chosen[chosen.index(begun)] = longer
         self._kept.remove(begun)
@@ -224,7 +258,8 @@ class PassageMaker:
         return more
 
     def _comes_whole(self, named: Sequence[Passage]) -> bool:
-        """Whether the best passage may be a whole: not beside a section that came, unless an example is missing."""
+        """Whether the best passage may be a whole: not beside a section that came, unless an
+        example is missing."""
         found = {self._kind(row) for passage in named for row in range(passage.start, passage.stop)}
         return not named or (self._asked.sample and "code" not in found)
 
@@ -237,29 +272,42 @@ class PassageMaker:
                 self._take(unit)
 
     def _named(self, cost: Callable[[Passage], int], room: int) -> list[Passage]:
-        """Return the section whose heading the question names and that bears on it best, where it fits whole."""
+        """Return the section whose heading the question names and that bears on it best, where it
+        fits whole."""
         found: list[tuple[float, Passage]] = []
         for start, stop in self._sections:
-            # A section that lacks the example that is asked for only shares a word with the question.
+            # A section that lacks the example that is asked for only shares a word with the
+            # question.
             if self._asked.sample and all(self._kind(row) != "code" for row in range(start, stop)):
                 continue
             best = max(range(start, stop), key=self._values.__getitem__)
             least = STEPS if self._asked.steps else NAMED
             if self._values[best] >= least * self._best:
-                shown = Passage(start, stop, best) if self._cost(start, stop) <= room else self._part(start, stop, room)
+                shown = (
+                    Passage(start, stop, best)
+                    if self._cost(start, stop) <= room
+                    else self._part(start, stop, room)
+                )
                 found += [(self._values[best], shown)] if shown else []
         # Of those that bear on it alike the smallest says it.
         found.sort(key=lambda one: (-one[0], one[1].stop - one[1].start))
         return next(([passage] for _, passage in found if cost(passage) <= room), [])
 
     def _part(self, start: int, stop: int, room: int) -> Passage | None:
-        """Return what of a section that does not fit is wanted most: its first example, or its list."""
+        """Return what of a section that does not fit is wanted most: its first example, or its
+        list."""
         if self._asked.sample:
             code = next((row for row in range(start, stop) if self._kind(row) == "code"), None)
-            listing = next((one for one in self._around(code) if one.kind == "listing"), None) if code else None
+            listing = (
+                next((one for one in self._around(code) if one.kind == "listing"), None)
+                if code
+                else None
+            )
             end = listing.stop if listing else (code or 0) + 1
             if code:
-                return Passage(code - 1, min(end, self._end_within(code - 1, int(WHOLE_SHARE * room))), code)
+                return Passage(
+                    code - 1, min(end, self._end_within(code - 1, int(WHOLE_SHARE * room))), code
+                )
         if self._asked.all or self._asked.steps:
             end = self._end_within(start, int(WHOLE_SHARE * room))
             # The beginning of a chapter that answers further on is no procedure
@@ -273,12 +321,15 @@ class PassageMaker:
         return bisect_right(self._ends, self._ends[start] + most) - 1
 
     def _one_page_first(self, order: Iterable[int]) -> Iterable[int]:
-        """Return an order in which the steps of the best page come before what other pages mention."""
+        """Return an order in which the steps of the best page come before what other pages
+        mention."""
         rows = list(order)
         if not self._asked.steps or len(self._documents) < 2 or not rows:
             return rows
         own = self._owners[rows[0]]
-        return sorted(rows, key=lambda row: self._owners[row] != own or self._values[row] < WORTH * self._best)
+        return sorted(
+            rows, key=lambda row: self._owners[row] != own or self._values[row] < WORTH * self._best
+        )
 
     def _take(self, unit: int) -> None:
         """Let no other passage have a unit, or what says the same on another page."""
@@ -292,11 +343,15 @@ class PassageMaker:
             self._taken[copy] = self._taken[copy] or self._owners[copy] != self._owners[unit]
 
     def left_out(self, order: Iterable[int], share: float = WORTH) -> int:
-        """Return how many units of `order` with at least a `share` of the best score no passage holds."""
-        return sum(not self._taken[row] and self._values[row] >= share * self._best for row in order)
+        """Return how many units of `order` with at least a `share` of the best score no passage
+        holds."""
+        return sum(
+            not self._taken[row] and self._values[row] >= share * self._best for row in order
+        )
 
     def _is_complete(self, passage: Passage) -> bool:
-        """Whether a passage says enough alone: a sentence, a row, a definition, code, or all of its page."""
+        """Whether a passage says enough alone: a sentence, a row, a definition, code, or all of its
+        page."""
         rows = range(passage.start, passage.stop)
         owner = self._owners[passage.start]
         if len(rows) == len(self._tagged[owner]) or any(
@@ -305,7 +360,9 @@ class PassageMaker:
             return True
         return sum(count_words(self._unit(row).text) for row in rows) >= FEWEST_WORDS
 
-    def _fitting(self, row: int, cost: Callable[[Passage], int], room: int, share: float) -> tuple[Passage | None, int]:
+    def _fitting(
+        self, row: int, cost: Callable[[Passage], int], room: int, share: float
+    ) -> tuple[Passage | None, int]:
         """Return the largest of the passages around a unit that fits, and its cost.
 
         `share` of the room may go to a list, table or record that it completes.
@@ -347,7 +404,8 @@ class PassageMaker:
         return Passage(start, stop, row)
 
     def shown(self, passages: Iterable[Passage]) -> list[list[int]]:
-        """Return the units of one document's passages in reading order: neighbors together, rows by their table."""
+        """Return the units of one document's passages in reading order: neighbors together, rows by
+        their table."""
         tables: dict[tuple[int, int], list[int]] = {}
         found: list[list[int]] = []
         for run in map(list, joined(passages, self._begins_place)):
@@ -361,13 +419,15 @@ class PassageMaker:
         return found
 
     def _begins_place(self, row: int) -> bool:
-        """Whether a unit begins a page, slide or message of its file: a passage is cited by one of them."""
+        """Whether a unit begins a page, slide or message of its file: a passage is cited by one of
+        them."""
         blocks = self._documents[self._owners[row]].blocks
         first, last = blocks[self._unit(row - 1).block], blocks[self._unit(row).block]
         return one_place(first.place, last.place) is None
 
     def _table(self, run: Sequence[int]) -> tuple[int, int] | None:
-        """Return the range of the table whose rows a stretch consists of, None for anything else."""
+        """Return the range of the table whose rows a stretch consists of, None for anything
+        else."""
         rows = [row for row in run if self._kind(row) != "heading"]
         if not rows or any(self._kind(row) != "row" for row in rows):
             return None
@@ -375,10 +435,11 @@ class PassageMaker:
         return (table.start, table.stop) if table and run[-1] < table.stop else None
 
     def rest(self, run: Sequence[int]) -> str:
-        """Return how much of the whole that a stretch ends in is not in it: `12 more items`; empty for nothing.
+        """Return how much of the whole that a stretch ends in is not in it: `12 more items`; empty
+        for nothing.
 
-        Of a table it counts all other rows, of anything else what follows. A single row or item is no list that looks
-        complete.
+        Of a table it counts all other rows, of anything else what follows. A single row or item is
+        no list that looks complete.
         """
         last = run[-1]
         whole = next((one for one in self._around(last) if one.kind in _PARTS), None)
@@ -386,7 +447,9 @@ class PassageMaker:
         if whole is None or (alone and whole.kind != "listing"):
             return ""
         if whole.kind == "table":
-            rows = (row for row in run if whole.start <= row < whole.stop and self._kind(row) == "row")
+            rows = (
+                row for row in run if whole.start <= row < whole.stop and self._kind(row) == "row"
+            )
             header = self._header(last)
             count = self._rows_in(whole, header) - sum(self._header(row) == header for row in rows)
         else:
@@ -399,7 +462,9 @@ class PassageMaker:
         owner = self._owners[last]
         if whole.kind == "listing":
             ends = self._line_ends(owner)
-            return bisect_right(ends, self._unit(whole.stop - 1).end) - bisect_right(ends, self._unit(last).end)
+            return bisect_right(ends, self._unit(whole.stop - 1).end) - bisect_right(
+                ends, self._unit(last).end
+            )
         first, begun = self._firsts[owner], self._blocks_begun(owner)
         return begun[whole.stop - 1 - first] - begun[last - first]
 
@@ -407,16 +472,21 @@ class PassageMaker:
         """Return how many rows a table has below a header; counted once."""
         if table.start not in self._rows:
             inside = range(table.start, table.stop)
-            self._rows[table.start] = Counter(self._header(row) for row in inside if self._kind(row) == "row")
+            self._rows[table.start] = Counter(
+                self._header(row) for row in inside if self._kind(row) == "row"
+            )
         return self._rows[table.start][header]
 
     def _header(self, row: int) -> str:
         return self._documents[self._owners[row]].blocks[self._unit(row).block].header
 
     def _blocks_begun(self, owner: int) -> list[int]:
-        """Return of each unit of a document how many blocks begin up to it, after the first; counted once."""
+        """Return of each unit of a document how many blocks begin up to it, after the first;
+        counted once."""
         if owner not in self._blocks:
-            changes = (after.block != before.block for before, after in pairwise(self._tagged[owner]))
+            changes = (
+                after.block != before.block for before, after in pairwise(self._tagged[owner])
+            )
             self._blocks[owner] = list(accumulate(changes, initial=0))
         return self._blocks[owner]
 
@@ -442,14 +512,19 @@ class PassageMaker:
 
     def _follows(self, row: int) -> bool:
         """Whether a further unit is on the same page, and in no other passage."""
-        return row < len(self._owners) and self._owners[row] == self._owners[row - 1] and not self._taken[row]
+        return (
+            row < len(self._owners)
+            and self._owners[row] == self._owners[row - 1]
+            and not self._taken[row]
+        )
 
     def _precedes(self, row: int) -> bool:
         """Whether a unit is before another on the same page, and in no other passage."""
         return row > 0 and self._owners[row] == self._owners[row - 1] and not self._taken[row - 1]
 
     def _answers_as_heading(self, row: int, most: int) -> bool:
-        """Whether a heading scores as an answer does; where room is small, one that is not named whole anyway."""
+        """Whether a heading scores as an answer does; where room is small, one that is not named
+        whole anyway."""
         answers = self._kind(row) == "heading" and self._values[row] >= WORTH * self._best
         return answers and (most >= MOST or self._cost(row, row + 1) > SHORT_HEADING)
 
@@ -464,7 +539,8 @@ class PassageMaker:
         return self._found[owner], self._firsts[owner]
 
     def _around(self, row: int) -> Iterator[Whole]:
-        """Yield the wholes around a unit, the smallest first, numbered as the units of all documents are."""
+        """Yield the wholes around a unit, the smallest first, numbered as the units of all
+        documents are."""
         wholes, first = self._wholes(row)
         for whole in wholes.around(row - first):
             yield Whole(first + whole.start, first + whole.stop, whole.kind)
@@ -473,14 +549,23 @@ class PassageMaker:
         return not any(self._taken[start:stop])
 
     def _atom(self, row: int, most: int) -> tuple[int, int]:
-        """Return what is shown together at least: a unit or its record, with its lead-in, or what it leads in."""
+        """Return what is shown together at least: a unit or its record, with its lead-in, or what
+        it leads in."""
         record = next((whole for whole in self._around(row) if whole.kind == "record"), None)
-        if record and self._cost(record.start, record.stop) <= most and self._free(record.start, record.stop):
+        if (
+            record
+            and self._cost(record.start, record.stop) <= most
+            and self._free(record.start, record.stop)
+        ):
             return record.start, record.stop
         start, stop = row, row + 1
         if self._leads(row) and self._continues(stop) and self._cost(start, stop + 1) <= most:
             stop += 1
-        if self._continues(start) and self._leads(start - 1) and self._cost(start - 1, stop) <= most:
+        if (
+            self._continues(start)
+            and self._leads(start - 1)
+            and self._cost(start - 1, stop) <= most
+        ):
             start -= 1
         return (start, stop) if self._free(start, stop) else (row, row + 1)
 
@@ -491,7 +576,10 @@ class PassageMaker:
     def _continues(self, row: int) -> bool:
         """Whether a unit follows another of the same section."""
         first = self._firsts[self._owners[min(row, len(self._owners) - 1)]]
-        return first < row < len(self._owners) and self._wholes(row)[0].starts[row - first] + first < row
+        return (
+            first < row < len(self._owners)
+            and self._wholes(row)[0].starts[row - first] + first < row
+        )
 
     def _wider(self, start: int, stop: int, most: int) -> tuple[int, int] | None:
         """Return a stretch with its better neighbour, None where it has grown enough."""
@@ -516,9 +604,11 @@ class PassageMaker:
         return max(wanted, key=lambda option: option[0])[1:] if wanted else None
 
     def _bears(self, whole: Whole) -> bool:
-        """Whether a whole is worth more than `MOST` tokens: half of it bears on the question, or it is code.
+        """Whether a whole is worth more than `MOST` tokens: half of it bears on the question, or it
+        is code.
 
-        Code is of use to its end only, and its lines score low by themselves; so is a list that all of is asked for.
+        Code is of use to its end only, and its lines score low by themselves; so is a list that all
+        of is asked for.
         """
         if whole.kind == "listing" or (self._asked.all and whole.kind in {"list", "table"}):
             return True
@@ -526,13 +616,15 @@ class PassageMaker:
         return whole.kind != "paragraph" and values[len(values) // 2] >= BEARS * self._best
 
     def _completed(self, row: int, start: int, stop: int, limits: Limits) -> tuple[int, int]:
-        """Return a stretch with each whole completed that it holds a part of, as far as there is room."""
+        """Return a stretch with each whole completed that it holds a part of, as far as there is
+        room."""
         for edge in (row, start, stop - 1):
             for one in self._around(edge):
                 low, high = min(start, one.start), max(stop, one.stop)
                 cost = self._cost(low, high)
                 limit = limits.listing if one.kind == "listing" else limits.whole
-                # The cheap question first: a list of thousands is asked about for each of its items.
+                # The cheap question first: a list of thousands is asked about for each of its
+                # items.
                 if cost > max(limits.most, limit) or (cost > limits.most and not self._bears(one)):
                     return self._as_far(one, start, stop, limit)
                 if not self._free(low, high):
@@ -541,22 +633,32 @@ class PassageMaker:
         return start, stop
 
     def _rounded(self, start: int, stop: int, most: int) -> tuple[int, int]:
-        """Return a stretch with the paragraphs completed that it begins and ends in, where they lack little."""
+        """Return a stretch with the paragraphs completed that it begins and ends in, where they
+        lack little."""
         block = self._unit(start).block
         low = start
-        while self._precedes(low) and self._unit(low - 1).block == block and self._cost(low - 1, start) <= most:
+        while (
+            self._precedes(low)
+            and self._unit(low - 1).block == block
+            and self._cost(low - 1, start) <= most
+        ):
             low -= 1
         whole = not (self._precedes(low) and self._unit(low - 1).block == block)
         start = low if whole else start
         block = self._unit(stop - 1).block
         high = stop
-        while self._follows(high) and self._unit(high).block == block and self._cost(stop, high + 1) <= most:
+        while (
+            self._follows(high)
+            and self._unit(high).block == block
+            and self._cost(stop, high + 1) <= most
+        ):
             high += 1
         whole = not (self._follows(high) and self._unit(high).block == block)
         return start, high if whole else stop
 
     def _as_far(self, whole: Whole, start: int, stop: int, room: int) -> tuple[int, int]:
-        """Return a stretch with a list from its beginning, cut at the end, where steps or all items are wanted."""
+        """Return a stretch with a list from its beginning, cut at the end, where steps or all items
+        are wanted."""
         wanted = self._is_wanted(start) and not self._asked.sample and whole.kind == "list"
         low = min(start, whole.start)
         high = min(whole.stop, self._end_within(low, room))

@@ -1,8 +1,9 @@
-"""Writing evidence out for a reader: numbered pages, lettered passages, one frame a page, links, within a budget.
+"""Writing evidence out for a reader: numbered pages, lettered passages, one frame a page, links,
+within a budget.
 
-The form that `research`, `extract_relevant` and `raptor_query` share, and the sheet that every tool writes its answer
-on: parts are joined by line breaks, over which `count_tokens` is additive, so that its running total is exact. Not for:
-choosing evidence (`assemble.py`).
+The form that `research`, `extract_relevant` and `raptor_query` share, and the sheet that every tool
+writes its answer on: parts are joined by line breaks, over which `count_tokens` is additive, so
+that its running total is exact. Not for: choosing evidence (`assemble.py`).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,22 +14,36 @@ from typing import Final, Literal, NamedTuple
 from errors import unopened
 from pipeline.documents import Block, Document, Evidence, Page, Reading, Sentence
 from pipeline.evidence.cite import count_origins, place_name
-from pipeline.text.frame import LONGEST, framed, headline, inert, notice, one_line, place_of, source_line, visible
+from pipeline.text.frame import (
+    LONGEST,
+    framed,
+    headline,
+    inert,
+    notice,
+    one_line,
+    place_of,
+    source_line,
+    visible,
+)
 from pipeline.text.numerals import lettered
 from pipeline.text.tokens import count_each, count_tokens, cut_to_tokens
 
 FRAME_SHARE: Final = 0.15
-"""Most of a budget that may go to what is not quoted: marks, heads, headings, links, hints. The rest is words."""
+"""Most of a budget that may go to what is not quoted: marks, heads, headings, links, hints. The
+rest is words."""
 WIDE: Final = 1500
 """Budget from which passages carry their whole heading path; below, the innermost heading."""
 ROOMY: Final = 400
-"""Budget from which the notice and hints have room beside the words; the server's instructions say what marks mean."""
+"""Budget from which the notice and hints have room beside the words; the server's instructions say
+what marks mean."""
 HINT_TOKENS: Final = 32
 """Tokens kept for how to go on, from `ROOMY` on: the running call with a cursor."""
 HEADING_TOKENS: Final = 16
-"""Tokens of the innermost heading where room is small, and of a part's words in the line that says how it stands."""
+"""Tokens of the innermost heading where room is small, and of a part's words in the line that says
+how it stands."""
 LINK_TOKENS: Final = 48
-"""Tokens of a link, and of what a head says beside its address; kept for both where no budget is named."""
+"""Tokens of a link, and of what a head says beside its address; kept for both where no budget is
+named."""
 SHORT_HEADING: Final = HEADING_TOKENS // 2
 """The same where room is small."""
 ALSO: Final = 2
@@ -42,7 +57,8 @@ GAP: Final = "…"
 MOST_ABSENT: Final = 3
 """Names that an answer says are nowhere."""
 _GAPS: Final = 2
-"""Empty columns for each filled one up to which a row alone is shown below its header, which costs more."""
+"""Empty columns for each filled one up to which a row alone is shown below its header, which costs
+more."""
 ITEM: Final = "- "
 """Begins an item of a list."""
 CUT: Final = "Unsure: not everything was read. Check that these answer."
@@ -61,7 +77,8 @@ def told_speaking(names: Iterable[str], left_out: int = 0) -> str:
 
 
 def doubt(reading: Reading) -> str:
-    """Return what is written above the evidence of a reading: names that nothing read has, and that it may not answer.
+    """Return what is written above the evidence of a reading: names that nothing read has, and that
+    it may not answer.
 
     Empty where it surely answers.
     """
@@ -72,12 +89,14 @@ def doubt(reading: Reading) -> str:
 
 
 def told_parts(reading: Reading, labels: Sequence[str]) -> str:
-    """Return the line that says of each part of a question how it stands and where; empty for a question that is one.
+    """Return the line that says of each part of a question how it stands and where; empty for a
+    question that is one.
 
     `labels` are of the passage that speaks best to each part, empty for none.
     """
     told = [
-        f'"{shortened(one_line(part.question), HEADING_TOKENS)}" {SAID[part.verdict]}{f" [{label}]" if label else ""}'
+        f'"{shortened(one_line(part.question), HEADING_TOKENS)}" '
+        f"{SAID[part.verdict]}{f' [{label}]' if label else ''}"
         for part, label in zip(reading.parts, labels, strict=False)
     ]
     return f"Parts: {'; '.join(told)}." if told else ""
@@ -90,7 +109,8 @@ def parts_room(reading: Reading) -> int:
 
 
 def hint_room(max_tokens: int) -> int:
-    """Return the tokens of an answer that are kept for how to go on; none where words need them more."""
+    """Return the tokens of an answer that are kept for how to go on; none where words need them
+    more."""
     return HINT_TOKENS if max_tokens >= ROOMY else 0
 
 
@@ -133,13 +153,22 @@ def show_evidence(
         bodies.append(_body(letters, passages, max_tokens=max_tokens))
     # What marks, labels and headings leave of the frame is for the heads, then for links
     words = sum(count_each([one.text for one in evidence]))
-    framing = int(FRAME_SHARE * max_tokens) - count_tokens(notice_within(mark, max_tokens)) - hint_room(max_tokens)
+    framing = (
+        int(FRAME_SHARE * max_tokens)
+        - count_tokens(notice_within(mark, max_tokens))
+        - hint_room(max_tokens)
+    )
     taken = count_tokens("\n".join(framed(body, mark) for body in bodies))
     room = min(framing + words, max_tokens) - taken
     if links == "rest":
         room = max(room, max_tokens - LINK_TOKENS - taken)
-    heads = [page_head(number, group[0], room // len(groups)) for number, group in enumerate(groups, start=1)]
-    speaking = told_speaking((label for label, one in zip(labels, evidence, strict=True) if one.speaks), unquoted)
+    heads = [
+        page_head(number, group[0], room // len(groups))
+        for number, group in enumerate(groups, start=1)
+    ]
+    speaking = told_speaking(
+        (label for label, one in zip(labels, evidence, strict=True) if one.speaks), unquoted
+    )
     quoted = (head.over(body, mark) for head, body in zip(heads, bodies, strict=True))
     text = "\n".join(filter(None, (speaking, *quoted)))
     if links != "none" and evidence:
@@ -155,14 +184,16 @@ def show_evidence(
 
 
 def page_tokens(one: Evidence, mark: str) -> int:
-    """Return the tokens that a further page takes beside its passages: marks, address and a short title."""
+    """Return the tokens that a further page takes beside its passages: marks, address and a short
+    title."""
     head = page_head(1, one, 0)
     title = min(count_tokens(headline(one.title, "")), SHORT_HEADING)
     return count_tokens(head.over(".", mark)) + title + 1
 
 
 class Head(NamedTuple):
-    """What stands before a page's words: a line that is ours alone, and one of the page's within its frame."""
+    """What stands before a page's words: a line that is ours alone, and one of the page's within
+    its frame."""
 
     above: str
     """Number, and the address where there is room."""
@@ -173,11 +204,14 @@ class Head(NamedTuple):
 
     def over(self, words: str, mark: str) -> str:
         """Return the words of a page in their frame, below this head."""
-        return "\n".join((self.above, framed("\n".join(filter(None, (self.whole, self.line, words))), mark)))
+        return "\n".join(
+            (self.above, framed("\n".join(filter(None, (self.whole, self.line, words))), mark))
+        )
 
 
 def page_head(number: int, one: Evidence | Page, room: int) -> Head:
-    """Return the head of a page: number, address, and of title, author and date what fits `room` tokens.
+    """Return the head of a page: number, address, and of title, author and date what fits `room`
+    tokens.
 
     The address is always there; without it nothing can be cited or read on.
     """
@@ -227,8 +261,11 @@ def _body(letters: Sequence[str], passages: Sequence[Evidence], *, max_tokens: i
     return "\n".join(quoted)
 
 
-def _origins(labels: Sequence[str], evidence: Sequence[Evidence], numbers: Mapping[str, int], room: int) -> str:
-    """Return of how many origins passages are where pages share words, and which those are, within `room` tokens."""
+def _origins(
+    labels: Sequence[str], evidence: Sequence[Evidence], numbers: Mapping[str, int], room: int
+) -> str:
+    """Return of how many origins passages are where pages share words, and which those are, within
+    `room` tokens."""
     if not any(one.also for one in evidence):
         return ""
     written = f"Independent origins: {count_origins(evidence)}."
@@ -239,13 +276,15 @@ def _origins(labels: Sequence[str], evidence: Sequence[Evidence], numbers: Mappi
 
 
 def _link(label: str, passage: Evidence) -> str:
-    """Return the text fragment of a passage, to be put behind its page's address; empty where there is none."""
+    """Return the text fragment of a passage, to be put behind its page's address; empty where there
+    is none."""
     fragment = passage.citation.removeprefix(passage.url.partition("#")[0])
     return f"[{label}] {fragment}" if "#" in fragment else ""
 
 
 def _also(label: str, passage: Evidence, numbers: Mapping[str, int]) -> str:
-    """Return which other pages hold the same words, by their number here or their address; empty for none."""
+    """Return which other pages hold the same words, by their number here or their address; empty
+    for none."""
     if not passage.also:
         return ""
     urls = [citation.partition("#")[0] for citation in passage.also[:ALSO]]
@@ -258,14 +297,17 @@ def _also(label: str, passage: Evidence, numbers: Mapping[str, int]) -> str:
 
 
 def passage_text(document: Document, run: Sequence[Sentence]) -> str:
-    """Return the words of sentences in order: a block's on one line, each further block on a new one; code as it is."""
+    """Return the words of sentences in order: a block's on one line, each further block on a new
+    one; code as it is."""
     lines: list[str] = []
     above = ""
     for place, sentence in enumerate(run):
         apart = bool(place) and sentence.number > run[place - 1].number + 1
         if document.blocks[sentence.block].kind == "code":
             if not place or run[place - 1].block != sentence.block:
-                inside = [(one.start, one.end) for one in run[place:] if one.block == sentence.block]
+                inside = [
+                    (one.start, one.end) for one in run[place:] if one.block == sentence.block
+                ]
                 lines += [*[GAP] * apart, listing(document.text, inside)]
             continue
         header = _header(document, sentence)
@@ -289,15 +331,16 @@ def passage_text(document: Document, run: Sequence[Sentence]) -> str:
 
 
 def item_mark(block: Block) -> str:
-    """Return what stands before an item of a list, its number or a dash, with a blank; empty for all else."""
+    """Return what stands before an item of a list, its number or a dash, with a blank; empty for
+    all else."""
     if block.kind != "item":
         return ""
     return f"{block.ordinal.mark} " if block.ordinal else ITEM
 
 
 def listing(code: str, spans: Sequence[tuple[int, int]]) -> str:
-    """Return the parts `spans` of a listing, each from the begin of its line, with an ellipsis on a line of its own
-    where lines are left out between two."""
+    """Return the parts `spans` of a listing, each from the begin of its line, with an ellipsis on a
+    line of its own where lines are left out between two."""
     parts: list[str] = []
     last = spans[0][0]
     for start, end in spans:
@@ -319,7 +362,8 @@ def _is_part(line: str, header: str) -> bool:
 
 
 def _row_below_header(document: Document, sentence: Sentence) -> str:
-    """Return a table's row as it stands below its header; empty for what is none, or is longer that way."""
+    """Return a table's row as it stands below its header; empty for what is none, or is longer that
+    way."""
     if not _header(document, sentence):
         return ""
     told = one_line(document.text[sentence.start : sentence.end])
@@ -327,14 +371,18 @@ def _row_below_header(document: Document, sentence: Sentence) -> str:
 
 
 def has_gaps(row: Block) -> bool:
-    """Whether columns of a row are empty below a header, so that what it lacks is seen in its table only."""
+    """Whether columns of a row are empty below a header, so that what it lacks is seen in its table
+    only."""
     columns = row.header.split(" | ") if row.header else []
-    empty = sum(bool(column) and not cell for column, cell in zip_longest(columns, row.cells, fillvalue=""))
+    empty = sum(
+        bool(column) and not cell for column, cell in zip_longest(columns, row.cells, fillvalue="")
+    )
     return 0 < empty <= _GAPS * (len(columns) - empty)
 
 
 def _header(document: Document, sentence: Sentence) -> str:
-    """Return the header row above a whole row, its cells parted by bars; empty where there is none."""
+    """Return the header row above a whole row, its cells parted by bars; empty where there is
+    none."""
     block = document.blocks[sentence.block]
     whole = (sentence.start, sentence.end) == (block.start, block.end)
     return one_line(block.header) if whole else ""
@@ -373,7 +421,8 @@ class Sheet:
         self._reserve = 0
 
     def add(self, part: str) -> bool:
-        """Write `part` if it fits whole; return whether it did. Blank parts always fit and write nothing."""
+        """Write `part` if it fits whole; return whether it did. Blank parts always fit and write
+        nothing."""
         part = part.strip()
         if not part:
             return True
@@ -390,7 +439,8 @@ class Sheet:
 
 
 def shortened(text: str, max_tokens: int) -> str:
-    """Return `text` with at most `max_tokens` tokens, a cut marked; empty where not even one word fits."""
+    """Return `text` with at most `max_tokens` tokens, a cut marked; empty where not even one word
+    fits."""
     text = text.strip()
     if count_tokens(text) <= max_tokens:
         return text

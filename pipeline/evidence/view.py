@@ -1,7 +1,9 @@
-"""What a page that draws an answer needs beside its text: every passage whole, where it stands, what scored how.
+"""What a page that draws an answer needs beside its text: every passage whole, where it stands,
+what scored how.
 
-Plain JSON. It goes to the desk (`desk/`) in the `_meta` of a result, which no model reads, so nothing is shortened to
-save tokens; what bounds it is the size of a message. Not for: what an answer says (`pipeline/evidence/show.py`).
+Plain JSON. It goes to the desk (`desk/`) in the `_meta` of a result, which no model reads, so
+nothing is shortened to save tokens; what bounds it is the size of a message. Not for: what an
+answer says (`pipeline/evidence/show.py`).
 """
 
 from collections.abc import Sequence
@@ -19,20 +21,26 @@ View = dict[str, object]
 AROUND: Final = 400
 """Characters of a page before and behind a passage, to be folded out."""
 STRIP: Final = 60
-"""Cells of the strip that shows where on a page the scores lie: one is 4 pixels of the desk's narrow column."""
+"""Cells of the strip that shows where on a page the scores lie: one is 4 pixels of the desk's
+narrow column."""
 NEXT_BEST: Final = 8
 """Units that were left out and are listed; the count tells of the rest."""
 MOST_CHARACTERS: Final = 400_000
-"""Of blocks in one answer: twice the longest page of the 256 real ones, and a message that hosts take in one piece."""
+"""Of blocks in one answer: twice the longest page of the 256 real ones, and a message that hosts
+take in one piece."""
 
 
 def view_evidence(
-    question: str, assembled: Assembled, documents: Sequence[Document], reading: Reading | None, max_tokens: int
+    question: str,
+    assembled: Assembled,
+    documents: Sequence[Document],
+    reading: Reading | None,
+    max_tokens: int,
 ) -> View:
     """Return passages with their sentences' scores, their pages, and the best of what was left out.
 
-    Documents are those of the reading, in its order; others than its own have no scores. The reading is None where
-    nodes of a tree were scored instead of units.
+    Documents are those of the reading, in its order; others than its own have no scores. The
+    reading is None where nodes of a tree were scored instead of units.
     """
     rows = _Rows(documents, reading)
     urls = list(dict.fromkeys(one.url for one in assembled.evidence))
@@ -49,7 +57,8 @@ def view_evidence(
 
 
 def view_pages(question: str, documents: Sequence[Document], pruned: Pruned) -> View:
-    """Return the pages as blocks in reading order, each with whether it was kept and its score where it has one."""
+    """Return the pages as blocks in reading order, each with whether it was kept and its score
+    where it has one."""
     rows = _Rows(documents, pruned.reading)
     kept = {page.document: set(page.kept) for page in pruned.pages}
     room = MOST_CHARACTERS
@@ -87,14 +96,22 @@ def view_pages(question: str, documents: Sequence[Document], pruned: Pruned) -> 
             }
         )
     by = pruned.reading.made_by if pruned.reading else ""
-    return {"kind": "reading", "question": question, "by": by, "pages": pages, "left_out": pruned.left_out}
+    return {
+        "kind": "reading",
+        "question": question,
+        "by": by,
+        "pages": pages,
+        "left_out": pruned.left_out,
+    }
 
 
 class _Rows:
     """The units of a reading by their place."""
 
     def __init__(self, documents: Sequence[Document], reading: Reading | None) -> None:
-        self._documents = {document.page.final_url: (place, document) for place, document in enumerate(documents)}
+        self._documents = {
+            document.page.final_url: (place, document) for place, document in enumerate(documents)
+        }
         self._reading = reading
         places = reading.places if reading is not None else []
         self._row = {(place, unit.number): row for row, (place, unit) in enumerate(places)}
@@ -109,7 +126,9 @@ class _Rows:
     def passage(self, label: str, one: Evidence, page: int) -> View:
         """Return a passage with what stands around it."""
         place, document = self._documents.get(one.url, (-1, None))
-        rows = [row for number in one.sentences if (row := self._row.get((place, number))) is not None]
+        rows = [
+            row for number in one.sentences if (row := self._row.get((place, number))) is not None
+        ]
         whole = document.text if document is not None and one.start >= 0 else ""
         return {
             "label": label,
@@ -145,30 +164,42 @@ class _Rows:
             "title": own[0].title,
             "author": own[0].author,
             "published": own[0].published,
-            # A page that was not read in time is shown by a few of its words, which no handle names.
-            "handle": page_handle(document.page) if document is not None and document.page.fetched_at else "",
+            # A page that was not read in time is shown by a few of its words, which no handle
+            # names.
+            "handle": page_handle(document.page)
+            if document is not None and document.page.fetched_at
+            else "",
             "hidden": own[0].hidden,
             "strip": strip if any(strip) else [],
-            "kept": [[one.start / length, one.end / length] for one in own if length and one.start >= 0],
+            "kept": [
+                [one.start / length, one.end / length] for one in own if length and one.start >= 0
+            ],
         }
 
     def left_out(self, evidence: Sequence[Evidence]) -> list[View]:
         """Return the best units that no passage holds."""
         if self._reading is None:
             return []
-        held = {(self._documents.get(one.url, (-1, None))[0], number) for one in evidence for number in one.sentences}
+        held = {
+            (self._documents.get(one.url, (-1, None))[0], number)
+            for one in evidence
+            for number in one.sentences
+        }
         urls = list(self._documents)
         found: list[View] = []
         for row in np.argsort(-self._reading.values, kind="stable").tolist():
             place, unit = self._places[row]
             if (place, unit.number) not in held:
-                found.append({"text": unit.text[:AROUND], "url": urls[place], "score": self._value(row)})
+                found.append(
+                    {"text": unit.text[:AROUND], "url": urls[place], "score": self._value(row)}
+                )
             if len(found) == NEXT_BEST:
                 break
         return found
 
     def of_blocks(self, document: int) -> dict[int, float]:
-        """Return the best score among the units of each block; empty where no question was asked."""
+        """Return the best score among the units of each block; empty where no question was
+        asked."""
         if self._reading is None or self._reading.made_by == "content":
             return {}
         best: dict[int, float] = {}

@@ -84,7 +84,9 @@ def find_wholes(document: Document, units: Sequence[Sentence]) -> Wholes:
     for element in sorted(elements, key=lambda one: (one.start, -one.stop, len(one.path))):
         kind = _kind(element, blocks, units, records)
         if kind:
-            found.setdefault((element.start, element.stop), Whole(element.start, element.stop, kind))
+            found.setdefault(
+                (element.start, element.stop), Whole(element.start, element.stop, kind)
+            )
     # 3. What is inside what
     wholes = tuple(found.values())
     inner, outer = _nested(wholes, len(units))
@@ -93,7 +95,8 @@ def find_wholes(document: Document, units: Sequence[Sentence]) -> Wholes:
 
 
 def _elements(paths: Sequence[str]) -> list[_Element]:
-    """Return the elements around the units, each with the range of units that follow each other in it."""
+    """Return the elements around the units, each with the range of units that follow each other in
+    it."""
     found: list[_Element] = []
     opened: list[tuple[str, int]] = []
     for number, path in enumerate([*paths, ""]):
@@ -110,7 +113,9 @@ def _elements(paths: Sequence[str]) -> list[_Element]:
     return found
 
 
-def _records(elements: Sequence[_Element], blocks: Sequence[Block], units: Sequence[Sentence]) -> set[str]:
+def _records(
+    elements: Sequence[_Element], blocks: Sequence[Block], units: Sequence[Sentence]
+) -> set[str]:
     """Return the paths of the elements that are records."""
     siblings: defaultdict[tuple[str, str], list[_Element]] = defaultdict(list)
     for element in elements:
@@ -129,7 +134,9 @@ def _records(elements: Sequence[_Element], blocks: Sequence[Block], units: Seque
     return found
 
 
-def _shape(element: _Element, blocks: Sequence[Block], units: Sequence[Sentence]) -> tuple[str, ...]:
+def _shape(
+    element: _Element, blocks: Sequence[Block], units: Sequence[Sentence]
+) -> tuple[str, ...]:
     """Return where the blocks of an element are below it, without numbers."""
     stop = min(element.stop, element.start + 4 * SHAPE_BLOCKS)
     paths = (blocks[unit.block].path for unit in units[element.start : stop])
@@ -137,7 +144,9 @@ def _shape(element: _Element, blocks: Sequence[Block], units: Sequence[Sentence]
     return tuple(_NUMBER.sub("", path) for path in below)
 
 
-def _kind(element: _Element, blocks: Sequence[Block], units: Sequence[Sentence], records: set[str]) -> WholeKind | None:
+def _kind(
+    element: _Element, blocks: Sequence[Block], units: Sequence[Sentence], records: set[str]
+) -> WholeKind | None:
     """Return what whole an element is, None for one that is a part of the layout only."""
     if element.path in records:
         return "record"
@@ -168,7 +177,9 @@ def _nested(wholes: Sequence[Whole], size: int) -> tuple[tuple[int, ...], tuple[
     return tuple(inner), tuple(outer)
 
 
-def _sections(blocks: Sequence[Block], units: Sequence[Sentence]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def _sections(
+    blocks: Sequence[Block], units: Sequence[Sentence]
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Return for each unit where the text between the headings around it begins and ends."""
     heads = [number for number, unit in enumerate(units) if blocks[unit.block].kind == "heading"]
     starts: list[int] = []

@@ -1,10 +1,12 @@
-"""EXTRACTOR: the core's reading of some documents, and a model that writes beside it if one is set (zero-index §4.1).
+"""EXTRACTOR: the core's reading of some documents, and a model that writes beside it if one is set
+(zero-index §4.1).
 
-`read_documents` is what every tool asks; `extract` adds the model. The parts of a question are read each for itself and
-put together: a floor each, the rest by need. `lift_rows` raises the rows that a request's choosing words point at: a
-table's ends for "the last", a column's extremes for "the lowest". No row says of itself that it is the last or has the
-least, its place and its numbers among the others do; it stays below the best sentence, for a page may have other tables
-than the one that is meant. Not for: scores by words and meaning (`pipeline/rank/relevance.py`), saying that nothing
+`read_documents` is what every tool asks; `extract` adds the model. The parts of a question are read
+each for itself and put together: a floor each, the rest by need. `lift_rows` raises the rows that a
+request's choosing words point at: a table's ends for "the last", a column's extremes for "the
+lowest". No row says of itself that it is the last or has the least, its place and its numbers among
+the others do; it stays below the best sentence, for a page may have other tables than the one that
+is meant. Not for: scores by words and meaning (`pipeline/rank/relevance.py`), saying that nothing
 answers (`pipeline/rank/verdict.py`), or filling a budget (`pipeline/evidence`).
 """
 
@@ -36,12 +38,14 @@ from pipeline.text.words import heard, index_terms, meanings, raw_words, whole_w
 from pipeline.work import STEP_SHARE, check_cancelled, in_thread, time_left, traced
 
 FURNITURE: Final = 0.8
-"""Factor on the scores of the lines of menus, footers and the like, which else stand beside answers. Their sentences
-keep theirs: of 256 asked, units best first without a second reading, 256 tokens hold .688 so, .676 where both are
-lowered, .684 where neither is, 512 tokens .777, .777, .770."""
+"""Factor on the scores of the lines of menus, footers and the like, which else stand beside
+answers. Their sentences keep theirs: of 256 asked, units best first without a second reading, 256
+tokens hold .688 so, .676 where both are lowered, .684 where neither is, 512 tokens .777, .777,
+.770."""
 PARTS_WORK: Final = 2.0
-"""Windows that a cross-encoder reads for all parts of a question together, over those for a question that is one. Of 58
-pairs over the sample library whose sides are both shown alone, .862 are both shown, with 1.2 times .828."""
+"""Windows that a cross-encoder reads for all parts of a question together, over those for a
+question that is one. Of 58 pairs over the sample library whose sides are both shown alone, .862 are
+both shown, with 1.2 times .828."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +68,12 @@ async def read_documents(
     parts: Sequence[str] | None = None,
     share: float = 1.0,
 ) -> Reading:
-    """Return one score a unit of `documents`, all competing with each other, and whether any of them answers.
+    """Return one score a unit of `documents`, all competing with each other, and whether any of
+    them answers.
 
-    `parts` must each be answered, none for a question that is one; they are cut by rules where nobody did it. `share`
-    is the part of a call's work that this reading may take. Documents that are not cut into units within `seconds` are
-    named in `Reading.unread`. Raises `ModelError`.
+    `parts` must each be answered, none for a question that is one; they are cut by rules where
+    nobody did it. `share` is the part of a call's work that this reading may take. Documents that
+    are not cut into units within `seconds` are named in `Reading.unread`. Raises `ModelError`.
     """
     # 1. Tag: sentences, items, rows, code
     pages, tagged, unread = await in_thread(_units, documents, seconds)
@@ -76,7 +81,8 @@ async def read_documents(
     asked = cut_parts(question) if parts is None else tuple(parts)
     share *= PARTS_WORK / len(asked) if asked else 1.0
     readings = [
-        await read_units(one, documents, pages, tagged, reader=reader, share=share) for one in asked or (question,)
+        await read_units(one, documents, pages, tagged, reader=reader, share=share)
+        for one in asked or (question,)
     ]
     reading = together(readings, asked) if asked else readings[0]
     return replace(reading, unread=unread)
@@ -91,7 +97,8 @@ async def read_units(
     reader: Reader,
     share: float = 1.0,
 ) -> Reading:
-    """Return the reading of some units of each document, `tagged`, which `pages` holds as the core reads them.
+    """Return the reading of some units of each document, `tagged`, which `pages` holds as the core
+    reads them.
 
     Raises `ModelError`: a model failed.
     """
@@ -104,7 +111,8 @@ async def read_units(
 def _units(
     documents: Sequence[Document], seconds: float
 ) -> tuple[list[PageUnits], tuple[tuple[Sentence, ...], ...], tuple[str, ...]]:
-    """Return each document's units, and the addresses of those that no time was left for, which are without any."""
+    """Return each document's units, and the addresses of those that no time was left for, which are
+    without any."""
     ends = time.monotonic() + seconds
     pages: list[PageUnits] = []
     tagged: list[tuple[Sentence, ...]] = []
@@ -119,14 +127,17 @@ def _units(
 
 
 def unless_cut(reading: Reading, failures: Sequence[Failure]) -> Reading:
-    """Return a reading that is never `none` where something that could hold the answer was not read.
+    """Return a reading that is never `none` where something that could hold the answer was not
+    read.
 
     A source that does not exist holds no answer.
     """
     missing = [failure for failure in failures if not failure.gone]
     if missing and reading.parts:
         parts = tuple(unless_cut(part, missing) for part in reading.parts)
-        return replace(reading, verdict=joint_verdict(parts), parts=parts, cut=any(part.cut for part in parts))
+        return replace(
+            reading, verdict=joint_verdict(parts), parts=parts, cut=any(part.cut for part in parts)
+        )
     if not missing or reading.verdict != "none":
         return reading
     told = "; ".join(told_failure(one.source, one.reason).rstrip(".") for one in missing)
@@ -161,18 +172,28 @@ def _judged(
     )
 
 
-def _content_first(documents: Sequence[Document], tagged: Sequence[Sequence[Sentence]], values: Floats) -> Floats:
-    """Return the scores [units] with those of what is no text of the page lowered, the best of all at 1 again."""
+def _content_first(
+    documents: Sequence[Document], tagged: Sequence[Sequence[Sentence]], values: Floats
+) -> Floats:
+    """Return the scores [units] with those of what is no text of the page lowered, the best of all
+    at 1 again."""
     aside = [[_is_aside(block) for block in document.blocks] for document in documents]
-    low = [asides[unit.block] for asides, units in zip(aside, tagged, strict=True) for unit in units]
-    lowered = np.where(np.array(low, dtype=bool), np.float32(FURNITURE) * values, values).astype(np.float32)
+    low = [
+        asides[unit.block] for asides, units in zip(aside, tagged, strict=True) for unit in units
+    ]
+    lowered = np.where(np.array(low, dtype=bool), np.float32(FURNITURE) * values, values).astype(
+        np.float32
+    )
     best = lowered.max(initial=0.0)
     return lowered / best if best > 0 else lowered
 
 
 def _is_aside(block: Block) -> bool:
-    """Whether a block is a line of a menu or the like, or stands beside the text: closed, or an image's description."""
-    return not block.main and (block.closed or block.trust != "visible" or count_words(block.text) <= LABEL_WORDS)
+    """Whether a block is a line of a menu or the like, or stands beside the text: closed, or an
+    image's description."""
+    return not block.main and (
+        block.closed or block.trust != "visible" or count_words(block.text) <= LABEL_WORDS
+    )
 
 
 @traced("extract")
@@ -186,9 +207,9 @@ async def extract(
 ) -> Reading:
     """Return the reading of `documents`, heard by a model that writes too where `asking` names one.
 
-    `parts` are as in `read_documents`; a model is asked the whole question and leaves their verdicts alone. One that
-    fails or is too slow is left out, and the reason says so.
-    Raises `ModelError`: a model of `reader` failed.
+    `parts` are as in `read_documents`; a model is asked the whole question and leaves their
+    verdicts alone. One that fails or is too slow is left out, and the reason says so. Raises
+    `ModelError`: a model of `reader` failed.
     """
     seconds = STEP_SHARE * time_left()
     reading = await read_documents(question, documents, reader=reader, seconds=seconds, parts=parts)
@@ -197,8 +218,11 @@ async def extract(
     return reading if asking is None else await with_model(question, documents, reading, asking)
 
 
-async def with_model(question: str, documents: Sequence[Document], reading: Reading, asking: Asking) -> Reading:
-    """Return a reading of `documents` as `extract` makes it by rules, with what a model that writes says added."""
+async def with_model(
+    question: str, documents: Sequence[Document], reading: Reading, asking: Asking
+) -> Reading:
+    """Return a reading of `documents` as `extract` makes it by rules, with what a model that writes
+    says added."""
     # A model takes seconds: not where the pages are about something else.
     if reading.confidence < ASK_FROM:
         return reading
@@ -206,7 +230,9 @@ async def with_model(question: str, documents: Sequence[Document], reading: Read
     failure = f"no answer of the model within {asking.seconds:.0f} s"
     with anyio.move_on_after(asking.seconds):
         try:
-            chosen = await ask(question, _candidates(documents, reading), asking.generator, way=asking.way)
+            chosen = await ask(
+                question, _candidates(documents, reading), asking.generator, way=asking.way
+            )
         except ModelError as error:
             failure = f"the model failed: {one_line(str(error))}"
     said = reading.reason.removesuffix(".")
@@ -214,15 +240,23 @@ async def with_model(question: str, documents: Sequence[Document], reading: Read
         return replace(reading, reason=f"{said}; {failure}.")
     word, clause = agree(reading.verdict, chosen, reading.values)
     word = reading.verdict if reading.parts else word
-    return replace(reading, verdict=word, reason=f"{said}; {clause}.", values=lifted(reading.values, chosen))
+    return replace(
+        reading, verdict=word, reason=f"{said}; {clause}.", values=lifted(reading.values, chosen)
+    )
 
 
 def _with_tables(question: str, documents: Sequence[Document], reading: Reading) -> Reading:
-    """Return the reading with what tables tell of its question; one that is told by them is answered."""
+    """Return the reading with what tables tell of its question; one that is told by them is
+    answered."""
     computed = ask_parts(question, [part.question for part in reading.parts], documents)
     if not computed or reading.parts or reading.answered:
         return replace(reading, computed=computed)
-    return replace(reading, computed=computed, verdict="answered", reason="A table holds all that the question names.")
+    return replace(
+        reading,
+        computed=computed,
+        verdict="answered",
+        reason="A table holds all that the question names.",
+    )
 
 
 def _candidates(documents: Sequence[Document], reading: Reading) -> list[Candidate]:
@@ -240,14 +274,20 @@ def _candidates(documents: Sequence[Document], reading: Reading) -> list[Candida
 
 
 def together(readings: Sequence[Reading], questions: Sequence[str]) -> Reading:
-    """Return one reading of all parts: those of its units that are near the best of a part take turns.
+    """Return one reading of all parts: those of its units that are near the best of a part take
+    turns.
 
-    Turns are of equal length in text, so that each part gets as much of a budget as the others until it has no unit
-    left that is worth it; what is left then goes to the parts that have. A part that nothing answers waits for them.
+    Turns are of equal length in text, so that each part gets as much of a budget as the others
+    until it has no unit left that is worth it; what is left then goes to the parts that have. A
+    part that nothing answers waits for them.
     """
-    parts = tuple(replace(one, question=asked) for one, asked in zip(readings, questions, strict=True))
+    parts = tuple(
+        replace(one, question=asked) for one, asked in zip(readings, questions, strict=True)
+    )
     weights = [1.0 if part.verdict != "none" else WORTH for part in parts]
-    values: Floats = np.maximum.reduce([np.float32(w) * part.values for w, part in zip(weights, parts, strict=True)])
+    values: Floats = np.maximum.reduce(
+        [np.float32(w) * part.values for w, part in zip(weights, parts, strict=True)]
+    )
     turns = _turns([part for part in parts if part.verdict != "none"])
     values[turns] = np.linspace(1.0, WORTH, len(turns), dtype=np.float32)
     weakest = min(parts, key=lambda part: part.confidence)
@@ -255,7 +295,15 @@ def together(readings: Sequence[Reading], questions: Sequence[str]) -> Reading:
     reason = f"{answered} of {len(parts)} parts are answered; of the weakest: {weakest.reason}"
     absent = tuple(dict.fromkeys(name for part in parts for name in part.absent))
     verdict = joint_verdict(parts)
-    return replace(weakest, verdict=verdict, reason=reason, values=values, question="", parts=parts, absent=absent)
+    return replace(
+        weakest,
+        verdict=verdict,
+        reason=reason,
+        values=values,
+        question="",
+        parts=parts,
+        absent=absent,
+    )
 
 
 def joint_verdict(parts: Sequence[Reading]) -> Verdict:
@@ -265,7 +313,8 @@ def joint_verdict(parts: Sequence[Reading]) -> Verdict:
 
 
 def joined(part: Reading, further: Reading) -> Reading:
-    """Return the reading of a part with that of a question that goes on from it; the surer of both has the verdict."""
+    """Return the reading of a part with that of a question that goes on from it; the surer of both
+    has the verdict."""
     surer = max(further, part, key=lambda one: one.confidence)
     both = together((further, part), (part.question, part.question))
     return replace(
@@ -285,11 +334,17 @@ def units_of(reading: Reading, documents: Sequence[Document]) -> dict[str, tuple
 
 
 def widened(
-    reading: Reading, read: Sequence[Document], documents: Sequence[Document], units: Mapping[str, tuple[Sentence, ...]]
+    reading: Reading,
+    read: Sequence[Document],
+    documents: Sequence[Document],
+    units: Mapping[str, tuple[Sentence, ...]],
 ) -> Reading:
-    """Return a reading of the documents `read` as one of more `documents`, whose `units`, by address, score nothing."""
+    """Return a reading of the documents `read` as one of more `documents`, whose `units`, by
+    address, score nothing."""
     ends = np.cumsum([len(tagged) for tagged in reading.tagged])
-    scores = dict(zip(units_of(reading, read), filter(len, np.split(reading.values, ends[:-1])), strict=True))
+    scores = dict(
+        zip(units_of(reading, read), filter(len, np.split(reading.values, ends[:-1])), strict=True)
+    )
     urls = [document.page.final_url for document in documents]
     tagged = tuple(units.get(url, ()) for url in urls)
     zeros = (np.zeros(len(own), dtype=np.float32) for own in tagged)
@@ -307,7 +362,9 @@ def _turns(parts: Sequence[Reading]) -> list[int]:
     used = [0] * len(parts)
     taken: dict[int, None] = {}
     while any(waiting):
-        turn = min((place for place, rows in enumerate(waiting) if rows), key=lambda place: used[place])
+        turn = min(
+            (place for place, rows in enumerate(waiting) if rows), key=lambda place: used[place]
+        )
         row = waiting[turn].pop()
         # What another part brought counts for both.
         used[turn] += lengths[row]
@@ -318,11 +375,13 @@ def _turns(parts: Sequence[Reading]) -> list[int]:
 # Terms that a request names
 
 DEFINING: Final = 5
-"""Units that begin with a term from which none of them is its definition: it is a prompt, or a common word."""
+"""Units that begin with a term from which none of them is its definition: it is a prompt, or a
+common word."""
 
 
 def lift_terms(request: str, tagged: Sequence[Sequence[Sentence]], values: Floats) -> Floats:
-    """Return the scores [size] with the units lifted that begin with a literal of `request`, as definitions do.
+    """Return the scores [size] with the units lifted that begin with a literal of `request`, as
+    definitions do.
 
     Stems and vectors hardly tell `--merge` from `--keep`, or `^1.2.3` from `~1.2.3`.
     """
@@ -341,12 +400,13 @@ def lift_terms(request: str, tagged: Sequence[Sequence[Sentence]], values: Float
 # Rows that a request chooses
 
 NAMED: Final = 0.9
-"""Part of the distance to the best score that the extremes of a column gain which the question names; not all of it, so
-that lifted rows stay in their own order (`python -m bench.extract_tables`)."""
+"""Part of the distance to the best score that the extremes of a column gain which the question
+names; not all of it, so that lifted rows stay in their own order (`python -m
+bench.extract_tables`)."""
 UNNAMED: Final = 0.6
-"""Part that a table's ends gain for "first" and "last", and extremes of columns that are not named ("the shortest song"
-means one headed Length). At .9 timetables crowd out what "the last boat" is asked of (library at 1,000 tokens .833 to
-.783), at .4 table questions lose .04."""
+"""Part that a table's ends gain for "first" and "last", and extremes of columns that are not named
+("the shortest song" means one headed Length). At .9 timetables crowd out what "the last boat" is
+asked of (library at 1,000 tokens .833 to .783), at .4 table questions lose .04."""
 
 _ENDS: Final = whole_words(words("choosing.ends"))
 _LEAST: Final = whole_words(words("choosing.least"))
@@ -372,9 +432,13 @@ class Choice:
 
 
 def lift_rows(
-    request: str, documents: Sequence[Document], tagged: Sequence[Sequence[Sentence]], values: Floats
+    request: str,
+    documents: Sequence[Document],
+    tagged: Sequence[Sequence[Sentence]],
+    values: Floats,
 ) -> Floats:
-    """Return the scores [size] with the rows lifted that the words of `request` choose, up to the best of all scores.
+    """Return the scores [size] with the rows lifted that the words of `request` choose, up to the
+    best of all scores.
 
     Args:
         request: As the user put it.
@@ -392,8 +456,12 @@ def lift_rows(
         for table in _tables(document, sentences):
             for place, gain in _chosen(request, choice, document, sentences, table):
                 gains[begin + place] = max(gains[begin + place], gain)
-                if gain == NAMED:  # before the other rows of its table, which may say as much in the same words
-                    least[begin + place] = np.nextafter(values[begin + table.start : begin + table.stop].max(), np.inf)
+                if (
+                    gain == NAMED
+                ):  # before the other rows of its table, which may say as much in the same words
+                    least[begin + place] = np.nextafter(
+                        values[begin + table.start : begin + table.stop].max(), np.inf
+                    )
         begin += len(sentences)
     lifted: Floats = np.maximum(values + gains * (values.max() - values), least)
     return lifted
@@ -403,15 +471,21 @@ def read_choice(request: str) -> Choice:
     """Return what the words of `request` choose by."""
     text = request.lower()
     ends, least, most = (side.search(text) is not None for side in (_ENDS, _LEAST, _MOST))
-    spoken = {form for word in raw_words(text) for form in (word, word.removesuffix("n"))}  # German words end in n, too
-    return Choice(ends, least, most, " ".join(_MEASURES[word] for word in spoken & _MEASURES.keys()))
+    spoken = {
+        form for word in raw_words(text) for form in (word, word.removesuffix("n"))
+    }  # German words end in n, too
+    return Choice(
+        ends, least, most, " ".join(_MEASURES[word] for word in spoken & _MEASURES.keys())
+    )
 
 
 def _tables(document: Document, sentences: Sequence[Sentence]) -> Iterator[range]:
     """Yield the places of rows that follow each other below one header."""
     start = 0
     for place in range(1, len(sentences) + 1):
-        if place < len(sentences) and _table(document, sentences[place]) == _table(document, sentences[start]):
+        if place < len(sentences) and _table(document, sentences[place]) == _table(
+            document, sentences[start]
+        ):
             continue
         if place - start >= FEWEST and document.blocks[sentences[start].block].kind == "row":
             yield range(start, place)
@@ -426,18 +500,26 @@ def _table(document: Document, sentence: Sentence) -> tuple[str, str, tuple[str,
 def _chosen(
     request: str, choice: Choice, document: Document, sentences: Sequence[Sentence], table: range
 ) -> Iterator[tuple[int, float]]:
-    """Yield a table's rows that are chosen, each with the part of its distance to the best that it gains."""
+    """Yield a table's rows that are chosen, each with the part of its distance to the best that it
+    gains."""
     if choice.ends:
         yield from ((table[0], UNNAMED), (table[-1], UNNAMED))
     if not (choice.least or choice.most):
         return
     named: dict[int, list[int]] = {}
     language = document.page.language
-    asked = [set(index_terms(text, language=language)) for text in (heard(request, language or "en"), choice.measures)]
+    asked = [
+        set(index_terms(text, language=language))
+        for text in (heard(request, language or "en"), choice.measures)
+    ]
     for name, numbers in _columns([document.blocks[sentences[place].block] for place in table]):
         terms = index_terms(name, language=language)
-        rank = next((rank for rank, known in enumerate(asked) if not known.isdisjoint(terms)), len(asked))
-        for extreme in [min(numbers.values())] * choice.least + [max(numbers.values())] * choice.most:
+        rank = next(
+            (rank for rank, known in enumerate(asked) if not known.isdisjoint(terms)), len(asked)
+        )
+        for extreme in [min(numbers.values())] * choice.least + [
+            max(numbers.values())
+        ] * choice.most:
             places = [table[row] for row, number in numbers.items() if number == extreme]
             if len(places) < FEWEST:
                 named.setdefault(rank, []).extend(places)

@@ -1,8 +1,9 @@
-"""A question about one document as a whole is answered with its outline: the first sentence under each heading.
+"""A question about one document as a whole is answered with its outline: the first sentence under
+each heading.
 
-`raptor_query` gives an overview from a tree's summaries; this needs none, so that `research` and `extract_relevant`
-answer "Summarise the workflows document" by what its sections begin with, not by passages about summaries. Not for:
-whether a question is broad (`pipeline/search/broad.py`).
+`raptor_query` gives an overview from a tree's summaries; this needs none, so that `research` and
+`extract_relevant` answer "Summarise the workflows document" by what its sections begin with, not by
+passages about summaries. Not for: whether a question is broad (`pipeline/search/broad.py`).
 """
 
 import re
@@ -22,13 +23,15 @@ _SITE: Final = re.compile(r"\s[|·–—-]\s")
 SAYS: Final = 6
 """Words from which a unit says something by itself."""
 DEEPER: Final = 0.1
-"""What a unit's score loses for each heading above its own, so that chapters come before their sections."""
+"""What a unit's score loses for each heading above its own, so that chapters come before their
+sections."""
 LEAST: Final = 0.5
 """Score of the deepest heading's first unit."""
 
 
 def outlined(question: str, documents: Sequence[Document], reading: Reading) -> Reading:
-    """Return `reading` as the outline of the document that `question` is about as a whole; itself for any other."""
+    """Return `reading` as the outline of the document that `question` is about as a whole; itself
+    for any other."""
     place = _about(question, documents, reading)
     if place is None:
         return reading
@@ -38,11 +41,20 @@ def outlined(question: str, documents: Sequence[Document], reading: Reading) -> 
     values[first : first + len(own)] = own
     title = documents[place].page.title or documents[place].page.final_url
     reason = f"It is about all of {title!r}: these are the first words of its sections."
-    return replace(reading, verdict="answered", reason=reason, values=values, made_by="outline", parts=(), absent=())
+    return replace(
+        reading,
+        verdict="answered",
+        reason=reason,
+        values=values,
+        made_by="outline",
+        parts=(),
+        absent=(),
+    )
 
 
 def _about(question: str, documents: Sequence[Document], reading: Reading) -> int | None:
-    """Return the document that a question is about as a whole, None where there is none, or where it is not clear."""
+    """Return the document that a question is about as a whole, None where there is none, or where
+    it is not clear."""
     if is_broad(question):
         return 0 if len(documents) == 1 and reading.tagged[0] else None
     if not has_word_for_all(question):
@@ -55,13 +67,15 @@ def _about(question: str, documents: Sequence[Document], reading: Reading) -> in
 
 
 def _names(document: Document) -> list[str]:
-    """Return what a document is called: its title without the name of its site, and the name of its file."""
+    """Return what a document is called: its title without the name of its site, and the name of its
+    file."""
     title = _SITE.split(document.page.title, maxsplit=1)[0]
     return [title, document.page.final_url.rpartition("/")[2].rpartition(".")[0]]
 
 
 def _outline(document: Document, units: Sequence[Sentence]) -> list[float]:
-    """Return scores of a document's units: the first that says something under each heading, all of a summary."""
+    """Return scores of a document's units: the first that says something under each heading, all of
+    a summary."""
     seen: set[tuple[str, ...]] = set()
     headings = {unit.heading_path[-1] for unit in units if unit.heading_path}
     summaries = set(filter(names_summary, headings))

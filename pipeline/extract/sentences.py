@@ -1,10 +1,12 @@
-"""Sentences of a document: running text is cut, every unit numbered with its offsets and told to a model.
+"""Sentences of a document: running text is cut, every unit numbered with its offsets and told to a
+model.
 
-The cutter is a finite state machine over stops, for any language. It visits candidates only (a stop, the marks that
-close with it, white space) and decides each from the word before and the word after, so it is linear and needs no
-model. Spans point into the text as it stands. Headings, items, rows, captions, definition pairs and code are units of
-their own. Two prompt forms (zero-index §4.1): one numbered line a sentence (4 % more tokens) and the paper's `<TAG-i>`
-pairs (31 %, notes/zeroindex §0.4). Neither can be forged by a page. Not for: scoring, or finding content units.
+The cutter is a finite state machine over stops, for any language. It visits candidates only (a
+stop, the marks that close with it, white space) and decides each from the word before and the word
+after, so it is linear and needs no model. Spans point into the text as it stands. Headings, items,
+rows, captions, definition pairs and code are units of their own. Two prompt forms (zero-index
+§4.1): one numbered line a sentence (4 % more tokens) and the paper's `<TAG-i>` pairs (31 %,
+notes/zeroindex §0.4). Neither can be forged by a page. Not for: scoring, or finding content units.
 """
 
 import re
@@ -19,7 +21,8 @@ from pipeline.work import check_cancelled
 LONGEST: Final = 600
 """Code points a span may have; chat logs and boilerplate give "sentences" of thousands."""
 _LOOK_BACK: Final = 120
-"""Code points before a stop in which its words are looked for; a CJK quotation shorter than this stays in one piece."""
+"""Code points before a stop in which its words are looked for; a CJK quotation shorter than this
+stays in one piece."""
 
 _NEVER_FINAL: Final = words("abbreviations")
 """No boundary after these, whatever follows."""
@@ -28,7 +31,8 @@ _MAYBE_FINAL: Final = words("abbreviations.final")
 _STARTERS: Final = words("starters")
 """Capitalised words that often begin a sentence and seldom continue a name."""
 _LOWER_STARTERS: Final = words("starters.lower")
-"""What begins a sentence in text without capitals: only where the stop follows a word and nothing closes with it."""
+"""What begins a sentence in text without capitals: only where the stop follows a word and nothing
+closes with it."""
 _BEFORE_ORDINAL: Final = words("ordinals.before")
 _AFTER_ORDINAL: Final = words("ordinals.after")
 """Words around a number whose period makes an ordinal of it (`der 2. Satz`, `3. Oktober`)."""
@@ -41,8 +45,12 @@ _CANDIDATE: Final = re.compile(
     rf"|(?P<stop>[.!?…‽؟।۔՝։]+(?:[ \u00a0]\.)*)(?P<closers>{_CLOSERS}){_NOTES}(?:\s+|\Z)"
     r"|(?P<blank>[^\S\n]*\n[^\S\n]*\n\s*)"
 )
-_NEXT: Final = re.compile(r"(?P<opening>[\"'“”„‘’«»‹›(\[{¿¡*_–—-]*\s?)(?P<word>[^\W_]+(?:['’]\w+)?)?")
-_MARKER: Final = re.compile(r"\s*(?:(?P<bullet>[•⁃‣▪◦●])\s?|(?P<number>\d{1,3}|a)(?P<tail>\.\)|\)|\.)\s)")
+_NEXT: Final = re.compile(
+    r"(?P<opening>[\"'“”„‘’«»‹›(\[{¿¡*_–—-]*\s?)(?P<word>[^\W_]+(?:['’]\w+)?)?"
+)
+_MARKER: Final = re.compile(
+    r"\s*(?:(?P<bullet>[•⁃‣▪◦●])\s?|(?P<number>\d{1,3}|a)(?P<tail>\.\)|\)|\.)\s)"
+)
 _QUOTATIVE: Final = re.compile(r"[とってなのはがをにもで、，,]")
 _STRIP: Final = "\"'“”„‘’«»‹›([{¿¡*_–—-/•⁃‣▪◦●"
 
@@ -50,8 +58,9 @@ _STRIP: Final = "\"'“”„‘’«»‹›([{¿¡*_–—-/•⁃‣▪◦●
 def split_sentences(text: str) -> list[tuple[int, int]]:
     """Return the sentences of `text` as spans of code points (start, end).
 
-    Spans are in order, disjoint, without white space at their ends, at most `LONGEST` long, and cover every visible
-    character. A blank line always ends a sentence, a single line break never does by itself. Pure and linear.
+    Spans are in order, disjoint, without white space at their ends, at most `LONGEST` long, and
+    cover every visible character. A blank line always ends a sentence, a single line break never
+    does by itself. Pure and linear.
     """
     starts = _items(text)
     forced = len(starts) > 1
@@ -65,7 +74,9 @@ def split_sentences(text: str) -> list[tuple[int, int]]:
             start = starts[next_item]
             next_item += 1
         kind = match.lastgroup
-        if kind == "blank" or (_ends_cjk(text, match, start) if kind == "cjk" else _ends(text, match, start)):
+        if kind == "blank" or (
+            _ends_cjk(text, match, start) if kind == "cjk" else _ends(text, match, start)
+        ):
             _close(text, start, end, spans)
             start = end
     for item in starts[next_item:]:
@@ -76,7 +87,8 @@ def split_sentences(text: str) -> list[tuple[int, int]]:
 
 
 def _items(text: str) -> list[int]:
-    """Starts of the items of a list run together (`1) one 2) two`), where the text begins as one; else nothing."""
+    """Starts of the items of a list run together (`1) one 2) two`), where the text begins as one;
+    else nothing."""
     first = _MARKER.match(text)
     if first is None:
         return []
@@ -96,14 +108,16 @@ def _items(text: str) -> list[int]:
 
 
 def _ends_cjk(text: str, match: re.Match[str], start: int) -> bool:
-    """Whether a CJK stop ends the sentence: not inside a title or short quotation, nor before "と言った"."""
+    """Whether a CJK stop ends the sentence: not inside a title or short quotation, nor before
+    "と言った"."""
     place = match.start()
     low = max(start, place - _LOOK_BACK)
     for opening, closing in ("《》", "〈〉", "「」", "『』", "（）"):
         opened = text.rfind(opening, low, place)
         if opened <= text.rfind(closing, low, place):
             continue
-        # `cjk` ends before the closing mark of the quotation unless that mark directly follows the stop.
+        # `cjk` ends before the closing mark of the quotation unless that mark directly follows the
+        # stop.
         closed = text.find(closing, match.end("cjk"), opened + _LOOK_BACK)
         if closed > match.end("cjk") or (closed >= 0 and _QUOTATIVE.match(text, closed + 1)):
             return False
@@ -121,7 +135,9 @@ def _ends(text: str, match: re.Match[str], start: int) -> bool:
             return False
     if match["stop"] != ".":
         return True
-    last = [word.lstrip(_STRIP) for word in text[max(start, place - _LOOK_BACK) : place].rsplit(None, 2)]
+    last = [
+        word.lstrip(_STRIP) for word in text[max(start, place - _LOOK_BACK) : place].rsplit(None, 2)
+    ]
     word = last[-1] if last else ""
     before = last[-2] if len(last) > 1 else ""
     if not word or (not before and len(word) < 4 and (word.isdecimal() or len(word) == 1)):
@@ -131,12 +147,15 @@ def _ends(text: str, match: re.Match[str], start: int) -> bool:
         return word.lower() not in _NEVER_FINAL
     if word.isdecimal():
         return _ends_number(word, before, after, opening=opening)
-    initial = len(after) == 1 and follow is not None and text[follow.end() : follow.end() + 1] == "."
+    initial = (
+        len(after) == 1 and follow is not None and text[follow.end() : follow.end() + 1] == "."
+    )
     return _ends_word(word, before, "" if initial else after)
 
 
 def _ends_word(word: str, before: str, after: str) -> bool:
-    """After a word: abbreviation, initial, or the end; `after` is empty before marks and before another initial."""
+    """After a word: abbreviation, initial, or the end; `after` is empty before marks and before
+    another initial."""
     low = word.lower()
     if low in _NEVER_FINAL:
         return False
@@ -159,11 +178,16 @@ def _ends_number(word: str, before: str, after: str, *, opening: str) -> bool:
 
 def _is_dotted(word: str) -> bool:
     """`u.s`, `ph.d`: letters with periods between, at most three letters a piece."""
-    return "." in word and len(word) <= 12 and all(0 < len(p) <= 3 and p.isalpha() for p in word.split("."))
+    return (
+        "." in word
+        and len(word) <= 12
+        and all(0 < len(p) <= 3 and p.isalpha() for p in word.split("."))
+    )
 
 
 def _is_lower(word: str) -> bool:
-    """Whether a word continues a sentence: a lower-case beginning, names like `iPhone` and Georgian excepted."""
+    """Whether a word continues a sentence: a lower-case beginning, names like `iPhone` and Georgian
+    excepted."""
     first = word[0]
     return first.islower() and not word[1:2].isupper() and not "ა" <= first <= "ჿ"
 
@@ -186,7 +210,8 @@ def _close(text: str, start: int, end: int, spans: list[tuple[int, int]]) -> Non
 
 
 def _cut(text: str, start: int) -> int:
-    """Where to cut a piece that is too long: after the last semicolon, else comma, else white space, else anywhere.
+    """Where to cut a piece that is too long: after the last semicolon, else comma, else white
+    space, else anywhere.
 
     Never in its first third, so that the pieces stay readable.
     """
@@ -201,7 +226,8 @@ def _cut(text: str, start: int) -> int:
 # Units
 
 _WHOLE: Final = LONGEST // 2
-"""Items, definitions and captions up to this many code points stay whole: a list's item is read as one thing."""
+"""Items, definitions and captions up to this many code points stay whole: a list's item is read as
+one thing."""
 _CODE_GROUP: Final = 240
 """Code points of the code lines that make one unit; a blank line ends a unit as well."""
 
@@ -212,9 +238,9 @@ _DEFUSED: Final = "("
 def tag_sentences(document: Document, blocks: Iterable[int] | None = None) -> tuple[Sentence, ...]:
     """Return the sentences and units of `document` in reading order, numbered from 1.
 
-    Each `Sentence.start:end` is a non-empty span of `document.text`; spans are disjoint and ascending. `Sentence.text`
-    is the span on one line; for rows it is the block's `header: value` text. Only `blocks` are cut where they are
-    given: ascending indices into `Document.blocks`.
+    Each `Sentence.start:end` is a non-empty span of `document.text`; spans are disjoint and
+    ascending. `Sentence.text` is the span on one line; for rows it is the block's `header: value`
+    text. Only `blocks` are cut where they are given: ascending indices into `Document.blocks`.
     """
     sentences: list[Sentence] = []
     for index in range(len(document.blocks)) if blocks is None else blocks:
@@ -224,10 +250,14 @@ def tag_sentences(document: Document, blocks: Iterable[int] | None = None) -> tu
             continue
         spans = _unit_spans(block, document.text)
         for start, end in spans:
-            shown = block.text if block.kind == "row" and len(spans) == 1 else document.text[start:end]
+            shown = (
+                block.text if block.kind == "row" and len(spans) == 1 else document.text[start:end]
+            )
             line = one_line(shown)
             if line:
-                sentences.append(Sentence(len(sentences) + 1, line, start, end, index, block.heading_path))
+                sentences.append(
+                    Sentence(len(sentences) + 1, line, start, end, index, block.heading_path)
+                )
     return tuple(sentences)
 
 
@@ -240,9 +270,11 @@ def numbered(sentences: Iterable[Sentence]) -> str:
 
 
 def paper_tags(sentences: Iterable[Sentence]) -> str:
-    """Return `<TAG-i>…</TAG-i>` a sentence, the paper's form; anything like such a tag in the text is defused."""
+    """Return `<TAG-i>…</TAG-i>` a sentence, the paper's form; anything like such a tag in the text
+    is defused."""
     return "\n".join(
-        f"<TAG-{sentence.number}>{defused(sentence.text)}</TAG-{sentence.number}>" for sentence in sentences
+        f"<TAG-{sentence.number}>{defused(sentence.text)}</TAG-{sentence.number}>"
+        for sentence in sentences
     )
 
 
@@ -259,11 +291,17 @@ def _unit_spans(block: Block, text: str) -> list[tuple[int, int]]:
     elif block.kind == "row":
         # A row is one thing however long: cutting it would part a value from its header.
         spans = [(0, len(piece))]
-    elif block.kind in {"paragraph", "block"} or len(piece) > (LONGEST if block.kind == "heading" else _WHOLE):
+    elif block.kind in {"paragraph", "block"} or len(piece) > (
+        LONGEST if block.kind == "heading" else _WHOLE
+    ):
         spans = split_sentences(piece)
     else:
         spans = [(0, len(piece))]
-    return [span for start, end in spans if (span := _trim(text, block.start + start, block.start + end))]
+    return [
+        span
+        for start, end in spans
+        if (span := _trim(text, block.start + start, block.start + end))
+    ]
 
 
 def _trim(text: str, start: int, end: int) -> tuple[int, int] | None:
@@ -276,7 +314,8 @@ def _trim(text: str, start: int, end: int) -> tuple[int, int] | None:
 
 
 def _code_groups(code: str) -> Iterator[tuple[int, int]]:
-    """Spans of runs of code lines, cut at blank lines and at `_CODE_GROUP`; a longer line is cut like any text."""
+    """Spans of runs of code lines, cut at blank lines and at `_CODE_GROUP`; a longer line is cut
+    like any text."""
     start = end = 0
     place = 0
     for line in code.splitlines(keepends=True):

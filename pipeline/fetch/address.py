@@ -1,8 +1,8 @@
 """Which addresses may be asked: the guard against requests into the network behind us (SSRF).
 
-A URL is checked by its form, a name by every address that it resolves to, and the connection then goes to an address
-that was checked (`pipeline/fetch/connect.py`): between check and connection nothing is resolved again. Not for:
-robots.txt, which is a courtesy and not a guard.
+A URL is checked by its form, a name by every address that it resolves to, and the connection then
+goes to an address that was checked (`pipeline/fetch/connect.py`): between check and connection
+nothing is resolved again. Not for: robots.txt, which is a courtesy and not a guard.
 """
 
 import re
@@ -22,11 +22,13 @@ from pipeline.fetch.limits import FetchLimits
 
 Address = IPv4Address | IPv6Address
 Resolver = Callable[[str, int], Awaitable[Sequence[str]]]
-"""Takes a host name and a port; returns addresses in the order to be tried, or raises `OSError` for an unknown name."""
+"""Takes a host name and a port; returns addresses in the order to be tried, or raises `OSError` for
+an unknown name."""
 
-# Beyond what `ipaddress` calls global, by registry: carrier NAT, protocol assignments, documentation, benchmarks,
-# multicast and reserved space; and all of IPv6 but 2000::/3, less the ranges there that carry an IPv4 address inside
-# (6to4, Teredo) or are set aside. Names are shown to the caller.
+# Beyond what `ipaddress` calls global, by registry: carrier NAT, protocol assignments,
+# documentation, benchmarks, multicast and reserved space; and all of IPv6 but 2000::/3, less the
+# ranges there that carry an IPv4 address inside (6to4, Teredo) or are set aside. Names are shown to
+# the caller.
 _REFUSED: Final[tuple[tuple[str, IPv4Network | IPv6Network], ...]] = tuple(
     (kind, ip_network(network))
     for kind, networks in (
@@ -36,40 +38,153 @@ _REFUSED: Final[tuple[tuple[str, IPv4Network | IPv6Network], ...]] = tuple(
         ("link-local", "169.254.0.0/16 fe80::/10"),
         ("carrier-grade NAT", "100.64.0.0/10"),
         ("multicast", "224.0.0.0/4 ff00::/8"),
-        ("IPv4 inside IPv6", "::ffff:0:0/96 ::ffff:0:0:0/96 64:ff9b::/96 64:ff9b:1::/48 2002::/16 2001::/32 ::/96"),
-        ("reserved", "192.0.0.0/24 192.0.2.0/24 192.88.99.0/24 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24"),
+        (
+            "IPv4 inside IPv6",
+            "::ffff:0:0/96 ::ffff:0:0:0/96 64:ff9b::/96 64:ff9b:1::/48 2002::/16 2001::/32 ::/96",
+        ),
+        (
+            "reserved",
+            "192.0.0.0/24 192.0.2.0/24 192.88.99.0/24 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24",
+        ),
         ("reserved", "240.0.0.0/4 100::/64 2001::/23 2001:db8::/32 3fff::/20 5f00::/16 fec0::/10"),
     )
     for network in networks.split()
 )
 _GLOBAL_IPV6: Final = ip_network("2000::/3")
 _METADATA: Final = frozenset(
-    map(ip_address, ("169.254.169.254", "169.254.170.2", "100.100.100.200", "192.0.0.192", "fd00:ec2::254"))
+    map(
+        ip_address,
+        ("169.254.169.254", "169.254.170.2", "100.100.100.200", "192.0.0.192", "fd00:ec2::254"),
+    )
 ) | {ip_address("168.63.129.16"), ip_address("fd20:ce::254")}
-"""Services of clouds that hand out credentials; refused whatever else is allowed (one has a public address)."""
+"""Services of clouds that hand out credentials; refused whatever else is allowed (one has a public
+address)."""
 _LOOPBACK_NAMES: Final = ("localhost", "localhost.localdomain", "ip6-localhost", "ip6-loopback")
 _LONGEST_SCHEME: Final = 12
 """Characters of a scheme in messages."""
 _NUMERIC: Final = re.compile(r"(?:0x[0-9a-f]*|[0-9]+)\Z", re.IGNORECASE)
 _BAD_CHARACTERS: Final = re.compile(r"[\x00-\x20\x7f\\]")
-# Ports of other protocols, where an HTTP request could be taken for a command (the Fetch standard keeps such a list):
-# mail, file transfer, remote shells, directories, name and print services, chat; then stores that speak in lines
-# (Redis, Memcached, databases, Docker), which the standard leaves out and internal networks are full of.
+# Ports of other protocols, where an HTTP request could be taken for a command (the Fetch standard
+# keeps such a list): mail, file transfer, remote shells, directories, name and print services,
+# chat; then stores that speak in lines (Redis, Memcached, databases, Docker), which the standard
+# leaves out and internal networks are full of.
 BLOCKED_PORTS: Final = frozenset(
     (
-        *(1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102, 103, 104),
-        *(109, 110, 111, 113, 115, 117, 119, 123, 135, 137, 139, 143, 161, 179, 389, 427, 465, 512, 513, 514, 515),
-        *(526, 530, 531, 532, 540, 548, 554, 556, 563, 587, 601, 636, 989, 990, 993, 995, 1719, 1720, 1723, 2049),
-        *(3659, 4045, 4190, 5060, 5061, 6000, 6566, 6665, 6666, 6667, 6668, 6669, 6679, 6697, 10080, 1433, 1521),
+        *(
+            1,
+            7,
+            9,
+            11,
+            13,
+            15,
+            17,
+            19,
+            20,
+            21,
+            22,
+            23,
+            25,
+            37,
+            42,
+            43,
+            53,
+            69,
+            77,
+            79,
+            87,
+            95,
+            101,
+            102,
+            103,
+            104,
+        ),
+        *(
+            109,
+            110,
+            111,
+            113,
+            115,
+            117,
+            119,
+            123,
+            135,
+            137,
+            139,
+            143,
+            161,
+            179,
+            389,
+            427,
+            465,
+            512,
+            513,
+            514,
+            515,
+        ),
+        *(
+            526,
+            530,
+            531,
+            532,
+            540,
+            548,
+            554,
+            556,
+            563,
+            587,
+            601,
+            636,
+            989,
+            990,
+            993,
+            995,
+            1719,
+            1720,
+            1723,
+            2049,
+        ),
+        *(
+            3659,
+            4045,
+            4190,
+            5060,
+            5061,
+            6000,
+            6566,
+            6665,
+            6666,
+            6667,
+            6668,
+            6669,
+            6679,
+            6697,
+            10080,
+            1433,
+            1521,
+        ),
         *(2375, 2376, 2379, 3306, 5432, 6379, 9042, 11211, 27017),
     )
 )
 _INNER_NAMES: Final = (
-    *("local", "internal", "intranet", "private", "corp", "home", "lan", "localdomain", "home.arpa", "consul"),
+    *(
+        "local",
+        "internal",
+        "intranet",
+        "private",
+        "corp",
+        "home",
+        "lan",
+        "localdomain",
+        "home.arpa",
+        "consul",
+    ),
     *("cluster.local", "svc", "onion", "test", "invalid", "example"),
 )
-"""Endings of names that mean something only inside a network (RFC 6761, 6762, 8375; ICANN's `internal`; customs)."""
-_HINT_PRIVATE: Final = "Only public web addresses are fetched; an operator can allow a network in the settings."
+"""Endings of names that mean something only inside a network (RFC 6761, 6762, 8375; ICANN's
+`internal`; customs)."""
+_HINT_PRIVATE: Final = (
+    "Only public web addresses are fetched; an operator can allow a network in the settings."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,18 +206,27 @@ class Target:
 def check_url(url: str, limits: FetchLimits) -> Target:
     """Return the parts of a web address; names are not resolved yet.
 
-    Raises `AddressRefused`: another scheme, a user name, a blocked port, or a host that is no public name or address.
+    Raises `AddressRefused`: another scheme, a user name, a blocked port, or a host that is no
+    public name or address.
     """
     parsed = _parse(url)
     scheme = parsed.scheme.lower()
     if scheme not in {"http", "https"}:
-        why = f"its scheme {scheme[:_LONGEST_SCHEME]!r} is none of the web's" if scheme else "it has no scheme"
+        why = (
+            f"its scheme {scheme[:_LONGEST_SCHEME]!r} is none of the web's"
+            if scheme
+            else "it has no scheme"
+        )
         raise _refused(url, why, "Use an http or https address.")
     if parsed.userinfo:
-        raise _refused(url, "it carries a user name or password", "Leave out what stands before the @.")
+        raise _refused(
+            url, "it carries a user name or password", "Leave out what stands before the @."
+        )
     host = parsed.raw_host.decode("ascii", "replace").strip("[]").lower()
     if not host:
-        raise _refused(url, "it names no host", "Give the whole address, such as https://example.org/page.")
+        raise _refused(
+            url, "it names no host", "Give the whole address, such as https://example.org/page."
+        )
     port = parsed.port if parsed.port is not None else (443 if scheme == "https" else 80)
     if port in BLOCKED_PORTS or not 0 < port < 65536:
         raise _refused(url, f"the port {port} belongs to another protocol", "Use a web port.")
@@ -114,7 +238,9 @@ def _parse(url: str) -> httpx2.URL:
     if len(url) > 8192:
         raise _refused(f"{url[:80]}…", "it is longer than 8192 characters", "Shorten it.")
     if _BAD_CHARACTERS.search(url.strip()):
-        raise _refused(url, "it holds blanks, control characters or backslashes", "Percent-encode them.")
+        raise _refused(
+            url, "it holds blanks, control characters or backslashes", "Percent-encode them."
+        )
     try:
         return httpx2.URL(url.strip())
     except (httpx2.InvalidURL, UnicodeError, ValueError) as e:
@@ -133,7 +259,8 @@ def _check_host(url: str, host: str, limits: FetchLimits) -> None:
     if ":" in host or "%" in host or not name:
         raise _refused(url, "its host is no valid name", "Check the address.")
     if _NUMERIC.match(name.rsplit(".", 1)[-1]):
-        # The system's resolver reads 2130706433, 0x7f.1 and 0177.0.0.1 as addresses; no real name ends in a number.
+        # The system's resolver reads 2130706433, 0x7f.1 and 0177.0.0.1 as addresses; no real name
+        # ends in a number.
         why = f"{narrow(name)!r} is an address in an unusual spelling"
         raise _refused(url, why, "Write it as four decimal numbers.")
     if (name in _LOOPBACK_NAMES or name.endswith(".localhost")) and not limits.allow_loopback:
@@ -141,12 +268,15 @@ def _check_host(url: str, host: str, limits: FetchLimits) -> None:
 
 
 def check_name(host: str) -> None:
-    """Refuse a name that can only lead inside a network: the check left where a proxy resolves names.
+    """Refuse a name that can only lead inside a network: the check left where a proxy resolves
+    names.
 
     Raises `AddressRefused`: it has no dot, or an ending that the public name system does not have.
     """
     name = host.rstrip(".").lower()
-    if literal(name) is None and ("." not in name or name.endswith(tuple(f".{ending}" for ending in _INNER_NAMES))):
+    if literal(name) is None and (
+        "." not in name or name.endswith(tuple(f".{ending}" for ending in _INNER_NAMES))
+    ):
         raise AddressRefused(f"{narrow(host)} is no public name.", source=host, hint=_HINT_PRIVATE)
 
 
@@ -177,23 +307,27 @@ def refusal(address: Address, limits: FetchLimits) -> str:
 
 
 def translated(address: IPv6Address, prefix: IPv6Network) -> IPv4Address:
-    """Return the IPv4 address that a translator with `prefix` reads in `address` (RFC 6052 §2.2)."""
+    """Return the IPv4 address that a translator with `prefix` reads in `address` (RFC 6052
+    §2.2)."""
     # Octet 8 is left out: it is no part of the address that is carried.
     octets = [place for place in range(prefix.prefixlen // 8, 16) if place != 8][:4]
     return IPv4Address(bytes(address.packed[place] for place in octets))
 
 
 def is_inner(address: Address, limits: FetchLimits) -> bool:
-    """Return whether an address is allowed as an exception only: loopback, or a network that an operator allowed."""
+    """Return whether an address is allowed as an exception only: loopback, or a network that an
+    operator allowed."""
     return refusal(address, limits.public_only()) != ""
 
 
 _lookups: Final = threading.BoundedSemaphore(2 * FetchLimits().overall)
-"""Threads that may wait for the system's resolver; a hanging name server holds one each until the system gives up."""
+"""Threads that may wait for the system's resolver; a hanging name server holds one each until the
+system gives up."""
 
 
 async def system_resolver(host: str, port: int) -> Sequence[str]:
-    """Return the system's addresses for `host`; a cancelled call leaves its thread behind and goes on.
+    """Return the system's addresses for `host`; a cancelled call leaves its thread behind and goes
+    on.
 
     Raises `OSError`: the name does not exist, or as many lookups as are allowed hang already.
     """
@@ -213,11 +347,13 @@ def _look_up(host: str, port: int) -> list[str]:
     return [str(sockaddr[0]) for *_, sockaddr in found]
 
 
-async def checked_addresses(host: str, port: int, limits: FetchLimits, resolve: Resolver) -> list[str]:
+async def checked_addresses(
+    host: str, port: int, limits: FetchLimits, resolve: Resolver
+) -> list[str]:
     """Return the addresses of `host`, all of which may be asked.
 
-    One forbidden address refuses the name (`AddressRefused`): an answer that mixes public and private ones is how
-    rebinding looks. Raises `SourceUnavailable` where the name does not resolve.
+    One forbidden address refuses the name (`AddressRefused`): an answer that mixes public and
+    private ones is how rebinding looks. Raises `SourceUnavailable` where the name does not resolve.
     """
     written = literal(host.rstrip("."))
     try:

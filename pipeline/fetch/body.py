@@ -1,7 +1,8 @@
 """Bodies of answers, read within their caps: whole, or as far as they came.
 
-httpx2 unpacks gzip, deflate, brotli and zstd in pieces of at most 1 MiB, so that a bomb is noticed at the cap and not
-at its end. Not for: what asks (`pipeline/fetch/exchange.py`), nor what a body is (`pipeline/read/sniff.py`).
+httpx2 unpacks gzip, deflate, brotli and zstd in pieces of at most 1 MiB, so that a bomb is noticed
+at the cap and not at its end. Not for: what asks (`pipeline/fetch/exchange.py`), nor what a body is
+(`pipeline/read/sniff.py`).
 """
 
 import math
@@ -38,8 +39,11 @@ class Body(NamedTuple):
     """Why the rest is missing; None for a whole one."""
 
 
-async def read_as_far(response: httpx2.Response, *, url: str, max_bytes: int, max_unpacked: int) -> Body:
-    """Return a body as `read_body` does, or what came of it before it broke, or before the call's time was up.
+async def read_as_far(
+    response: httpx2.Response, *, url: str, max_bytes: int, max_unpacked: int
+) -> Body:
+    """Return a body as `read_body` does, or what came of it before it broke, or before the call's
+    time was up.
 
     Raises what broke it where nothing came, and what `read_body` raises for one that is too large.
     """
@@ -47,7 +51,9 @@ async def read_as_far(response: httpx2.Response, *, url: str, max_bytes: int, ma
     left = anyio.current_effective_deadline() - anyio.current_time()
     cut: Cut | None = None
     # Minus infinity is that of a call that was given up: it ends at the next wait.
-    with anyio.move_on_after(left - min(_TO_READ, _SHARE_TO_READ * left) if 0 < left < math.inf else None) as scope:
+    with anyio.move_on_after(
+        left - min(_TO_READ, _SHARE_TO_READ * left) if 0 < left < math.inf else None
+    ) as scope:
         try:
             await _read(response, body, url=url, max_bytes=max_bytes, max_unpacked=max_unpacked)
             cut = "broken" if body and _lacks_its_end(response) else None
@@ -62,10 +68,13 @@ async def read_as_far(response: httpx2.Response, *, url: str, max_bytes: int, ma
     return Body(bytes(body), "late" if scope.cancelled_caught else cut)
 
 
-async def read_body(response: httpx2.Response, *, url: str, max_bytes: int, max_unpacked: int) -> bytes:
+async def read_body(
+    response: httpx2.Response, *, url: str, max_bytes: int, max_unpacked: int
+) -> bytes:
     """Return the unpacked body of a response that was opened as a stream; `url` is for messages.
 
-    At most `max_bytes` come over the wire (a `Content-Length` above is refused unread), `max_unpacked` after unpacking.
+    At most `max_bytes` come over the wire (a `Content-Length` above is refused unread),
+    `max_unpacked` after unpacking.
     """
     body = bytearray()
     await _read(response, body, url=url, max_bytes=max_bytes, max_unpacked=max_unpacked)
@@ -73,7 +82,8 @@ async def read_body(response: httpx2.Response, *, url: str, max_bytes: int, max_
 
 
 def _lacks_its_end(response: httpx2.Response) -> bool:
-    """Whether a body packed as gzip or deflate ended before its stream did, where the connection's end is its end.
+    """Whether a body packed as gzip or deflate ended before its stream did, where the connection's
+    end is its end.
 
     httpx2 unpacks what there is of it and says nothing.
     """
@@ -82,7 +92,9 @@ def _lacks_its_end(response: httpx2.Response) -> bool:
     return getattr(stream, "eof", True) is False
 
 
-async def _read(response: httpx2.Response, body: bytearray, *, url: str, max_bytes: int, max_unpacked: int) -> None:
+async def _read(
+    response: httpx2.Response, body: bytearray, *, url: str, max_bytes: int, max_unpacked: int
+) -> None:
     """Read into `body`, which has what came also where this raises, but for what is too large."""
 
     def too_large(what: str, size: int) -> SourceTooLarge:
@@ -100,7 +112,8 @@ async def _read(response: httpx2.Response, body: bytearray, *, url: str, max_byt
                 raise too_large(f"sent more than {max_bytes:,} bytes", 2 * max_bytes)
             if len(body) > max_unpacked:
                 raise too_large(f"unpacks to more than {max_unpacked:,} bytes", 2 * max_unpacked)
-            # What has arrived already is read without a look at the event loop; 64 kB in chunks of a byte take 0.3 s.
+            # What has arrived already is read without a look at the event loop; 64 kB in chunks of
+            # a byte take 0.3 s.
             if time.monotonic() - since > sys.getswitchinterval():
                 await anyio.lowlevel.checkpoint()
                 since = time.monotonic()

@@ -1,13 +1,16 @@
-"""Pages as a browser shows them once their scripts have run: Playwright on a Chromium that is installed already.
+"""Pages as a browser shows them once their scripts have run: Playwright on a Chromium that is
+installed already.
 
-Needs the extra `browser`; imported when the first page is rendered. A page's scripts are a stranger's program, so the
-browser has no network: its only proxy is a port on which nothing answers and every name is unknown to it. Each request
-that Playwright sees is answered by our own guarded connections or refused; what it does not see (sockets, WebRTC,
-prefetches) finds no way out. Every hop is checked as the first (`pipeline/fetch/address.py`), and a page reaches other
-sites at public addresses only, its own site at the address alone that it came from: a page of a public address reaches
-nothing inside, whatever its name is later; what an operator allows there holds for pages that came from there. One
-browser process a page, with an empty profile, ended with the page. Not for: deciding which pages need this
-(`pipeline/fetch/render.py`), nor logging in, clicking or taking pictures.
+Needs the extra `browser`; imported when the first page is rendered. A page's scripts are a
+stranger's program, so the browser has no network: its only proxy is a port on which nothing answers
+and every name is unknown to it. Each request that Playwright sees is answered by our own guarded
+connections or refused; what it does not see (sockets, WebRTC, prefetches) finds no way out. Every
+hop is checked as the first (`pipeline/fetch/address.py`), and a page reaches other sites at public
+addresses only, its own site at the address alone that it came from: a page of a public address
+reaches nothing inside, whatever its name is later; what an operator allows there holds for pages
+that came from there. One browser process a page, with an empty profile, ended with the page. Not
+for: deciding which pages need this (`pipeline/fetch/render.py`), nor logging in, clicking or taking
+pictures.
 """
 
 import os
@@ -24,7 +27,15 @@ from typing import Final
 import anyio
 import httpx2
 from anyio.abc import TaskGroup
-from playwright.async_api import BrowserContext, CDPSession, Error, Page, Request, Route, async_playwright
+from playwright.async_api import (
+    BrowserContext,
+    CDPSession,
+    Error,
+    Page,
+    Request,
+    Route,
+    async_playwright,
+)
 
 from errors import AddressRefused, SourceError, SourceTimeout, SourceTooLarge, SourceUnavailable
 from pipeline.fetch.address import Target, check_url
@@ -46,7 +57,8 @@ FLAGS: Final = (
     "--webrtc-ip-handling-policy=disable_non_proxied_udp",
     "--js-flags=--max-old-space-size=512",
 )
-"""With a proxy that nobody answers: no connection, no datagram and no look-up leaves the browser."""
+"""With a proxy that nobody answers: no connection, no datagram and no look-up leaves the
+browser."""
 _NO_SOCKETS: Final = """for (const name of
   ['RTCPeerConnection', 'webkitRTCPeerConnection', 'WebTransport', 'SharedWorker']) delete globalThis[name];"""
 _WORLD: Final = "winnow"
@@ -83,20 +95,33 @@ _AS_GET: Final = frozenset((301, 302, 303))
 """Redirects after which a POST goes on as a GET, as browsers do."""
 _METHODS: Final = frozenset(("GET", "HEAD", "POST"))
 _KINDS: Final = frozenset(("document", "script", "stylesheet", "xhr", "fetch"))
-"""What a page's text can depend on; images, media, fonts, pings, manifests and sockets are refused unasked."""
-# Sent on as the page's scripts set them; cookies and whatever describes the connection are ours or nobody's.
+"""What a page's text can depend on; images, media, fonts, pings, manifests and sockets are refused
+unasked."""
+# Sent on as the page's scripts set them; cookies and whatever describes the connection are ours or
+# nobody's.
 _DROPPED: Final = frozenset(
-    ("host", "content-length", "cookie", "connection", "user-agent", "accept-encoding", "transfer-encoding", "upgrade")
+    (
+        "host",
+        "content-length",
+        "cookie",
+        "connection",
+        "user-agent",
+        "accept-encoding",
+        "transfer-encoding",
+        "upgrade",
+    )
 )
 _DROPPED_STARTS: Final = (":", "sec-", "proxy-", "if-", "x-forwarded-")
 _RETURNED: Final = frozenset(("content-type", "content-security-policy", "content-language"))
 
 
 async def show(raw: Raw, renderer: Renderer) -> tuple[Raw, str]:
-    """Return a page after its scripts have run, and where they lead, which is empty for a page that stays.
+    """Return a page after its scripts have run, and where they lead, which is empty for a page that
+    stays.
 
-    The page's own address is answered with `raw`, so that it is not asked for twice. Raises `SourceTimeout` where its
-    scripts leave no moment in which it can be read, `SourceUnavailable` where the browser does not start, or dies.
+    The page's own address is answered with `raw`, so that it is not asked for twice. Raises
+    `SourceTimeout` where its scripts leave no moment in which it can be read, `SourceUnavailable`
+    where the browser does not start, or dies.
     """
     executable, caps = renderer.browser.executable, renderer.browser.caps
     failure: Error | None = None
@@ -105,7 +130,9 @@ async def show(raw: Raw, renderer: Renderer) -> tuple[Raw, str]:
         try:
             async with (
                 _started(renderer.browser) as context,
-                renderer.pinned(raw.address) if raw.address else nullcontext(renderer.open_web) as own,
+                renderer.pinned(raw.address)
+                if raw.address
+                else nullcontext(renderer.open_web) as own,
                 anyio.create_task_group() as group,
             ):
                 desk = _Desk(raw, renderer, own, group)
@@ -144,7 +171,9 @@ async def _visit(context: BrowserContext, desk: "_Desk", ends: float) -> tuple[R
     shown = replace(
         desk.raw,
         body=html.encode() if isinstance(html, str) else b"",
-        final_url=place if isinstance(place, str) and place.startswith(("http://", "https://")) else desk.url,
+        final_url=place
+        if isinstance(place, str) and place.startswith(("http://", "https://"))
+        else desk.url,
         content_type="text/html; charset=utf-8",
         notes=(*desk.raw.notes, RENDERED, *(() if settled else (UNSETTLED,))),
         rendered=True,
@@ -153,9 +182,12 @@ async def _visit(context: BrowserContext, desk: "_Desk", ends: float) -> tuple[R
 
 
 class _Desk:
-    """Where the page's requests arrive, each answered by a task of the page's group, until its caps are used up."""
+    """Where the page's requests arrive, each answered by a task of the page's group, until its caps
+    are used up."""
 
-    def __init__(self, raw: Raw, renderer: Renderer, own: httpx2.AsyncClient, group: TaskGroup) -> None:
+    def __init__(
+        self, raw: Raw, renderer: Renderer, own: httpx2.AsyncClient, group: TaskGroup
+    ) -> None:
         self.raw = raw
         self._own = own
         self.is_open = True
@@ -188,9 +220,13 @@ class _Desk:
         try:
             given = await self._given(route.request)
             if given is not None:
-                await route.fulfill(status=given.status, headers=dict(given.headers), body=given.body)
+                await route.fulfill(
+                    status=given.status, headers=dict(given.headers), body=given.body
+                )
             elif route.request.is_navigation_request():
-                await route.fulfill(status=204)  # the page stays where it is; an abort would show an error page
+                await route.fulfill(
+                    status=204
+                )  # the page stays where it is; an abort would show an error page
             else:
                 await route.abort("blockedbyclient")
         except Error:
@@ -222,7 +258,14 @@ class _Desk:
         try:
             async with self._gate:
                 return await self._follow(request, content)
-        except (SourceError, httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError, UnicodeError, ValueError):
+        except (
+            SourceError,
+            httpx2.HTTPError,
+            httpx2.InvalidURL,
+            httpx2.StreamError,
+            UnicodeError,
+            ValueError,
+        ):
             return None
 
     async def _follow(self, request: Request, content: bytes) -> Answer:
@@ -235,11 +278,17 @@ class _Desk:
         }
         for _ in range(self._limits.max_redirects + 1):
             target, client = self._checked(url, method, request.resource_type)
-            async with client.stream(method, target.url, headers=headers, content=content or None) as response:
+            async with client.stream(
+                method, target.url, headers=headers, content=content or None
+            ) as response:
                 answer = Answer(target, response.status_code, response.headers, b"")
                 if not answer.location:
                     lowered = {name.lower(): value for name, value in answer.headers.items()}
-                    given = {n: v for n, v in lowered.items() if n in _RETURNED or n.startswith("access-control-")}
+                    given = {
+                        n: v
+                        for n, v in lowered.items()
+                        if n in _RETURNED or n.startswith("access-control-")
+                    }
                     return replace(answer, headers=given, body=await self._read(response, url))
             if answer.status in _AS_GET:
                 method, content = "GET" if method == "POST" else method, b""
@@ -250,7 +299,8 @@ class _Desk:
         target = check_url(url, self._limits)
         if target.origin == self._target.origin:
             return target, self._own
-        # What another site shows must not be cited as this page; nor is anything sent to another site.
+        # What another site shows must not be cited as this page; nor is anything sent to another
+        # site.
         if method == "POST" or kind == "document":
             raise AddressRefused(f"{url} is another site than the page's.", source=url)
         return check_url(url, self._limits.public_only()), self._renderer.open_web
@@ -267,7 +317,8 @@ class _Desk:
 
 
 async def _settle(session: CDPSession, desk: _Desk, ends: float, seconds: float) -> bool:
-    """Wait for `seconds` without new text and without a request under way; False when time is up before."""
+    """Wait for `seconds` without new text and without a request under way; False when time is up
+    before."""
     before: object = None
     since = anyio.current_time()
     with anyio.move_on_at(ends):
@@ -282,14 +333,21 @@ async def _settle(session: CDPSession, desk: _Desk, ends: float, seconds: float)
 
 
 async def _evaluate(session: CDPSession, expression: str) -> object:
-    """Return the value of an expression over the page's document, None while a navigation is replacing it."""
+    """Return the value of an expression over the page's document, None while a navigation is
+    replacing it."""
     try:
         tree = await session.send("Page.getFrameTree")
         frame = tree["frameTree"]["frame"]["id"]
-        world = await session.send("Page.createIsolatedWorld", {"frameId": frame, "worldName": _WORLD})
+        world = await session.send(
+            "Page.createIsolatedWorld", {"frameId": frame, "worldName": _WORLD}
+        )
         found = await session.send(
             "Runtime.evaluate",
-            {"expression": expression, "contextId": world["executionContextId"], "returnByValue": True},
+            {
+                "expression": expression,
+                "contextId": world["executionContextId"],
+                "returnByValue": True,
+            },
         )
     except Error:
         return None
@@ -299,7 +357,8 @@ async def _evaluate(session: CDPSession, expression: str) -> object:
 
 @asynccontextmanager
 async def _started(wanted: Browser) -> AsyncIterator[BrowserContext]:
-    """Start a browser without a network and yield an empty profile in it; both are gone afterwards."""
+    """Start a browser without a network and yield an empty profile in it; both are gone
+    afterwards."""
     await in_thread(_sweep)
     async with AsyncExitStack() as stack:
         home = stack.enter_context(
@@ -323,7 +382,11 @@ async def _started(wanted: Browser) -> AsyncIterator[BrowserContext]:
         )
         stack.push_async_callback(_ended, browser.close, wanted.caps.close_seconds)
         context = await browser.new_context(
-            service_workers="block", accept_downloads=False, permissions=[], locale="en-US", timezone_id="UTC"
+            service_workers="block",
+            accept_downloads=False,
+            permissions=[],
+            locale="en-US",
+            timezone_id="UTC",
         )
         yield context
 
@@ -332,7 +395,12 @@ def _sweep() -> None:
     """Remove the folders of browsers whose server was killed before it could."""
     for path in Path(tempfile.gettempdir()).glob(f"{_HOME}*-*"):
         number = path.name.removeprefix(_HOME).partition("-")[0]
-        if number.isdecimal() and not _runs(int(number)) and path.is_dir() and not path.is_symlink():
+        if (
+            number.isdecimal()
+            and not _runs(int(number))
+            and path.is_dir()
+            and not path.is_symlink()
+        ):
             shutil.rmtree(path, ignore_errors=True)  # those of other users stay
 
 
@@ -348,6 +416,7 @@ def _runs(process: int) -> bool:
 
 
 async def _ended(close: Callable[[], Awaitable[None]], seconds: float) -> None:
-    """Close within a bound, on cancellation too; what then still runs dies with Playwright's driver."""
+    """Close within a bound, on cancellation too; what then still runs dies with Playwright's
+    driver."""
     with anyio.move_on_after(seconds, shield=True), suppress(Error):  # it may be gone already
         await close()

@@ -1,8 +1,9 @@
-"""Fetching one source, from what the caller wrote to a `Page`: files below the roots, and the web through the guard.
+"""Fetching one source, from what the caller wrote to a `Page`: files below the roots, and the web
+through the guard.
 
-Each fetch reads as the numbered steps of `Fetcher.fetch`; calls that ask for one page at once share one request, in
-this process and in others. Not for: search, cleaning, and lists of sources (callers run several fetches at once; the
-gates hold them to the limits).
+Each fetch reads as the numbered steps of `Fetcher.fetch`; calls that ask for one page at once share
+one request, in this process and in others. Not for: search, cleaning, and lists of sources (callers
+run several fetches at once; the gates hold them to the limits).
 """
 
 import re
@@ -64,7 +65,8 @@ class Flights:
         self._flights: dict[str, _Flight] = {}
 
     async def share(self, key: str, work: Callable[[], Awaitable[Page]]) -> Page:
-        """Return what `work` returns, or what an equal flight under way returns; a failure is shared alike.
+        """Return what `work` returns, or what an equal flight under way returns; a failure is
+        shared alike.
 
         When the call that flies is cancelled, one of those who wait flies anew.
         """
@@ -87,12 +89,14 @@ class Flights:
 
 
 def _copy(error: SourceError) -> SourceError:
-    """Return an equal error without a traceback, which would keep its frames, and a whole body in them, alive."""
+    """Return an equal error without a traceback, which would keep its frames, and a whole body in
+    them, alive."""
     return type(error)(error.what, source=error.source, hint=error.hint)
 
 
 def _refuse_front(raw: Raw, page: Page | None) -> None:
-    """Raise `SourceBlocked` or `SourceUnavailable` where what came is a page in front of the one asked for.
+    """Raise `SourceBlocked` or `SourceUnavailable` where what came is a page in front of the one
+    asked for.
 
     `page` is what was made of it; None where nothing could be.
     """
@@ -102,9 +106,13 @@ def _refuse_front(raw: Raw, page: Page | None) -> None:
     front = front_of(html, title)
     if front is None:
         return
-    what = f"{raw.url} {FRONTS[front]}: what came with status 200 is no page with a text of its own."
+    what = (
+        f"{raw.url} {FRONTS[front]}: what came with status 200 is no page with a text of its own."
+    )
     if front == "missing":
-        raise SourceUnavailable(what, source=raw.url, hint="Check the address, or search for where the page is now.")
+        raise SourceUnavailable(
+            what, source=raw.url, hint="Check the address, or search for where the page is now."
+        )
     raise SourceBlocked(what, source=raw.url, hint="Use another source for this.")
 
 
@@ -115,7 +123,8 @@ _LIKE_HOST: Final = re.compile(r"[\w-]{1,63}(?:\.[\w-]{1,63})+(?::\d+)?(?:[/?#]|
 
 @dataclass(frozen=True, slots=True)
 class Fetcher:
-    """Fetches sources as pages; made by `open_fetcher`. One for the whole server, used by many tasks at once."""
+    """Fetches sources as pages; made by `open_fetcher`. One for the whole server, used by many
+    tasks at once."""
 
     _exchange: Exchange
     _limits: FetchLimits
@@ -126,11 +135,13 @@ class Fetcher:
     _flights: Flights = field(default_factory=Flights)
 
     async def fetch(self, url: str, *, since: str = "", anew: bool = False) -> Page:
-        """Return one source as a page: an http(s) address, a `file:` URL or path below the roots, or a page's handle.
+        """Return one source as a page: an http(s) address, a `file:` URL or path below the roots,
+        or a page's handle.
 
-        A kept page is new enough from the ISO time `since` on, whatever its server says of its age; with `anew` none
-        is, and its server is asked at least whether it has changed. Raises the
-        `SourceError` that says why it cannot be read, `NeedsBrowser` where only scripts would fill it.
+        A kept page is new enough from the ISO time `since` on, whatever its server says of its age;
+        with `anew` none is, and its server is asked at least whether it has changed. Raises the
+        `SourceError` that says why it cannot be read, `NeedsBrowser` where only scripts would fill
+        it.
         """
         source, span = split_span(url.strip())
         # 1. what is not on the web
@@ -143,7 +154,9 @@ class Fetcher:
         cookies = self._limits.cookies
         key = target + name_span(span) + (cookies.mark(target) if cookies is not None else "")
         flight = f"{key} anew" if anew else key
-        page = await self._flights.share(flight, lambda: self._from_web(source, span, key, since, anew=anew))
+        page = await self._flights.share(
+            flight, lambda: self._from_web(source, span, key, since, anew=anew)
+        )
         return replace(page, url=url.strip())
 
     async def _from_web(self, source: str, span: Span, key: str, since: str, *, anew: bool) -> Page:
@@ -160,14 +173,20 @@ class Fetcher:
             )
 
         async with alone(
-            store, f"fetch:{key}", lambda: find_answer(store, key), enough=is_fresh, patience=patience
+            store,
+            f"fetch:{key}",
+            lambda: find_answer(store, key),
+            enough=is_fresh,
+            patience=patience,
         ) as (known, waited):
             if is_fresh(known):
                 read = datetime.fromisoformat(known.page.fetched_at).timestamp()
                 return replace(known.page, age=max(0.0, self._clock() - read))
             return await self._asked(source, span, key, known, waited)
 
-    async def _asked(self, source: str, span: Span, key: str, known: Known | None, waited: float) -> Page:
+    async def _asked(
+        self, source: str, span: Span, key: str, known: Known | None, waited: float
+    ) -> Page:
         # 4. what a forge tells programs of it
         began, why = anyio.current_time(), ""
         if (plan := plan_for(source, self._limits.forges)) is not None:
@@ -187,7 +206,9 @@ class Fetcher:
             raise refusal
         # 8. bytes to a page, kept for the next time
         raw = self._raw(source, answer, span)
-        raw = await with_frames(raw, partial(self._get_frame, own=answer.own), self._limits.step_seconds)
+        raw = await with_frames(
+            raw, partial(self._get_frame, own=answer.own), self._limits.step_seconds
+        )
         raw = await with_transcript(raw, self._get_part, self._limits.step_seconds)
         page = await self._page(raw, answer)
         leads = f"it sends its reader on to {address(answer.leads_to)}" if answer.leads_to else ""
@@ -214,13 +235,17 @@ class Fetcher:
             await in_thread(_refuse_front, raw, page)
             return page
         rest = f"what follows its first {len(answer.body):,} bytes: {CUT_WORDS[answer.cut]}"
-        return replace(page, unread="; ".join(filter(None, (page.unread, rest))), tables_whole=False)
+        return replace(
+            page, unread="; ".join(filter(None, (page.unread, rest))), tables_whole=False
+        )
 
     def _incomplete(self, source: str, cut: Cut) -> SourceError:
         """Return the error of a body of which nothing can be read."""
         if cut == "late":
             what = f"{source} was not complete after {self._limits.total_seconds:g} s."
-            return SourceTimeout(what, source=source, hint="Try again later, or use another source.")
+            return SourceTimeout(
+                what, source=source, hint="Try again later, or use another source."
+            )
         if cut == "damaged":
             what = f"{source} cannot be unpacked: its compression is damaged."
             return SourceUnreadable(what, source=source, hint="Try again later.")
@@ -228,7 +253,8 @@ class Fetcher:
         return SourceUnavailable(what, source=source, hint="Try again later.")
 
     async def _of_forge(self, plan: Plan, source: str, waited: float) -> tuple[Page, Answer]:
-        """Return a page as its forge tells it, and an answer without validators, which would be those of the API."""
+        """Return a page as its forge tells it, and an answer without validators, which would be
+        those of the API."""
         address = check_url(source, self._limits)
 
         # The page itself stands behind it, and wants its share of the time.
@@ -239,8 +265,12 @@ class Fetcher:
             page = await self.files.convert(raw)
             author, published = made.author or page.author, made.published or page.published
             page = replace(page, tables_whole=page.tables_whole and not made.unread)
-            return replace(page, author=author, published=published, unread=made.unread or page.unread), bare
-        raise SourceTimeout(f"{source}: its API was too slow.", source=source, hint="Try again later.")
+            return replace(
+                page, author=author, published=published, unread=made.unread or page.unread
+            ), bare
+        raise SourceTimeout(
+            f"{source}: its API was too slow.", source=source, hint="Try again later."
+        )
 
     async def _get_part(self, url: str) -> bytes:
         """Return the body of what belongs to a page, or tells of it to programs."""
@@ -252,38 +282,51 @@ class Fetcher:
         return answer.body
 
     async def _get_frame(self, url: str, *, own: bool) -> Raw:
-        """Return what a frame of a page holds; none that cookies open in a page that is read without them (`own`)."""
+        """Return what a frame of a page holds; none that cookies open in a page that is read
+        without them (`own`)."""
         answer = await self._exchange.ask(url, validators={})
         refusal = error_for(answer, url=url, now=self._clock())
         if refusal is not None or answer.cut or (answer.own and not own):
             raise refusal or self._incomplete(url, answer.cut or "broken")
         raw = self._raw(url, answer, WHOLE)
         shared = self._pages is not None and self._pages.shared
-        is_kept = lifetime(answer.headers, default=self._limits.fresh_seconds, shared=shared) is not None
+        is_kept = (
+            lifetime(answer.headers, default=self._limits.fresh_seconds, shared=shared) is not None
+        )
         return raw if is_kept else replace(raw, notes=(NO_COPY,))
 
     async def _by_handle(self, handle: str) -> Page:
         stores = filter(None, (self._pages, self.files.store))
-        page = next(filter(None, [await in_thread(find_page, store, handle) for store in stores]), None)
+        page = next(
+            filter(None, [await in_thread(find_page, store, handle) for store in stores]), None
+        )
         if page is None or not may_open(page.final_url, self.files.roots):
             raise SourceNotFound(
-                f"The handle {handle} is unknown or has expired.", source=handle, hint="Fetch the page's URL again."
+                f"The handle {handle} is unknown or has expired.",
+                source=handle,
+                hint="Fetch the page's URL again.",
             )
         return page
 
     async def _from_disk(self, source: str, span: Span) -> Page:
         path = path_of_url(source) if source.lower().startswith("file:") else Path(source)
         try:
-            page = await self._flights.share(f"file:{path}{name_span(span)}", lambda: self.files.read(path, span))
+            page = await self._flights.share(
+                f"file:{path}{name_span(span)}", lambda: self.files.read(path, span)
+            )
         except (AddressRefused, SourceNotFound) as e:
             if _LIKE_HOST.match(source):
-                raise type(e)(e.what, source=source, hint=f"If it is a web address, write https://{source}") from e
+                raise type(e)(
+                    e.what, source=source, hint=f"If it is a web address, write https://{source}"
+                ) from e
             raise
         return replace(page, url=source + name_span(span))
 
     async def _ask(self, source: str, known: Known | None, waited: float) -> Answer:
         with anyio.move_on_after(self._limits.total_seconds - waited):
-            return await self._exchange.ask(source, validators=known.validators if known is not None else {})
+            return await self._exchange.ask(
+                source, validators=known.validators if known is not None else {}
+            )
         raise self._incomplete(source, "late")
 
     def _raw(self, source: str, answer: Answer, span: Span) -> Raw:
@@ -298,7 +341,9 @@ class Fetcher:
             fetched_at=self._now(),
             span=span,
             most=self._limits.max_unpacked,
-            language=language[:2] if re.fullmatch(r"[a-z]{2}(?:-[a-z0-9-]{1,20})?", language) else "",
+            language=language[:2]
+            if re.fullmatch(r"[a-z]{2}(?:-[a-z0-9-]{1,20})?", language)
+            else "",
         )
 
     async def _keep(self, key: str, page: Page, answer: Answer, known: Known | None) -> Page:
@@ -306,14 +351,19 @@ class Fetcher:
         if self._pages is None or answer.status not in {200, 304} or NO_COPY in page.notes:
             return page
         # A 304 that says nothing of its age leaves what was promised before (RFC 9111 §4.3.4).
-        promised = known.lifetime if known is not None and known.lifetime is not None else self._limits.fresh_seconds
+        promised = (
+            known.lifetime
+            if known is not None and known.lifetime is not None
+            else self._limits.fresh_seconds
+        )
         fresh = lifetime(answer.headers, default=promised, shared=self._pages.shared)
         if fresh is None:
             return replace(page, notes=(*page.notes, NO_COPY))
         asked = validators(answer.headers) or (known.validators if known is not None else {})
         # What a redirect led to is asked for at the first hop, where its validators mean nothing.
         usable = asked if page.final_url == key.partition(" ")[0] else {}
-        # The page's own headers do not tell how long what its scripts load, or its frames hold, stays the same.
+        # The page's own headers do not tell how long what its scripts load, or its frames hold,
+        # stays the same.
         if not {RENDERED, FRAMED}.isdisjoint(page.notes):
             fresh, usable = min(fresh, self._limits.fresh_seconds), {}
         entry = Known(page, self._clock() + fresh, usable, fresh)
@@ -337,15 +387,18 @@ async def open_fetcher(
 ) -> AsyncIterator[Fetcher]:
     """Open a fetcher; its connections close with the context.
 
-    Pages are kept in `pages`, if given. `files` may be read, and says what converts them and all other documents; None
-    is for no files, and threads of this process. `clock` gives seconds since the epoch; whatever `resolve` says of a
-    host is checked; `tls` says which certificates are trusted, the system's if None.
+    Pages are kept in `pages`, if given. `files` may be read, and says what converts them and all
+    other documents; None is for no files, and threads of this process. `clock` gives seconds since
+    the epoch; whatever `resolve` says of a host is checked; `tls` says which certificates are
+    trusted, the system's if None.
     """
     async with AsyncExitStack() as stack:
         client = await stack.enter_async_context(open_client(limits, resolve, tls))
         renderer = None
         if browser is not None:
-            open_web = await stack.enter_async_context(open_client(limits.public_only(), resolve, tls))
+            open_web = await stack.enter_async_context(
+                open_client(limits.public_only(), resolve, tls)
+            )
             renderer = Renderer(
                 browser,
                 partial(pinned_client, limits=limits, tls=tls),
@@ -353,4 +406,6 @@ async def open_fetcher(
                 limits,
                 anyio.Semaphore(browser.caps.at_once),
             )
-        yield Fetcher(Exchange(client, limits, clock), limits, pages, files or Files(), clock, renderer)
+        yield Fetcher(
+            Exchange(client, limits, clock), limits, pages, files or Files(), clock, renderer
+        )

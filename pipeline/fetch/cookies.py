@@ -1,10 +1,11 @@
-"""Cookies: those that the hops of one request set, and those of a person's browser, from its exported file.
+"""Cookies: those that the hops of one request set, and those of a person's browser, from its
+exported file.
 
-The first go from hop to hop by their own rules (RFC 6265) and are dropped with the request. The file is Netscape's
-cookies.txt, for the pages that need a login: each is sent where the file says (host, subdomains, path, https only,
-until it expires), nothing that a site answers changes the file, and nothing here says a value: not a message, not a
-log, not `repr`. Not for: logging in, or for servers that others call, since the cookies are one person's
-(`server/transports.py` refuses).
+The first go from hop to hop by their own rules (RFC 6265) and are dropped with the request. The
+file is Netscape's cookies.txt, for the pages that need a login: each is sent where the file says
+(host, subdomains, path, https only, until it expires), nothing that a site answers changes the
+file, and nothing here says a value: not a message, not a log, not `repr`. Not for: logging in, or
+for servers that others call, since the cookies are one person's (`server/transports.py` refuses).
 """
 
 import hashlib
@@ -31,22 +32,33 @@ class Cookies:
     """The cookies of one file."""
 
     def __init__(self, path: Path) -> None:
-        """Read them; `UsageError`, for no such file or another form, never says what stands in it."""
+        """Read them; `UsageError`, for no such file or another form, never says what stands in
+        it."""
         # A cookie of a host alone is not for its subdomains, which Python's jar allows unless told.
         policy = DefaultCookiePolicy(strict_ns_domain=DefaultCookiePolicy.DomainStrictNonDomain)
         self._jar = MozillaCookieJar(str(path), policy=policy)
         try:
             with warnings.catch_warnings(action="ignore"):
                 self._jar.load(ignore_discard=True, ignore_expires=True)
-        except (LoadError, UnicodeDecodeError):  # the first is an OSError, and both quote what stands in the file
-            hint = "Export them anew as Netscape cookies.txt; its first line is # Netscape HTTP Cookie File."
+        except (
+            LoadError,
+            UnicodeDecodeError,
+        ):  # the first is an OSError, and both quote what stands in the file
+            hint = (
+                "Export them anew as Netscape cookies.txt; its first line is # Netscape HTTP "
+                "Cookie File."
+            )
             raise UsageError(f"{path} is no cookies.txt.", hint=hint) from None
         except OSError as error:
-            raise UsageError(f"{path} cannot be read: {error.strerror}.", hint="Correct WINNOW_COOKIES.") from error
+            raise UsageError(
+                f"{path} cannot be read: {error.strerror}.", hint="Correct WINNOW_COOKIES."
+            ) from error
         for cookie in self._jar:
             if cookie.expires == 0:  # how exports write that it ends with the browser
                 cookie.expires, cookie.discard = None, True
-        self.hosts = len({cookie.domain.lstrip(".") for cookie in self._jar if not cookie.is_expired()})
+        self.hosts = len(
+            {cookie.domain.lstrip(".") for cookie in self._jar if not cookie.is_expired()}
+        )
         """Hosts that have one which has not expired."""
         # At DEBUG it writes every header of HTTP/2 to the log.
         logging.getLogger("hpack").setLevel(logging.INFO)
@@ -59,18 +71,22 @@ class Cookies:
         return {"Cookie": value} if value else {}
 
     def mark(self, url: str) -> str:
-        """Return what tells the answers for these cookies apart from others; empty where none is sent."""
+        """Return what tells the answers for these cookies apart from others; empty where none is
+        sent."""
         value = self.headers(url).get("Cookie", "")
         return f" {hashlib.blake2b(value.encode(), digest_size=16).hexdigest()}" if value else ""
 
 
 class Jar:
-    """The cookies of one request: a person's, and those that its hops set, which no other request sees."""
+    """The cookies of one request: a person's, and those that its hops set, which no other request
+    sees."""
 
     def __init__(self, person: Cookies | None) -> None:
         """Begin with a person's cookies, or none."""
         self._person = person
-        self._jar = CookieJar(_Policy(strict_domain=True, strict_ns_domain=DefaultCookiePolicy.DomainStrictNonDomain))
+        self._jar = CookieJar(
+            _Policy(strict_domain=True, strict_ns_domain=DefaultCookiePolicy.DomainStrictNonDomain)
+        )
         self.was_personal = False
         """Whether a cookie of the person's was sent."""
 
@@ -79,7 +95,8 @@ class Jar:
         self._person = None
 
     def keep(self, url: str, lines: Sequence[str]) -> None:
-        """Take the `Set-Cookie` lines of the answer from `url`, as far as they are for its own site."""
+        """Take the `Set-Cookie` lines of the answer from `url`, as far as they are for its own
+        site."""
         answer = _Headers()
         for line in lines[:MOST_COOKIES]:
             if len(line) <= LONGEST_COOKIE:
@@ -88,12 +105,18 @@ class Jar:
         self._jar.extract_cookies(cast("HTTPResponse", answer), Request(url))  # noqa: S310  nothing is asked
 
     def headers(self, url: str) -> dict[str, str]:
-        """Return the header with which `url` is asked; what a hop has set counts before the person's of that name."""
+        """Return the header with which `url` is asked; what a hop has set counts before the
+        person's of that name."""
         request = Request(url)  # noqa: S310  nothing is asked
         self._jar.add_cookie_header(request)
         own = self._person.headers(url).get("Cookie", "") if self._person is not None else ""
         self.was_personal = self.was_personal or bool(own)
-        both = [pair for line in (own, request.get_header("Cookie", "")) for pair in line.split("; ") if pair]
+        both = [
+            pair
+            for line in (own, request.get_header("Cookie", ""))
+            for pair in line.split("; ")
+            if pair
+        ]
         sent = {pair.partition("=")[0]: pair for pair in both}
         return {"Cookie": "; ".join(sent.values())} if sent else {}
 
@@ -113,7 +136,9 @@ class _Policy(DefaultCookiePolicy):
 
     def set_ok_domain(self, cookie: Cookie, request: Request) -> bool:
         """Return whether an answer may set a cookie for the domain that this one names."""
-        return super().set_ok_domain(cookie, request) and not (cookie.domain_specified and _is_address(cookie.domain))
+        return super().set_ok_domain(cookie, request) and not (
+            cookie.domain_specified and _is_address(cookie.domain)
+        )
 
 
 def _is_address(domain: str) -> bool:

@@ -1,9 +1,10 @@
 """One web address asked to the end: guarded hops, one retry, robots.txt, typed failures.
 
-Groups of a robots.txt (RFC 9309) are matched by our product token, else `*`; the longest rule wins, `allow` on a tie;
-`*` and `$` work: Python's own `urllib.robotparser` takes the first rule that fits and reads `*` literally. Not for:
-bodies (`pipeline/fetch/body.py`), files, the cache, conversion and the deadline (`pipeline/fetch/client.py` puts the
-steps together); rates over time, since a server that wants fewer requests says so with 429 and `Retry-After`.
+Groups of a robots.txt (RFC 9309) are matched by our product token, else `*`; the longest rule wins,
+`allow` on a tie; `*` and `$` work: Python's own `urllib.robotparser` takes the first rule that fits
+and reads `*` literally. Not for: bodies (`pipeline/fetch/body.py`), files, the cache, conversion
+and the deadline (`pipeline/fetch/client.py` puts the steps together); rates over time, since a
+server that wants fewer requests says so with 429 and `Retry-After`.
 """
 
 import random
@@ -38,7 +39,8 @@ from pipeline.fetch.refresh import MOST_REFRESHES, refresh_of
 from pipeline.read.sniff import decode
 
 DAY: Final = timedelta(days=1).total_seconds()
-"""A page is asked for again after a day, whatever its server promises: an `immutable` year is meant for assets."""
+"""A page is asked for again after a day, whatever its server promises: an `immutable` year is meant
+for assets."""
 _REDIRECTS: Final = frozenset((301, 302, 303, 307, 308))
 _CHALLENGE_HEADERS: Final = ("cf-mitigated", "x-datadome", "x-amzn-waf-action")
 """Sent by services that check for robots, with any status."""
@@ -81,15 +83,22 @@ class Answer:
 
 
 def error_for(answer: Answer, *, url: str, now: float) -> SourceError | None:
-    """Return what an answer that is no page means for `url`: not 2xx, or a check against robots; None for a page."""
+    """Return what an answer that is no page means for `url`: not 2xx, or a check against robots;
+    None for a page."""
     status = answer.status
     if any(name in answer.headers for name in _CHALLENGE_HEADERS):
         return SourceBlocked(
-            f"{url} shows a check against robots ({status}).", source=url, hint="Use another source for this."
+            f"{url} shows a check against robots ({status}).",
+            source=url,
+            hint="Use another source for this.",
         )
     if 200 <= status < 300:
         return None
-    broken = "The site is broken or busy; try later." if status >= 500 else "Check the address, or use another source."
+    broken = (
+        "The site is broken or busy; try later."
+        if status >= 500
+        else "Check the address, or use another source."
+    )
     kind, hint = _MEANINGS.get(status, (SourceUnavailable, broken))
     wait = retry_after(answer.headers, now=now)
     if wait is not None and kind is not SourceNotFound:
@@ -110,9 +119,11 @@ def retry_after(headers: Mapping[str, str], *, now: float) -> float | None:
 
 
 def lifetime(headers: Mapping[str, str], *, default: float, shared: bool = False) -> float | None:
-    """Return the seconds that an answer stays fresh (RFC 9111): 0 to ask each time, None never to keep it.
+    """Return the seconds that an answer stays fresh (RFC 9111): 0 to ask each time, None never to
+    keep it.
 
-    `default` holds where it says nothing of its age; `shared` is a cache for more than one user (§5.2.2.7, §5.2.2.10).
+    `default` holds where it says nothing of its age; `shared` is a cache for more than one user
+    (§5.2.2.7, §5.2.2.10).
     """
     pairs = (part.partition("=") for part in headers.get("cache-control", "").lower().split(","))
     directives = {name.strip(): value.strip().strip('"') for name, _, value in pairs}
@@ -129,9 +140,17 @@ def lifetime(headers: Mapping[str, str], *, default: float, shared: bool = False
 
 
 def validators(headers: Mapping[str, str]) -> dict[str, str]:
-    """Return the headers with which to ask whether an answer that came with `headers` has changed."""
-    asked = {"If-None-Match": headers.get("etag", ""), "If-Modified-Since": headers.get("last-modified", "")}
-    return {name: value for name, value in asked.items() if value and value.isprintable() and len(value) <= 500}
+    """Return the headers with which to ask whether an answer that came with `headers` has
+    changed."""
+    asked = {
+        "If-None-Match": headers.get("etag", ""),
+        "If-Modified-Since": headers.get("last-modified", ""),
+    }
+    return {
+        name: value
+        for name, value in asked.items()
+        if value and value.isprintable() and len(value) <= 500
+    }
 
 
 def _seconds(value: str) -> float | None:
@@ -173,7 +192,9 @@ class Rules:
         if not self.reachable:
             return False
         asked = _normal(path or "/")
-        fitting = ((len(pattern), allow) for allow, pattern in self.rules if _matches(pattern, asked))
+        fitting = (
+            (len(pattern), allow) for allow, pattern in self.rules if _matches(pattern, asked)
+        )
         return max(fitting, default=(0, True))[1]
 
 
@@ -189,7 +210,8 @@ class Site:
 
 
 class Sites:
-    """The sites of one fetcher, the one asked longest ago forgotten first, and who may ask them at once."""
+    """The sites of one fetcher, the one asked longest ago forgotten first, and who may ask them at
+    once."""
 
     def __init__(self, *, overall: int, per_host: int) -> None:
         self._overall = anyio.Semaphore(overall)
@@ -210,9 +232,12 @@ class Sites:
     @asynccontextmanager
     async def place(self, host: str) -> AsyncIterator[None]:
         """Hold a place for one request."""
-        places = self._places.setdefault(host, anyio.Semaphore(self._per_host, max_value=self._per_host))
+        places = self._places.setdefault(
+            host, anyio.Semaphore(self._per_host, max_value=self._per_host)
+        )
         try:
-            # The host's place first: a slow host's queue must not hold places that others could use.
+            # The host's place first: a slow host's queue must not hold places that others could
+            # use.
             async with places, self._overall:
                 yield
         finally:
@@ -221,7 +246,8 @@ class Sites:
 
 
 def parse_robots(text: str, *, agent: str = USER_AGENT) -> Rules:
-    """Return the rules of a robots.txt for the program that a `User-Agent` header names before its `/`."""
+    """Return the rules of a robots.txt for the program that a `User-Agent` header names before its
+    `/`."""
     groups: dict[str, list[tuple[bool, str]]] = {}
     named: list[str] = []
     in_rules = False
@@ -251,7 +277,8 @@ def _normal(path: str) -> str:
 
 
 def _matches(pattern: str, path: str) -> bool:
-    """Return whether a pattern fits the start of `path`; linear, since each piece is looked for once."""
+    """Return whether a pattern fits the start of `path`; linear, since each piece is looked for
+    once."""
     at_end = pattern.endswith("$")
     first, *pieces = (pattern[:-1] if at_end else pattern).split("*")
     if not path.startswith(first):
@@ -273,13 +300,21 @@ def _matches(pattern: str, path: str) -> bool:
 _TRANSIENT: Final = frozenset((502, 503, 504))
 _BUSY: Final = frozenset((429, 503))
 """Answers whose `Retry-After` speaks for the whole site."""
-_RETRYABLE: Final = (httpx2.ConnectError, httpx2.RemoteProtocolError, httpx2.ReadError, httpx2.WriteError)
+_RETRYABLE: Final = (
+    httpx2.ConnectError,
+    httpx2.RemoteProtocolError,
+    httpx2.ReadError,
+    httpx2.WriteError,
+)
 
 
 class Exchange:
-    """Asks web addresses within limits. Every request of a fetcher, for robots.txt too, goes through here."""
+    """Asks web addresses within limits. Every request of a fetcher, for robots.txt too, goes
+    through here."""
 
-    def __init__(self, client: httpx2.AsyncClient, limits: FetchLimits, clock: Callable[[], float]) -> None:
+    def __init__(
+        self, client: httpx2.AsyncClient, limits: FetchLimits, clock: Callable[[], float]
+    ) -> None:
         self._client = client
         self._limits = limits
         self._clock = clock
@@ -288,11 +323,12 @@ class Exchange:
     async def ask(self, url: str, *, validators: Mapping[str, str], robots: bool = True) -> Answer:
         """Return the answer for `url` after redirects, each hop checked as the first.
 
-        `validators` are headers for a conditional request to the first hop and no other. `robots` is False for what a
-        site made for programs: its robots.txt speaks to those who follow links. For pages, a person's cookies are sent
-        by their own rules until a redirect leads to another site: who leads there, or back, may be a stranger. Cookies
-        that a hop sets are sent on by theirs, and go with the request. A page that sends its reader on by itself is a
-        redirect, too.
+        `validators` are headers for a conditional request to the first hop and no other. `robots`
+        is False for what a site made for programs: its robots.txt speaks to those who follow links.
+        For pages, a person's cookies are sent by their own rules until a redirect leads to another
+        site: who leads there, or back, may be a stranger. Cookies that a hop sets are sent on by
+        theirs, and go with the request. A page that sends its reader on by itself is a redirect,
+        too.
 
         Raises `SourceError`: refused, unreachable, too slow, too large or damaged.
         """
@@ -308,12 +344,18 @@ class Exchange:
             sent = jar.headers(str(target.url))
             step = str(target.url), sent.get("Cookie", "")
             if step in asked:
-                raise SourceUnavailable(f"{url} redirects in a circle.", source=url, hint="Use another source.")
+                raise SourceUnavailable(
+                    f"{url} redirects in a circle.", source=url, hint="Use another source."
+                )
             asked.add(step)
             answer = await self._hop(url, target, {**headers, **sent})
             jar.keep(str(target.url), answer.set_cookies)
             headers = {}
-            led = None if answer.location else refresh_of(answer.headers, answer.body, str(target.url))
+            led = (
+                None
+                if answer.location
+                else refresh_of(answer.headers, answer.body, str(target.url))
+            )
             if answer.location:
                 target = self._next(url, answer, answer.location)
             elif led is None or (led.address, jar.headers(led.address).get("Cookie", "")) in asked:
@@ -325,7 +367,9 @@ class Exchange:
                 refreshes += 1
                 target = self._next(url, answer, led.address)
         raise SourceUnavailable(
-            f"{url} redirects more than {self._limits.max_redirects} times.", source=url, hint="Use another source."
+            f"{url} redirects more than {self._limits.max_redirects} times.",
+            source=url,
+            hint="Use another source.",
         )
 
     def _next(self, url: str, answer: Answer, location: str) -> Target:
@@ -339,12 +383,18 @@ class Exchange:
             raise AddressRefused(what, source=url, hint=e.hint) from e
 
     async def _hop(self, url: str, target: Target, headers: Mapping[str, str]) -> Answer:
-        """Return the answer of one address, unless its site asked to be left alone for longer than is waited here."""
+        """Return the answer of one address, unless its site asked to be left alone for longer than
+        is waited here."""
         site = self._sites.of(target.origin)
         silence = max(site.quiet_until - self._clock(), 0.0)
         if silence > self._limits.step_seconds:
-            what = f"{url} is not asked now: {narrow(target.host)} asked to be left alone for another {silence:.0f} s."
-            raise SourceBlocked(what, source=url, hint=f"Try again in {silence:.0f} s, or use another source.")
+            what = (
+                f"{url} is not asked now: {narrow(target.host)} asked to be left alone for "
+                f"another {silence:.0f} s."
+            )
+            raise SourceBlocked(
+                what, source=url, hint=f"Try again in {silence:.0f} s, or use another source."
+            )
         await anyio.sleep(silence)
         try:
             answer = await self._twice(url, target, headers)
@@ -374,8 +424,11 @@ class Exchange:
             await anyio.sleep(wait + random.uniform(*self._limits.retry_pause))
         return await self._once(url, target, headers)
 
-    async def _longer(self, url: str, target: Target, headers: Mapping[str, str], broken: Answer) -> Answer:
-        """Ask again where a body broke off; return the answer with more of it, the first where the second fails."""
+    async def _longer(
+        self, url: str, target: Target, headers: Mapping[str, str], broken: Answer
+    ) -> Answer:
+        """Ask again where a body broke off; return the answer with more of it, the first where the
+        second fails."""
         await anyio.sleep(random.uniform(*self._limits.retry_pause))
         try:
             again = await self._once(url, target, headers)
@@ -383,7 +436,9 @@ class Exchange:
             return broken
         return again if again.cut is None or len(again.body) > len(broken.body) else broken
 
-    async def _once(self, url: str, target: Target, headers: Mapping[str, str], max_bytes: int = 0) -> Answer:
+    async def _once(
+        self, url: str, target: Target, headers: Mapping[str, str], max_bytes: int = 0
+    ) -> Answer:
         """Ask once; `max_bytes` above 0 replaces both caps."""
         limits = self._limits
         try:
@@ -394,8 +449,11 @@ class Exchange:
                 body, cut = b"", None
                 if response.is_success:
                     caps = max_bytes or limits.max_bytes, max_bytes or limits.max_unpacked
-                    body, cut = await read_as_far(response, url=url, max_bytes=caps[0], max_unpacked=caps[1])
-                else:  # a body that nobody needs, read so that its connection can serve the next request
+                    body, cut = await read_as_far(
+                        response, url=url, max_bytes=caps[0], max_unpacked=caps[1]
+                    )
+                # a body that nobody needs, read so that its connection can serve the next request
+                else:
                     with anyio.move_on_after(0.3), suppress(httpx2.HTTPError):
                         async for _ in response.aiter_raw():
                             pass
@@ -414,12 +472,20 @@ class Exchange:
         except SourceError as e:
             raise type(e)(e.what, source=url, hint=e.hint) from e
         except httpx2.TimeoutException as e:
-            raise SourceTimeout(f"{url} did not answer in time.", source=url, hint="Try later.") from e
-        except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError, httpcore2.ProtocolError) as e:
+            raise SourceTimeout(
+                f"{url} did not answer in time.", source=url, hint="Try later."
+            ) from e
+        except (
+            httpx2.HTTPError,
+            httpx2.InvalidURL,
+            httpx2.StreamError,
+            httpcore2.ProtocolError,
+        ) as e:
             raise _failure(url, target, e) from e
 
     async def _check_robots(self, url: str, target: Target) -> None:
-        """Refuse a page whose site asks programs to leave it alone, or whose robots.txt could not be had."""
+        """Refuse a page whose site asks programs to leave it alone, or whose robots.txt could not
+        be had."""
         site = self._sites.of(target.origin)
         async with site.asking:
             if self._clock() >= site.rules_until:
@@ -428,7 +494,11 @@ class Exchange:
                 site.rules_until = self._clock() + (HOUR if site.rules.reachable else HOUR / 60)
         if site.rules.allows(target.url.raw_path.decode("ascii", "replace")):
             return
-        why = "disallows it for programs" if site.rules.reachable else "cannot be read at the moment, so nothing may be"
+        why = (
+            "disallows it for programs"
+            if site.rules.reachable
+            else "cannot be read at the moment, so nothing may be"
+        )
         raise AddressRefused(
             f"{url} is not fetched: the site's robots.txt {why}.",
             source=url,
@@ -436,9 +506,11 @@ class Exchange:
         )
 
     async def _fetch_robots(self, target: Target) -> Rules:
-        """Return a site's rules: none for 4xx (RFC 9309 §2.3.1.3), unreachable for 5xx, 429 and silence (§2.3.1.4).
+        """Return a site's rules: none for 4xx (RFC 9309 §2.3.1.3), unreachable for 5xx, 429 and
+        silence (§2.3.1.4).
 
-        Where the site itself cannot be reached or may not be asked, that error is raised: the page would fail alike.
+        Where the site itself cannot be reached or may not be asked, that error is raised: the page
+        would fail alike.
         """
         place = Target(target.url.copy_with(raw_path=b"/robots.txt"), target.host, target.port)
         with anyio.move_on_after(self._limits.step_seconds):
@@ -474,13 +546,24 @@ def _is_certificate(error: BaseException | None) -> bool:
 
 def _failure(url: str, target: Target, error: Exception) -> SourceUnavailable:
     if _is_certificate(error):
-        what, hint = f"{url}: the certificate of {narrow(target.host)} is not valid.", "Use another source."
+        what, hint = (
+            f"{url}: the certificate of {narrow(target.host)} is not valid.",
+            "Use another source.",
+        )
     elif isinstance(error, httpx2.ConnectError):
-        what = f"{url}: no connection to {narrow(target.host)} port {target.port} ({error or 'refused'})."
+        what = (
+            f"{url}: no connection to {narrow(target.host)} port {target.port} "
+            f"({error or 'refused'})."
+        )
         hint = "Check the address, or try later."
     else:
         # What the parser says of an answer that is no HTTP repeats it.
-        said = "" if isinstance(error, httpx2.ProtocolError | httpcore2.ProtocolError) else str(error)
-        what = f"{url}: the connection to {narrow(target.host)} broke ({said or type(error).__name__})."
+        said = (
+            "" if isinstance(error, httpx2.ProtocolError | httpcore2.ProtocolError) else str(error)
+        )
+        what = (
+            f"{url}: the connection to {narrow(target.host)} broke "
+            f"({said or type(error).__name__})."
+        )
         hint = "Try again later."
     return SourceUnavailable(what, source=url, hint=hint)

@@ -1,9 +1,10 @@
 """Local files below the allowed roots, as pages. Nothing else on this machine can be named.
 
-Symbolic links are resolved before the check, so that a link out of a root is refused, and none is followed when what
-was checked is opened, so that a folder exchanged with a link meanwhile is, too. Hidden files (`.env`, what is in
-`.ssh` or `.git`) and keys are refused too: they hold secrets more often than text. Who wants a hidden file or folder
-read names it as a root of its own. Not for: walking folders (`pipeline/search/folder.py`), nor anything over HTTP.
+Symbolic links are resolved before the check, so that a link out of a root is refused, and none is
+followed when what was checked is opened, so that a folder exchanged with a link meanwhile is, too.
+Hidden files (`.env`, what is in `.ssh` or `.git`) and keys are refused too: they hold secrets more
+often than text. Who wants a hidden file or folder read names it as a root of its own. Not for:
+walking folders (`pipeline/search/folder.py`), nor anything over HTTP.
 """
 
 import errno
@@ -20,7 +21,13 @@ from urllib.parse import unquote, urlsplit
 from urllib.request import url2pathname
 
 from cache.store import Store
-from errors import AddressRefused, SourceNotFound, SourceTooLarge, SourceUnavailable, SourceUnreadable
+from errors import (
+    AddressRefused,
+    SourceNotFound,
+    SourceTooLarge,
+    SourceUnavailable,
+    SourceUnreadable,
+)
 from pipeline.documents import Page
 from pipeline.fetch.beneath import open_beneath
 from pipeline.fetch.handles import find_page, keep_page
@@ -33,33 +40,45 @@ from pipeline.read.sniff import looks_like_text
 from pipeline.read.unpack import PACKED, beginning, is_packed, unpacked
 from pipeline.work import in_thread
 
-IMAGES: Final = frozenset((".png", ".jpg", ".jpeg", ".tif", ".tiff", ".webp") if can_recognise() else ())
+IMAGES: Final = frozenset(
+    (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".webp") if can_recognise() else ()
+)
 """Endings of images, where their text can be recognised: seconds each."""
 CONVERTED: Final = IMAGES | frozenset(
     [".pdf", ".docx", ".pptx", ".xlsx", ".odt", ".ods", ".odp", ".epub", ".rtf", ".eml", ".mbox"]
 )
 """Endings of files that must be parsed for their words, 1 ms to seconds each."""
 _TEXTS: Final = (
-    ".html .htm .xhtml .xml .md .markdown .txt .text .rst .adoc .org .tex .log .csv .tsv .json .jsonl .ndjson .ipynb "
-    ".vtt .srt .ass .ics .yaml .yml .toml .ini .cfg .py .pyi .js .mjs .ts .tsx .jsx .java .kt .scala .go .rs .c .h .cc "
+    ".html .htm .xhtml .xml .md .markdown .txt .text .rst .adoc .org .tex .log .csv .tsv .json "
+    ".jsonl .ndjson .ipynb "
+    ".vtt .srt .ass .ics .yaml .yml .toml .ini .cfg .py .pyi .js .mjs .ts .tsx .jsx .java .kt "
+    ".scala .go .rs .c .h .cc "
     ".cpp .hpp .cs .rb .php .swift .lua .r .jl .sh .ps1 .sql .css .proto"
 )
 DOCUMENTS: Final = CONVERTED | frozenset(_TEXTS.split())
-"""Endings of documents, data and code. Of a folder's other files those that begin as text are read as well."""
+"""Endings of documents, data and code. Of a folder's other files those that begin as text are read
+as well."""
 MAX_FILE_BYTES: Final = FetchLimits().max_unpacked
 _OPEN_FLAGS: Final = (
-    os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    os.O_RDONLY
+    | getattr(os, "O_NOFOLLOW", 0)
+    | getattr(os, "O_NONBLOCK", 0)
+    | getattr(os, "O_BINARY", 0)
 )
-"""No waiting at a pipe, where the system knows that; no link in the last place, and none above (`open_beneath`)."""
+"""No waiting at a pipe, where the system knows that; no link in the last place, and none above
+(`open_beneath`)."""
 _SPAN: Final = re.compile(r"#pages=(?P<first>\d{1,6})-(?P<last>\d{1,6})?\Z")
 _SNIFFED: Final = 1_024
 """Bytes of a file of another ending that are read to know whether it is text."""
 _PACKED_BYTES: Final = 1_000_000
 """Bytes of a packed file that are read for the same: a block of bzip2 has up to 900,000."""
 _NO_TEXTS: Final = (
-    ".png .jpg .jpeg .gif .webp .bmp .ico .icns .tif .tiff .heic .avif .psd .mp3 .m4a .aac .wav .flac .ogg .opus "
-    ".mp4 .mov .avi .mkv .webm .zip .tar .tgz .tbz .txz .7z .rar .jar .war .whl .deb .rpm .dmg .iso .exe .dll .so "
-    ".dylib .o .a .lib .obj .pyc .pyo .class .wasm .woff .woff2 .ttf .otf .eot .db .sqlite .sqlite3 .gguf .onnx "
+    ".png .jpg .jpeg .gif .webp .bmp .ico .icns .tif .tiff .heic .avif .psd .mp3 .m4a .aac .wav "
+    ".flac .ogg .opus "
+    ".mp4 .mov .avi .mkv .webm .zip .tar .tgz .tbz .txz .7z .rar .jar .war .whl .deb .rpm .dmg "
+    ".iso .exe .dll .so "
+    ".dylib .o .a .lib .obj .pyc .pyo .class .wasm .woff .woff2 .ttf .otf .eot .db .sqlite "
+    ".sqlite3 .gguf .onnx "
     ".safetensors .npy .npz .pkl .pt .parquet .swp"
 )
 OTHERS: Final = frozenset(_NO_TEXTS.split()) - IMAGES
@@ -79,8 +98,8 @@ class Files:
     ) -> None:
         """Let files below `roots`, of at most `max_bytes`, be read; none means no file may be.
 
-        Conversions, by `converter` or in threads of this process, are kept in `store`: on this machine only, for a
-        person's own files are not for a cache that others read.
+        Conversions, by `converter` or in threads of this process, are kept in `store`: on this
+        machine only, for a person's own files are not for a cache that others read.
         """
         self.roots = tuple(roots)
         self.store = store
@@ -94,12 +113,17 @@ class Files:
 
     async def convert(self, raw: Raw) -> Page:
         """Return `raw`, of a file or not, as a page; see `pipeline.read.convert.to_page`."""
-        return await (self._converter.page(raw) if self._converter is not None else in_thread(to_page, raw))
+        return await (
+            self._converter.page(raw) if self._converter is not None else in_thread(to_page, raw)
+        )
 
-    async def read(self, path: Path, span: Span = WHOLE, *, sighted: bool = True, passing: bool = False) -> Page:
+    async def read(
+        self, path: Path, span: Span = WHOLE, *, sighted: bool = True, passing: bool = False
+    ) -> Page:
         """Return a local file as a page, as `read_file` does; `span` and `sighted` are as in `Raw`.
 
-        In `passing`, as a search looks at what it found, text is not kept: that would take longer than reading it.
+        In `passing`, as a search looks at what it found, text is not kept: that would take longer
+        than reading it.
         """
         if passing and ending_of(path.name) not in CONVERTED:
             raw = await in_thread(self._raw, path, span)
@@ -115,17 +139,21 @@ class Files:
 
     def _raw(self, path: Path, span: Span) -> Raw:
         resolved = allowed_path(path, roots=self.roots)
-        return read_raw(resolved, str(path), self._max_bytes, span, opened=self._is_opened(resolved))
+        return read_raw(
+            resolved, str(path), self._max_bytes, span, opened=self._is_opened(resolved)
+        )
 
     def _is_opened(self, resolved: Path) -> bool:
         """Whether a person has named this file itself as a root."""
         return any(_resolve(root) == resolved for root in self.roots)
 
     def _look(self, path: Path, span: Span, sighted: bool) -> "Page | tuple[Raw, tuple[str, str]]":
-        """Return what is kept of a file, else its bytes, and the names to keep what is made of them under.
+        """Return what is kept of a file, else its bytes, and the names to keep what is made of them
+        under.
 
-        Under the first name stands what a file of this path, size and time was, under the second what these bytes are:
-        a file that was copied, renamed or only touched is not converted again.
+        Under the first name stands what a file of this path, size and time was, under the second
+        what these bytes are: a file that was copied, renamed or only touched is not converted
+        again.
         """
         resolved = allowed_path(path, roots=self.roots)
         stamped = file_key(resolved, named=str(path))
@@ -133,7 +161,9 @@ class Files:
         if page is not None:
             return page
         opened = self._is_opened(resolved)
-        raw = replace(read_raw(resolved, str(path), self._max_bytes, span, opened=opened), sighted=sighted)
+        raw = replace(
+            read_raw(resolved, str(path), self._max_bytes, span, opened=opened), sighted=sighted
+        )
         mark = hashlib.blake2b(raw.body, digest_size=16).hexdigest()
         marked = f"bytes:{mark}:{ending_of(resolved.name)}"
         page = self._kept(marked, span, sighted)
@@ -143,7 +173,10 @@ class Files:
             page = replace(page, title=resolved.stem)
         page = replace(page, url=raw.url, final_url=raw.final_url, fetched_at=raw.fetched_at)
         page = replace(
-            page, rest=f"{raw.final_url.partition('#')[0]}#{page.rest.rpartition('#')[2]}" if page.rest else ""
+            page,
+            rest=f"{raw.final_url.partition('#')[0]}#{page.rest.rpartition('#')[2]}"
+            if page.rest
+            else "",
         )
         self._keep((stamped, marked), page, span, sighted)
         return page
@@ -154,7 +187,9 @@ class Files:
         # Who asks for a reading without recognition takes one with it.
         handles = [self.store.get_json(f"{name}:{_form(span, sighted=True)}")]
         handles += [] if sighted else [self.store.get_json(f"{name}:{_form(span, sighted=False)}")]
-        return next((find_page(self.store, handle) for handle in handles if isinstance(handle, str)), None)
+        return next(
+            (find_page(self.store, handle) for handle in handles if isinstance(handle, str)), None
+        )
 
     def _keep(self, names: Sequence[str], page: Page, span: Span, sighted: bool) -> None:
         assert self.store is not None  # noqa: S101  callers have looked
@@ -176,7 +211,11 @@ def split_span(source: str) -> tuple[str, Span]:
     if found is None:
         return source, WHOLE
     first, last = int(found["first"]), int(found["last"] or 0)
-    return (source, WHOLE) if first < 1 or 0 < last < first else (source[: found.start()], (first, last))
+    return (
+        (source, WHOLE)
+        if first < 1 or 0 < last < first
+        else (source[: found.start()], (first, last))
+    )
 
 
 def name_span(span: Span) -> str:
@@ -185,20 +224,24 @@ def name_span(span: Span) -> str:
 
 
 def read_file(path: Path, *, roots: Sequence[Path], max_bytes: int = MAX_FILE_BYTES) -> Page:
-    """Return a local file, absolute or relative to a root, as a page with the `file:` URL of the resolved path.
+    """Return a local file, absolute or relative to a root, as a page with the `file:` URL of the
+    resolved path.
 
-    Raises `AddressRefused` for one that is not below a root once links are resolved, hidden, or no regular file,
-    `SourceNotFound`, `SourceTooLarge`, and `SourceUnreadable` for one without text.
+    Raises `AddressRefused` for one that is not below a root once links are resolved, hidden, or no
+    regular file, `SourceNotFound`, `SourceTooLarge`, and `SourceUnreadable` for one without text.
     """
     resolved = allowed_path(path, roots=roots)
     return _titled(to_page(read_raw(resolved, str(path), max_bytes)), resolved)
 
 
-def read_raw(resolved: Path, source: str, max_bytes: int, span: Span = WHOLE, *, opened: bool = False) -> Raw:
-    """Return the bytes of an allowed file, unpacked, with what is known of it; `source` is its name in messages.
+def read_raw(
+    resolved: Path, source: str, max_bytes: int, span: Span = WHOLE, *, opened: bool = False
+) -> Raw:
+    """Return the bytes of an allowed file, unpacked, with what is known of it; `source` is its name
+    in messages.
 
-    `opened` says that a person has named the file itself as a root, so that it may hold keys. Raises as `read_file`
-    does.
+    `opened` says that a person has named the file itself as a root, so that it may hold keys.
+    Raises as `read_file` does.
     """
     try:
         descriptor = open_beneath(os.fspath(resolved), _OPEN_FLAGS)
@@ -225,7 +268,9 @@ def read_raw(resolved: Path, source: str, max_bytes: int, span: Span = WHOLE, *,
             body = unpacked(body, most=max_bytes)
         except Unreadable as error:
             raise SourceUnreadable(
-                f"{source} holds no text: {error}.", source=source, hint=error.hint or "Unpack it, or split it."
+                f"{source} holds no text: {error}.",
+                source=source,
+                hint=error.hint or "Unpack it, or split it.",
             ) from error
     if not opened and is_secret(body):
         raise AddressRefused(
@@ -237,14 +282,16 @@ def read_raw(resolved: Path, source: str, max_bytes: int, span: Span = WHOLE, *,
 
 
 def ending_of(name: str) -> str:
-    """Return the ending of a file's name, in lower case with its dot; of a packed one that of what it holds."""
+    """Return the ending of a file's name, in lower case with its dot; of a packed one that of what
+    it holds."""
     stem, ending = os.path.splitext(name)
     ending = ending.lower()
     return os.path.splitext(stem)[1].lower() if ending in PACKED else ending
 
 
 def is_document(path: str, ending: str) -> bool:
-    """Return whether a folder's file with this ending, from `ending_of`, is read: by its ending, else its first bytes.
+    """Return whether a folder's file with this ending, from `ending_of`, is read: by its ending,
+    else its first bytes.
 
     Raises `OSError` where it cannot be opened.
     """
@@ -257,7 +304,8 @@ def is_document(path: str, ending: str) -> bool:
     with os.fdopen(descriptor, "rb", buffering=0) as file:
         start = file.read(_SNIFFED)
         if packed and is_packed(start):
-            # A packed document of another program is known by its ending; text by what it begins with.
+            # A packed document of another program is known by its ending; text by what it begins
+            # with.
             start = beginning(start + file.read(_PACKED_BYTES), _SNIFFED)
             return bool(start) and (ending in CONVERTED or looks_like_text(start))
     return bool(start) and looks_like_text(start)
@@ -274,13 +322,20 @@ def allowed_path(path: Path, *, roots: Sequence[Path]) -> Path:
     """
 
     def refused(why: str, hint: str) -> AddressRefused:
-        return AddressRefused(f"The file '{path}' may not be read: {why}.", source=str(path), hint=hint)
+        return AddressRefused(
+            f"The file '{path}' may not be read: {why}.", source=str(path), hint=hint
+        )
 
     if not roots:
         raise refused("no folder is open to this server", "Open one with WINNOW_FOLDERS.")
     real_roots = [_resolve(root) for root in roots]
     candidates = [path] if path.is_absolute() else [root / path for root in real_roots]
-    below = [(found, root) for found in map(_resolve, candidates) for root in real_roots if found.is_relative_to(root)]
+    below = [
+        (found, root)
+        for found in map(_resolve, candidates)
+        for root in real_roots
+        if found.is_relative_to(root)
+    ]
     if not below:
         allowed = ", ".join(str(root) for root in roots)
         raise refused("it does not lie below an allowed folder", f"Allowed are: {allowed}.")
@@ -288,19 +343,22 @@ def allowed_path(path: Path, *, roots: Sequence[Path]) -> Path:
     if not shown:
         raise refused(
             "it is hidden by a period before its name, or holds keys by its ending",
-            "A person can open it by naming it, or the hidden folder that holds it, in WINNOW_FOLDERS.",
+            "A person can open it by naming it, or the hidden folder that holds it, in "
+            "WINNOW_FOLDERS.",
         )
     # Path.exists raises for names that are too long.
     return next((found for found in shown if os.path.exists(found)), shown[0])
 
 
 def is_hidden(path: Path, root: Path) -> bool:
-    """Return whether a path, or a folder between it and `root`, has a name of what is not for others to read."""
+    """Return whether a path, or a folder between it and `root`, has a name of what is not for
+    others to read."""
     return any(map(SECRET_NAME.match, path.relative_to(root).parts))
 
 
 def may_open(url: str, roots: Sequence[Path]) -> bool:
-    """Return whether what was read from an address earlier may be shown now: a file only where it may be read."""
+    """Return whether what was read from an address earlier may be shown now: a file only where it
+    may be read."""
     if not url.startswith("file:"):
         return True
     try:
@@ -315,7 +373,9 @@ def _resolve(path: Path) -> Path:
         return path.resolve()
     except (OSError, RuntimeError, ValueError) as e:  # a loop of links, a zero byte in the name
         raise AddressRefused(
-            f"The path '{path}' cannot be resolved: {_why(e)}.", source=str(path), hint="Name the file directly."
+            f"The path '{path}' cannot be resolved: {_why(e)}.",
+            source=str(path),
+            hint="Name the file directly.",
         ) from e
 
 
@@ -328,12 +388,15 @@ def path_of_url(url: str) -> Path:
     """Return the path of a `file:` URL."""
     parts = urlsplit(url)
     if parts.netloc not in {"", "localhost"}:
-        raise AddressRefused(f"{url} names a file on another machine.", source=url, hint="Use file:///path.")
+        raise AddressRefused(
+            f"{url} names a file on another machine.", source=url, hint="Use file:///path."
+        )
     return Path(url2pathname(parts.path) if os.name == "nt" else unquote(parts.path))
 
 
 def file_key(path: Path, *, named: str = "") -> str:
-    """Return a key that changes when the file is written again; `named` is how messages call it, or its path."""
+    """Return a key that changes when the file is written again; `named` is how messages call it, or
+    its path."""
     try:
         found = path.stat()
     except OSError as e:
@@ -343,9 +406,13 @@ def file_key(path: Path, *, named: str = "") -> str:
 
 def _open_error(error: OSError, source: str) -> SourceNotFound | SourceUnavailable | AddressRefused:
     if error.errno in {errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG}:
-        return SourceNotFound(f"There is no file '{source}'.", source=source, hint="Check the path.")
+        return SourceNotFound(
+            f"There is no file '{source}'.", source=source, hint="Check the path."
+        )
     if error.errno in {errno.EISDIR, errno.ELOOP, errno.ENXIO}:
         return AddressRefused(f"'{source}' is no regular file.", source=source, hint="Name a file.")
     return SourceUnavailable(
-        f"The file '{source}' cannot be read: {error.strerror}.", source=source, hint="Check its permissions."
+        f"The file '{source}' cannot be read: {error.strerror}.",
+        source=source,
+        hint="Check its permissions.",
     )

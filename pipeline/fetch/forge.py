@@ -1,11 +1,13 @@
-"""Addresses of code forges (GitHub, GitLab, Gitea and Forgejo), read through what the forge tells programs.
+"""Addresses of code forges (GitHub, GitLab, Gitea and Forgejo), read through what the forge tells
+programs.
 
-The pages themselves are drawn by scripts, and robots.txt closes half of them. An address that plainly is a repository,
-a folder or file, an issue, pull request or discussion, release notes or a gist becomes requests to the API or for the
-file, and one page of HTML; what is cited stays the address that a person opens. Nobody needs a token: where the API
-does not answer (GitHub lets a stranger ask 60 times an hour), the caller reads the page itself. GitHub's REST answers
-for discussions, though undocumented; GitLab's API shows comments to nobody without a token, its own site does. Not for:
-connections and refusals (`exchange.py`), nor forms of addresses beyond these.
+The pages themselves are drawn by scripts, and robots.txt closes half of them. An address that
+plainly is a repository, a folder or file, an issue, pull request or discussion, release notes or a
+gist becomes requests to the API or for the file, and one page of HTML; what is cited stays the
+address that a person opens. Nobody needs a token: where the API does not answer (GitHub lets a
+stranger ask 60 times an hour), the caller reads the page itself. GitHub's REST answers for
+discussions, though undocumented; GitLab's API shows comments to nobody without a token, its own
+site does. Not for: connections and refusals (`exchange.py`), nor forms of addresses beyond these.
 """
 
 import base64
@@ -40,12 +42,17 @@ class Forge:
 
 
 def forge_at(kind: str, site: str) -> Forge:
-    """Return the forge of a `kind` that somebody runs at `site`, with its API where such a forge has it."""
+    """Return the forge of a `kind` that somebody runs at `site`, with its API where such a forge
+    has it."""
     site = site.rstrip("/")
     if kind not in _RULES:
-        raise ValueError(f"Use {', '.join(_RULES)} with an address, such as gitlab=https://git.example.org.")
+        raise ValueError(
+            f"Use {', '.join(_RULES)} with an address, such as gitlab=https://git.example.org."
+        )
     if kind == "github":
-        return Forge(kind, site, f"{site}/api/v3", f"{site}/{{o}}/{{r}}/raw/{{ref}}/{{path}}", f"{site}/gist")
+        return Forge(
+            kind, site, f"{site}/api/v3", f"{site}/{{o}}/{{r}}/raw/{{ref}}/{{path}}", f"{site}/gist"
+        )
     return Forge(kind, site, f"{site}/api/{'v4' if kind == 'gitlab' else 'v1'}")
 
 
@@ -86,7 +93,8 @@ class Plan:
     address: str
 
     async def read(self, get: Get) -> Made:
-        """Ask the forge and put its answers together; raises `SourceError` where it does not tell."""
+        """Ask the forge and put its answers together; raises `SourceError` where it does not
+        tell."""
         if self.rule.shape is None:
             return Made(await get(self._url(self.rule.calls[0], {})), self.fields["path"])
         said: list[object] = []
@@ -102,13 +110,17 @@ class Plan:
             said.append(rows)
             cut = cut or more
         made = self.rule.shape(self, said)
-        readme = _readme_in(said, self.fields.get("path") or "") if b"<!--readme-->" in made.body else ""
+        readme = (
+            _readme_in(said, self.fields.get("path") or "") if b"<!--readme-->" in made.body else ""
+        )
         if readme:
             found = {"path": readme, "branch": _text(said[0], "default_branch")}
             words = _prose(readme, await get(self._url(_FILE[self.forge.kind], found)))
             above = _open_at(self, _ref(self, said[0]), readme, is_folder=False).rpartition("/")[0]
             words = _RELATIVE.sub(lambda link: f"{link[0]}{html.escape(above)}/", words)
-            made = made._replace(body=made.body.replace(b"<!--readme-->", words.encode("utf-8", "replace"), 1))
+            made = made._replace(
+                body=made.body.replace(b"<!--readme-->", words.encode("utf-8", "replace"), 1)
+            )
         return made._replace(unread="its further comments or files" if cut else made.unread)
 
     async def _rows(self, get: Get, url: str) -> tuple[object, bool]:
@@ -127,7 +139,9 @@ class Plan:
             return json.loads(body)
         except (ValueError, RecursionError) as error:
             raise SourceUnreadable(
-                f"{self.address} was answered by its API with no JSON.", source=self.address, hint="Try again later."
+                f"{self.address} was answered by its API with no JSON.",
+                source=self.address,
+                hint="Try again later.",
             ) from error
 
     def _url(self, call: str, more: Mapping[str, str]) -> str:
@@ -208,7 +222,9 @@ def _prose(name: str, body: bytes | str) -> str:
     words = body if isinstance(body, str) else body.decode("utf-8", "replace")
     markdown = name.lower().endswith((".md", ".markdown")) or not name
     # Forges take sheets away: one of a comment would hide what others say.
-    page = (text.markdown_to_html(words, sheets=False) if markdown else plain.plain_to_html(words)).html
+    page = (
+        text.markdown_to_html(words, sheets=False) if markdown else plain.plain_to_html(words)
+    ).html
     inner = page.partition("<body>")[2].rpartition("</body>")[0]
     return re.sub(r"<(/?)h([1-6])>", lambda tag: f"<{tag[1]}h{min(6, int(tag[2]) + 2)}>", inner)
 
@@ -220,7 +236,9 @@ def _page(title: str, parts: Sequence[str], **about: str) -> Made:
 
 def _missing(plan: Plan, what: str) -> SourceUnreadable:
     return SourceUnreadable(
-        f"{plan.address}: its API told of no {what}.", source=plan.address, hint="Check the address."
+        f"{plan.address}: its API told of no {what}.",
+        source=plan.address,
+        hint="Check the address.",
     )
 
 
@@ -230,19 +248,34 @@ def _thread(plan: Plan, said: Sequence[object]) -> Made:
         raise _missing(plan, "issue")
     labels = first.get("labels") if isinstance(first, dict) else None
     named = [
-        one if isinstance(one, str) else _text(one, "name") for one in (labels if isinstance(labels, list) else [])
+        one if isinstance(one, str) else _text(one, "name")
+        for one in (labels if isinstance(labels, list) else [])
     ]
-    state = "merged" if _text(first, "pull_request.merged_at", "merged_at") else _text(first, "state")
+    state = (
+        "merged" if _text(first, "pull_request.merged_at", "merged_at") else _text(first, "state")
+    )
     facts = [f"State: {state}" if state else "", f"Labels: {', '.join(named)}" if named else ""]
-    rows = [first, *(note for one in said[1:] for row in _objects(one) for note in _objects(row.get("notes")) or [row])]
+    rows = [
+        first,
+        *(
+            note
+            for one in said[1:]
+            for row in _objects(one)
+            for note in _objects(row.get("notes")) or [row]
+        ),
+    ]
     rows = [row for row in rows if not (isinstance(row, dict) and row.get("system") is True)]
     dated = sorted(rows, key=lambda row: (row is not first, _when(row)))
     parts = [f"<p>{escape('. '.join(filter(None, facts)))}</p>"]
     for row in dated:
-        heading = f"{_who(row) or 'someone'}, {_when(row)}" + (f", on {path}" if (path := _text(row, "path")) else "")
+        heading = f"{_who(row) or 'someone'}, {_when(row)}" + (
+            f", on {path}" if (path := _text(row, "path")) else ""
+        )
         words = _text(row, "body", "description", "note")
         if words or row is first:  # an approval has no words
-            parts.append(f"<section><h2>{escape(heading)}</h2>\n{_prose('', words or '(without a text)')}</section>")
+            parts.append(
+                f"<section><h2>{escape(heading)}</h2>\n{_prose('', words or '(without a text)')}</section>"
+            )
     day = _when(first)[:10]
     return _page(f"{_text(first, 'title')} (#{number})", parts, author=_who(first), published=day)
 
@@ -257,11 +290,21 @@ def _releases(plan: Plan, said: Sequence[object]) -> Made:
         raise _missing(plan, "release")
     parts = []
     for row in rows:
-        day, tag = _text(row, "published_at", "released_at", "created_at")[:10], _text(row, "tag_name")
+        day, tag = (
+            _text(row, "published_at", "released_at", "created_at")[:10],
+            _text(row, "tag_name"),
+        )
         name = _text(row, "name")
-        heading = ", ".join(filter(None, (f"{name} ({tag})" if name and name != tag else tag, day, _who(row))))
-        parts.append(f"<section><h2>{escape(heading)}</h2>\n{_prose('', _text(row, 'body', 'description'))}</section>")
-    return _page(f"Releases of {plan.fields['o']}/{plan.fields['r']}", parts or ["<p>There are no releases.</p>"])
+        heading = ", ".join(
+            filter(None, (f"{name} ({tag})" if name and name != tag else tag, day, _who(row)))
+        )
+        parts.append(
+            f"<section><h2>{escape(heading)}</h2>\n{_prose('', _text(row, 'body', 'description'))}</section>"
+        )
+    return _page(
+        f"Releases of {plan.fields['o']}/{plan.fields['r']}",
+        parts or ["<p>There are no releases.</p>"],
+    )
 
 
 def _gist(plan: Plan, said: Sequence[object]) -> Made:
@@ -271,12 +314,22 @@ def _gist(plan: Plan, said: Sequence[object]) -> Made:
     parts = []
     for name, file in files.items():
         words = _text(file, "content")
-        told = _prose(name, words) if name.lower().endswith((".md", ".txt")) else f"<pre>{escape(words)}</pre>"
+        told = (
+            _prose(name, words)
+            if name.lower().endswith((".md", ".txt"))
+            else f"<pre>{escape(words)}</pre>"
+        )
         parts.append(f"<section><h2>{escape(name)}</h2>\n{told}</section>")
     cut = any(isinstance(file, dict) and file.get("truncated") is True for file in files.values())
     title = _text(said[0], "description") or next(iter(files))
     unread = "the end of its longest files" if cut else ""
-    return _page(title, parts, author=_who(said[0]), published=_text(said[0], "created_at")[:10], unread=unread)
+    return _page(
+        title,
+        parts,
+        author=_who(said[0]),
+        published=_text(said[0], "created_at")[:10],
+        unread=unread,
+    )
 
 
 def _repository(plan: Plan, said: Sequence[object]) -> Made:
@@ -293,7 +346,9 @@ def _repository(plan: Plan, said: Sequence[object]) -> Made:
         "Last change": _text(about, "pushed_at", "updated_at", "last_activity_at")[:10],
     }
     told = "; ".join(f"{key}: {value}" for key, value in facts.items() if value)
-    listed = [row for row in _files(said) if not folder or _text(row, "path").startswith(f"{folder}/")]
+    listed = [
+        row for row in _files(said) if not folder or _text(row, "path").startswith(f"{folder}/")
+    ]
     listed.sort(key=lambda row: (_text(row, "path").count("/"), _text(row, "path")))
     ref = _ref(plan, about)
     items = []
@@ -302,7 +357,11 @@ def _repository(plan: Plan, said: Sequence[object]) -> Made:
         is_folder = _text(row, "type") in ("tree", "dir")
         link = html.escape(_open_at(plan, ref, path, is_folder=is_folder))
         items.append(f'<li><a href="{link}">{escape(path)}{"/" if is_folder else ""}</a></li>')
-    parts = [f"<p>{escape(_text(about, 'description'))}</p>", f"<p>{escape(told)}</p>", "<!--readme-->"]
+    parts = [
+        f"<p>{escape(_text(about, 'description'))}</p>",
+        f"<p>{escape(told)}</p>",
+        "<!--readme-->",
+    ]
     parts.append(f"<h2>Files</h2>\n<ul>\n{chr(10).join(items)}\n</ul>" if items else "")
     unread = f"what follows the first {MOST_ROWS} files" if len(listed) > MOST_ROWS else ""
     return _page(f"{name}/{folder}" if folder else name, parts, unread=unread)
@@ -331,8 +390,12 @@ def _files(said: Sequence[object]) -> list[dict[str, object]]:
 def _readme_in(said: Sequence[object], folder: str) -> str:
     """Return the path of the README of a folder among the files that were listed."""
     below = unquote(folder).strip("/")
-    files = (_text(row, "path").rpartition("/") for row in _files(said) if _text(row, "type") != "tree")
-    return next(("".join(path) for path in files if _README.fullmatch(path[2]) and path[0] == below), "")
+    files = (
+        _text(row, "path").rpartition("/") for row in _files(said) if _text(row, "type") != "tree"
+    )
+    return next(
+        ("".join(path) for path in files if _README.fullmatch(path[2]) and path[0] == below), ""
+    )
 
 
 def _source(plan: Plan, said: Sequence[object]) -> Made:
@@ -367,7 +430,8 @@ _SHARED: Final = (
 _GITHUB: Final = (
     _rule(
         _OWNED + r"/pull/(?P<n>\d+)",
-        f"{_ISSUE} ?/repos/{{o}}/{{r}}/pulls/{{n}}/comments?per_page=100 ?/repos/{{o}}/{{r}}/pulls/{{n}}/reviews",
+        f"{_ISSUE} ?/repos/{{o}}/{{r}}/pulls/{{n}}/comments?per_page=100 "
+        f"?/repos/{{o}}/{{r}}/pulls/{{n}}/reviews",
         _thread,
     ),
     _rule(f"{_OWNED}/blob{_AT}/(?P<path>.+)", "{raw}"),
@@ -394,23 +458,29 @@ _GITLAB: Final = (
     _rule(f"{_PROJECT}/-/blob{_AT}/(?P<path>.+)", _FILE["gitlab"]),
     _rule(
         f"{_PROJECT}/-/tree{_AT}(?:/(?P<path>.+))?",
-        "/projects/{project} /projects/{project}/repository/tree?path={whole}&ref={ref}&per_page=100",
+        "/projects/{project} "
+        "/projects/{project}/repository/tree?path={whole}&ref={ref}&per_page=100",
         _repository,
     ),
     *(
         _rule(
             f"{_PROJECT}/-/{address}/(?P<n>\\d+)",
-            f"/projects/{{project}}/{kind}/{{n}} ?{{site}}/{{o}}/{{r}}/-/{kind}/{{n}}/discussions.json",
+            f"/projects/{{project}}/{kind}/{{n}} "
+            f"?{{site}}/{{o}}/{{r}}/-/{kind}/{{n}}/discussions.json",
             _thread,
         )
-        for address, kind in (("(?:issues|work_items)", "issues"), ("merge_requests", "merge_requests"))
+        for address, kind in (
+            ("(?:issues|work_items)", "issues"),
+            ("merge_requests", "merge_requests"),
+        )
     ),
     _rule(_PROJECT + "/-/releases", "/projects/{project}/releases?per_page=20", _releases),
     _rule(_PROJECT + "/-/releases/(?P<tag>[^/]+)", "/projects/{project}/releases/{tag}", _releases),
     _rule(_PROJECT + r"/-/(?P<path>snippets/\d+)", "{site}/{o}/{r}/-/{path}/raw"),
     _rule(
         _PROJECT,
-        "/projects/{project} /projects/{project}/repository/tree?ref={ref}&recursive=true&per_page=100",
+        "/projects/{project} "
+        "/projects/{project}/repository/tree?ref={ref}&recursive=true&per_page=100",
         _repository,
     ),
 )
@@ -428,7 +498,10 @@ FORGES: Final = (
         "https://raw.githubusercontent.com/{o}/{r}/{ref}/{path}",
         "https://gist.github.com",
     ),
-    *(forge_at("gitlab", f"https://{host}") for host in ("gitlab.com", "gitlab.gnome.org", "gitlab.freedesktop.org")),
+    *(
+        forge_at("gitlab", f"https://{host}")
+        for host in ("gitlab.com", "gitlab.gnome.org", "gitlab.freedesktop.org")
+    ),
     *(forge_at("gitea", f"https://{host}") for host in ("codeberg.org", "gitea.com")),
 )
 """Those that everybody knows."""

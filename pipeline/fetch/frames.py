@@ -1,8 +1,10 @@
-"""The frames of a web page that its own site fills: fetched through the guard, and put where they stand in the page.
+"""The frames of a web page that its own site fills: fetched through the guard, and put where they
+stand in the page.
 
-A page's `frame`, `iframe`, `object` and `embed` with an address of its host are fetched, at most `MOST` of them, and
-stand in the page's HTML as what an `iframe` holds (`srcdoc`), so that cleaning reads them in place and leaves out those
-that nobody sees. Not for: frames of other hosts, which stay addresses among the page's links.
+A page's `frame`, `iframe`, `object` and `embed` with an address of its host are fetched, at most
+`MOST` of them, and stand in the page's HTML as what an `iframe` holds (`srcdoc`), so that cleaning
+reads them in place and leaves out those that nobody sees. Not for: frames of other hosts, which
+stay addresses among the page's links.
 """
 
 import re
@@ -31,11 +33,15 @@ _FRAME: Final = re.compile(
     r"""|<(iframe|frame|object|embed)\b((?:"[^"]{0,2000}"|'[^']{0,2000}'|[^"'<>])*+)>""",
     re.IGNORECASE | re.DOTALL,
 )
-_ATTRIBUTE: Final = re.compile(r"""([a-z-]+)\s{0,9}=\s{0,9}(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""", re.IGNORECASE)
+_ATTRIBUTE: Final = re.compile(
+    r"""([a-z-]+)\s{0,9}=\s{0,9}(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""", re.IGNORECASE
+)
 _OBJECT_END: Final = re.compile(r"</object\s*>", re.IGNORECASE)
 _SET: Final = re.compile(r"<(/?)frameset\b[^<>]*>", re.IGNORECASE)
 _LONE: Final = re.compile(r"<frame\b([^<>]*)>", re.IGNORECASE)
-_NO_PAGE: Final = re.compile(r"\.(?:pdf|svg|png|jpe?g|gif|webp|swf|mp[34]|webm|mov|avi|zip)$", re.IGNORECASE)
+_NO_PAGE: Final = re.compile(
+    r"\.(?:pdf|svg|png|jpe?g|gif|webp|swf|mp[34]|webm|mov|avi|zip)$", re.IGNORECASE
+)
 _HIDDEN: Final = re.compile(
     r"""\bhidden\b(?!\s*-)|display\s*:\s*none|\b(?:width|height)\s*=\s*["']?[012](?:px)?["'\s]"""
 )
@@ -55,7 +61,8 @@ class _Frame:
 
 
 async def with_frames(raw: Raw, get: Callable[[str], Awaitable[Raw]], seconds: float) -> Raw:
-    """Return a web page with what the frames of its own host hold; a note says so, and where one could not be read.
+    """Return a web page with what the frames of its own host hold; a note says so, and where one
+    could not be read.
 
     `get` fetches one of them and raises `SourceError`; all of them may take `seconds`.
     """
@@ -90,7 +97,8 @@ async def with_frames(raw: Raw, get: Callable[[str], Awaitable[Raw]], seconds: f
 
 
 def _frames(raw: Raw) -> tuple[str, list[_Frame]]:
-    """Return the text of a page and its frames with an address on its host that a reader may see."""
+    """Return the text of a page and its frames with an address on its host that a reader may
+    see."""
     text = decode(raw.body, content_type=raw.content_type).text
     base = base_of(text, raw.final_url)
     found: list[_Frame] = []
@@ -127,7 +135,8 @@ def _host(url: str) -> str:
 
 
 def _inside(answer: Raw) -> str:
-    """Return the HTML of a frame, its addresses relative to its own; empty where it is too large."""
+    """Return the HTML of a frame, its addresses relative to its own; empty where it is too
+    large."""
     text = decode(answer.body, content_type=answer.content_type).text
     base = escape(base_of(text, answer.final_url))
     return f'<base href="{base}">{text}' if len(text) <= LARGEST else ""

@@ -1,8 +1,8 @@
 """Pages in the cache, by handle (what a later call names) and by URL (what a repeated fetch finds).
 
-A handle is `winnow://page/` and 24 hex digits: twelve of the content's hash, twelve of the URL where it was found, so
-that equal pages at two places keep their own citations. Handles expire with the page. Not for: when a page must be
-asked for again (`pipeline/fetch/exchange.py`).
+A handle is `winnow://page/` and 24 hex digits: twelve of the content's hash, twelve of the URL
+where it was found, so that equal pages at two places keep their own citations. Handles expire with
+the page. Not for: when a page must be asked for again (`pipeline/fetch/exchange.py`).
 """
 
 import hashlib
@@ -20,7 +20,8 @@ PREFIX: Final = "winnow://page/"
 NO_COPY: Final = "not kept in the cache: its site allows no copy"
 """Note of a page that came with `no-store`; its handle works in this process, from memory."""
 KEEP_SECONDS: Final = DAY * 30
-"""How long a handle is good for, and a page's changes can be told, unless the page is evicted before."""
+"""How long a handle is good for, and a page's changes can be told, unless the page is evicted
+before."""
 MOST_VERSIONS: Final = 30
 """Versions of one page that are listed: the first, and of each further day the last."""
 _HANDLE: Final = re.compile(r"(?:winnow://page/)?([0-9a-f]{24})\Z")
@@ -44,21 +45,24 @@ class Known:
     validators: Mapping[str, str]
     """Headers for a conditional request; empty when the server gave none."""
     lifetime: float | None = None
-    """Seconds of freshness that the server promised; what holds after a 304 that says nothing of it."""
+    """Seconds of freshness that the server promised; what holds after a 304 that says nothing of
+    it."""
 
 
 def page_handle(page: Page) -> str:
     """Return the handle of a page, `winnow://page/<24 hex digits>`."""
-    place = hashlib.blake2b(page.final_url.encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()
+    place = hashlib.blake2b(
+        page.final_url.encode("utf-8", "surrogatepass"), digest_size=6
+    ).hexdigest()
     return f"{PREFIX}{page.content_hash[:12]}{place}"
 
 
 def keep_page(store: Store, page: Page, *, seconds: float = KEEP_SECONDS) -> str:
     """Keep a page so that later calls can name it; return its handle.
 
-    A page that is there and was written in the last tenth of its time is not written again: two calls on one page
-    within hours cost one write. What differs then is how and when it was asked for, which `keep_answer` keeps beside
-    the URL.
+    A page that is there and was written in the last tenth of its time is not written again: two
+    calls on one page within hours cost one write. What differs then is how and when it was asked
+    for, which `keep_answer` keeps beside the URL.
     """
     handle = page_handle(page)
     key, facts = f"page:{handle.removeprefix(PREFIX)}", _facts(page)
@@ -66,7 +70,9 @@ def keep_page(store: Store, page: Page, *, seconds: float = KEEP_SECONDS) -> str
     if NO_COPY in page.notes or (store.shared and page.own):
         store.hold(key, page_to_bytes(page))
         return handle
-    if store.get_json(f"young:{key}") is None or not (store.get_bytes(key) or b"").startswith(facts):
+    if store.get_json(f"young:{key}") is None or not (store.get_bytes(key) or b"").startswith(
+        facts
+    ):
         kept = page_to_bytes(page)
         if store.set_bytes(key, kept, expire=seconds):
             store.set_json(f"young:{key}", True, expire=seconds / 10)
@@ -88,16 +94,23 @@ def _note_version(store: Store, page: Page, handle: str) -> None:
 
 
 def _versions(store: Store, url: str) -> list[tuple[str, str]]:
-    """Return handle and ISO time of reading of each version of a page that is listed, oldest first."""
+    """Return handle and ISO time of reading of each version of a page that is listed, oldest
+    first."""
     listed = store.get_json(f"versions:{url}")
-    rows = (row for row in (listed if isinstance(listed, list) else ()) if isinstance(row, list) and len(row) == 2)
+    rows = (
+        row
+        for row in (listed if isinstance(listed, list) else ())
+        if isinstance(row, list) and len(row) == 2
+    )
     return [(str(handle), str(read)) for handle, read in rows]
 
 
 def find_version(store: Store, url: str, since: str, *, but: str) -> Page | None:
-    """Return a page as it was when last read before the ISO time `since`; None where no such version is kept.
+    """Return a page as it was when last read before the ISO time `since`; None where no such
+    version is kept.
 
-    Where it was not read before, and where `since` is empty, that is the oldest or latest version but that of `but`.
+    Where it was not read before, and where `since` is empty, that is the oldest or latest version
+    but that of `but`.
     """
     versions = _versions(store, url)
     others = [handle for handle, _ in versions if handle != but]
@@ -140,14 +153,18 @@ def find_answer(store: Store, url: str) -> Known | None:
             "fetched_at": str(fetched_at),
         } if page := find_page(store, handle):
             headers = {str(name): str(value) for name, value in asked.items()}
-            return Known(replace(page, fetched_at=fetched_at), float(fresh_until), headers, lifetime)
+            return Known(
+                replace(page, fetched_at=fetched_at), float(fresh_until), headers, lifetime
+            )
     return None
 
 
 def page_to_bytes(page: Page) -> bytes:
-    """Return a page as bytes: a line of JSON with its facts, one with how it was asked for, then the HTML as it is.
+    """Return a page as bytes: a line of JSON with its facts, one with how it was asked for, then
+    the HTML as it is.
 
-    JSON would escape the HTML and read it back letter by letter: 4 MB take 12 ms so, and 2 ms as UTF-8.
+    JSON would escape the HTML and read it back letter by letter: 4 MB take 12 ms so, and 2 ms as
+    UTF-8.
     """
     asked = json.dumps({"url": page.url, "fetched_at": page.fetched_at}).encode("ascii")
     return b"".join((_facts(page), asked, b"\n", page.html.encode("utf-8", "surrogatepass")))
@@ -157,7 +174,11 @@ def page_from_bytes(value: bytes) -> Page | None:
     """Return the page that `page_to_bytes` wrote, None for bytes of any other form."""
     try:
         facts, asked, body = value.split(b"\n", 2)
-        found = {**json.loads(facts), **json.loads(asked), "html": body.decode("utf-8", "surrogatepass")}
+        found = {
+            **json.loads(facts),
+            **json.loads(asked),
+            "html": body.decode("utf-8", "surrogatepass"),
+        }
     except (ValueError, TypeError, RecursionError):
         return None
     form = {name: type(part) for name, part in found.items()}
@@ -168,6 +189,8 @@ def page_from_bytes(value: bytes) -> Page | None:
 
 def _facts(page: Page) -> bytes:
     apart = {"html", "url", "fetched_at", "age"}
-    facts = {field.name: getattr(page, field.name) for field in fields(Page) if field.name not in apart}
+    facts = {
+        field.name: getattr(page, field.name) for field in fields(Page) if field.name not in apart
+    }
     # ASCII, so that no line break stands in it but the last.
     return json.dumps(facts).encode("ascii") + b"\n"

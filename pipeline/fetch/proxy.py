@@ -1,10 +1,12 @@
-"""Ways to the web through another machine: HTTP proxies (CONNECT) and SOCKS5, each asked for a tunnel to a target.
+"""Ways to the web through another machine: HTTP proxies (CONNECT) and SOCKS5, each asked for a
+tunnel to a target.
 
-What goes through the tunnel (TLS, HTTP) is the same as without one, so the proxy sees host and port of a page and never
-its text. By default the proxy is given the address that the guard checked, and resolves nothing. Given names
-(`Proxy.resolves`, for networks whose own name server knows no public names), nobody here can see where they lead: then
-the guard judges the form of names only, and keeping the proxy out of private networks is the proxy's own rule to make.
-Not for: proxies that read pages on their way; the environment's `HTTP_PROXY`, which is never read.
+What goes through the tunnel (TLS, HTTP) is the same as without one, so the proxy sees host and port
+of a page and never its text. By default the proxy is given the address that the guard checked, and
+resolves nothing. Given names (`Proxy.resolves`, for networks whose own name server knows no public
+names), nobody here can see where they lead: then the guard judges the form of names only, and
+keeping the proxy out of private networks is the proxy's own rule to make. Not for: proxies that
+read pages on their way; the environment's `HTTP_PROXY`, which is never read.
 """
 
 import base64
@@ -20,10 +22,16 @@ from errors import SourceUnavailable, UsageError
 
 _PORTS: Final = {"http": 3128, "https": 443, "socks5": 1080, "socks5h": 1080}
 _PASSING: Final = frozenset((500, 502, 503, 504))
-"""What proxies say when the site behind them is away; worth a second try, as a refused connection is."""
+"""What proxies say when the site behind them is away; worth a second try, as a refused connection
+is."""
 _SOCKS_REPLIES: Final = (
     *("", "general failure", "not allowed by its rules", "network unreachable", "host unreachable"),
-    *("connection refused", "time to live expired", "command not supported", "address type not supported"),
+    *(
+        "connection refused",
+        "time to live expired",
+        "command not supported",
+        "address type not supported",
+    ),
 )
 _SOCKS_PASSING: Final = frozenset((1, 3, 4, 5, 6))
 _HINT: Final = "An operator can correct WINNOW_PROXY; another page may be reachable."
@@ -51,26 +59,42 @@ class Proxy:
 
 
 def parse_proxy(text: str, *, resolves: bool = False) -> Proxy:
-    """Return the proxy that a setting such as `http://user:password@proxy.example:3128` names (percent-encoded).
+    """Return the proxy that a setting such as `http://user:password@proxy.example:3128` names
+    (percent-encoded).
 
-    It is given names where it `resolves`, which `socks5h` means too. Raises `UsageError`, whose message repeats nothing
-    that could be a password.
+    It is given names where it `resolves`, which `socks5h` means too. Raises `UsageError`, whose
+    message repeats nothing that could be a password.
     """
-    hint = "Use http://host:port, https://host:port or socks5://host:port, with user:password@ where it asks for them."
+    hint = (
+        "Use http://host:port, https://host:port or socks5://host:port, with user:password@ "
+        "where it asks for them."
+    )
     try:
         parts = urlsplit(text.strip())
         host, port = parts.hostname or "", parts.port
     except ValueError as e:
         # `from None`: the parser's own message repeats what it was given.
-        raise UsageError("The proxy's address cannot be read.", hint=hint) from (e if "@" not in text else None)
+        raise UsageError("The proxy's address cannot be read.", hint=hint) from (
+            e if "@" not in text else None
+        )
     if parts.scheme not in _PORTS:
-        shown = parts.scheme if parts.scheme.isalnum() and len(parts.scheme) < 12 and "@" not in parts.scheme else ""
+        shown = (
+            parts.scheme
+            if parts.scheme.isalnum() and len(parts.scheme) < 12 and "@" not in parts.scheme
+            else ""
+        )
         raise UsageError(f"The proxy's scheme {shown!r} is none that is known.", hint=hint)
     if not host or port == 0 or parts.path not in {"", "/"} or parts.query or parts.fragment:
-        raise UsageError("The proxy's address must be a scheme, a host and a port, and nothing else.", hint=hint)
+        raise UsageError(
+            "The proxy's address must be a scheme, a host and a port, and nothing else.", hint=hint
+        )
     user, password = unquote(parts.username or ""), unquote(parts.password or "")
-    if max(len(user.encode()), len(password.encode())) > 255 or ":" in user:  # one byte holds the length in SOCKS5
-        raise UsageError("The proxy's user name or password is longer than 255 bytes, or a name with a colon.")
+    if (
+        max(len(user.encode()), len(password.encode())) > 255 or ":" in user
+    ):  # one byte holds the length in SOCKS5
+        raise UsageError(
+            "The proxy's user name or password is longer than 255 bytes, or a name with a colon."
+        )
     names = parts.scheme == "socks5h"
     scheme = "socks5" if names else parts.scheme
     return Proxy(scheme, host, port or _PORTS[parts.scheme], user, password, resolves or names)
@@ -79,10 +103,11 @@ def parse_proxy(text: str, *, resolves: bool = False) -> Proxy:
 async def open_tunnel(
     stream: httpcore2.AsyncNetworkStream, proxy: Proxy, host: str, port: int, *, seconds: float
 ) -> None:
-    """Have `proxy`, to which `stream` is open, connect it to `host`; what is written after that goes to the host.
+    """Have `proxy`, to which `stream` is open, connect it to `host`; what is written after that
+    goes to the host.
 
-    Raises `SourceUnavailable` where it refuses the tunnel or us, so that asking again would not help,
-    `httpcore2.ConnectError` where the target is away by its word, or it broke off.
+    Raises `SourceUnavailable` where it refuses the tunnel or us, so that asking again would not
+    help, `httpcore2.ConnectError` where the target is away by its word, or it broke off.
     """
     try:
         speak = _socks if proxy.scheme == "socks5" else _connect
@@ -93,7 +118,9 @@ async def open_tunnel(
         raise httpcore2.ConnectError(f"the proxy {proxy} broke off") from e
 
 
-async def _connect(stream: httpcore2.AsyncNetworkStream, proxy: Proxy, host: str, port: int, seconds: float) -> None:
+async def _connect(
+    stream: httpcore2.AsyncNetworkStream, proxy: Proxy, host: str, port: int, seconds: float
+) -> None:
     """HTTP's CONNECT (RFC 9110 §9.3.6)."""
     place = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     lines = [f"CONNECT {place} HTTP/1.1", f"Host: {place}"]
@@ -121,8 +148,11 @@ async def _connect(stream: httpcore2.AsyncNetworkStream, proxy: Proxy, host: str
     raise _unwilling(proxy, host, port, why)
 
 
-async def _socks(stream: httpcore2.AsyncNetworkStream, proxy: Proxy, host: str, port: int, seconds: float) -> None:
-    """SOCKS5's CONNECT (RFC 1928), with a user name and password where there are some (RFC 1929)."""
+async def _socks(
+    stream: httpcore2.AsyncNetworkStream, proxy: Proxy, host: str, port: int, seconds: float
+) -> None:
+    """SOCKS5's CONNECT (RFC 1928), with a user name and password where there are some (RFC
+    1929)."""
     with_password = bool(proxy.user or proxy.password)
     await stream.write(b"\x05\x02\x00\x02" if with_password else b"\x05\x01\x00", seconds)
     version, method = await _exactly(stream, proxy, 2, seconds)
@@ -131,7 +161,9 @@ async def _socks(stream: httpcore2.AsyncNetworkStream, proxy: Proxy, host: str, 
         raise _unwilling(proxy, host, port, why)
     if method == 2:
         user, password = proxy.user.encode(), proxy.password.encode()
-        await stream.write(bytes((1, len(user))) + user + bytes((len(password),)) + password, seconds)
+        await stream.write(
+            bytes((1, len(user))) + user + bytes((len(password),)) + password, seconds
+        )
         if (await _exactly(stream, proxy, 2, seconds))[1] != 0:
             raise _unwilling(proxy, host, port, "it asks for another user name or password")
     await stream.write(b"\x05\x01\x00" + _socks_place(host) + port.to_bytes(2, "big"), seconds)
@@ -155,7 +187,9 @@ def _socks_place(host: str) -> bytes:
     return bytes((1 if address.version == 4 else 4,)) + address.packed
 
 
-async def _exactly(stream: httpcore2.AsyncNetworkStream, proxy: Proxy, count: int, seconds: float) -> bytes:
+async def _exactly(
+    stream: httpcore2.AsyncNetworkStream, proxy: Proxy, count: int, seconds: float
+) -> bytes:
     got = b""
     while len(got) < count:
         piece = await stream.read(count - len(got), seconds)

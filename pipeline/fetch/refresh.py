@@ -1,8 +1,9 @@
-"""Pages that send their reader on by themselves: the `Refresh` header, and `<meta http-equiv=refresh>`.
+"""Pages that send their reader on by themselves: the `Refresh` header, and `<meta
+http-equiv=refresh>`.
 
-Read as browsers do (HTML, "shared declarative refresh steps"), without running scripts: one linear scan over the
-beginning of a page, which skips comments and elements whose text is no markup. Not for: following them
-(`pipeline/fetch/exchange.py`), and redirects that scripts make.
+Read as browsers do (HTML, "shared declarative refresh steps"), without running scripts: one linear
+scan over the beginning of a page, which skips comments and elements whose text is no markup. Not
+for: following them (`pipeline/fetch/exchange.py`), and redirects that scripts make.
 """
 
 import html as entities
@@ -17,19 +18,28 @@ from pipeline.read.sniff import decode
 MOST_REFRESHES: Final = 5
 """Of one request; pages that reload themselves for ever end there."""
 AT_ONCE: Final = 5.0
-"""Seconds up to which a page is no more than a way to another; who waits longer is meant to read it."""
+"""Seconds up to which a page is no more than a way to another; who waits longer is meant to read
+it."""
 _BEGINNING: Final = 65_536
-"""Bytes in which it is looked for: a head, and the body of a page that says no more than where to go."""
+"""Bytes in which it is looked for: a head, and the body of a page that says no more than where to
+go."""
 _OWN_TEXT: Final = 200
-"""Visible letters from which a page is read itself where only readers without scripts are sent on, or to itself."""
+"""Visible letters from which a page is read itself where only readers without scripts are sent on,
+or to itself."""
 _LONGEST: Final = 2_000
 """Letters of an attribute and of an address."""
 _SAID: Final = re.compile(
     r"\s*(?=[\d.])(\d{0,9})[\d.]*(?:\s*[;,]\s*|\s+)(?:url\s*=\s*)?+(.*)", re.IGNORECASE | re.DOTALL
 )
-_TAG: Final = re.compile(r"<(/?)([a-z][a-z0-9]*)((?:[^<>\"']|\"[^\"]{0,2000}\"|'[^']{0,2000}')*)>", re.IGNORECASE)
-_ATTRIBUTE: Final = re.compile(r"([a-z-]+)\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'>]+))", re.IGNORECASE)
-_RAW: Final = frozenset({"script", "style", "title", "textarea", "template", "iframe", "xmp", "noembed", "noframes"})
+_TAG: Final = re.compile(
+    r"<(/?)([a-z][a-z0-9]*)((?:[^<>\"']|\"[^\"]{0,2000}\"|'[^']{0,2000}')*)>", re.IGNORECASE
+)
+_ATTRIBUTE: Final = re.compile(
+    r"([a-z-]+)\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'>]+))", re.IGNORECASE
+)
+_RAW: Final = frozenset(
+    {"script", "style", "title", "textarea", "template", "iframe", "xmp", "noembed", "noframes"}
+)
 """Elements whose content is no markup of the page."""
 
 
@@ -47,9 +57,11 @@ class Refresh(NamedTuple):
 
 
 def refresh_of(headers: Mapping[str, str], body: bytes, url: str) -> Refresh | None:
-    """Return where the page that came from `url` sends its reader; None for one that is meant to be read there.
+    """Return where the page that came from `url` sends its reader; None for one that is meant to be
+    read there.
 
-    A page with text of its own is read where it sends on only readers without scripts, or to its own address.
+    A page with text of its own is read where it sends on only readers without scripts, or to its
+    own address.
     """
     for content, base, unscripted in _said_by(headers, body):
         found = _parsed(content, urljoin(url, base))
@@ -60,7 +72,8 @@ def refresh_of(headers: Mapping[str, str], body: bytes, url: str) -> Refresh | N
 
 
 def _said_by(headers: Mapping[str, str], body: bytes) -> Iterator[tuple[str, str, bool]]:
-    """Yield what header and markup say of it, with the base of addresses, and whether it is for who runs no scripts."""
+    """Yield what header and markup say of it, with the base of addresses, and whether it is for who
+    runs no scripts."""
     yield headers.get("refresh", ""), "", False
     start = body[:_BEGINNING]
     if b"efresh" in start or b"EFRESH" in start:
@@ -77,7 +90,8 @@ def _shows(body: bytes, headers: Mapping[str, str]) -> bool:
 
 
 def _parsed(content: str, base: str) -> Refresh | None:
-    """Return what a refresh says; None for a page that is only to be read again, or an address that is none."""
+    """Return what a refresh says; None for a page that is only to be read again, or an address that
+    is none."""
     found = _SAID.fullmatch(content[: 2 * _LONGEST])
     if found is None:
         return None
@@ -93,7 +107,8 @@ def _parsed(content: str, base: str) -> Refresh | None:
 
 
 def _declared(html: str) -> Iterator[tuple[str, str, bool]]:
-    """Yield each refresh of a page's markup, with its base, and whether it is for readers without scripts."""
+    """Yield each refresh of a page's markup, with its base, and whether it is for readers without
+    scripts."""
     at, base, unscripted = 0, "", False
     lowered = html.lower()
     while (start := html.find("<", at)) >= 0:

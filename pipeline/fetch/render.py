@@ -1,7 +1,7 @@
 """From an answer to a page, by way of a browser where one is set and the page needs it.
 
-Not for: how a browser is driven, and what it may ask for (`pipeline/fetch/browser.py`), nor how bytes are read
-(`pipeline/read/convert.py`).
+Not for: how a browser is driven, and what it may ask for (`pipeline/fetch/browser.py`), nor how
+bytes are read (`pipeline/read/convert.py`).
 """
 
 import importlib
@@ -43,12 +43,13 @@ class RenderLimits:
     last_seconds: float = 1.0
     """Of these, kept for writing out what is there at the end."""
     quiet_seconds: float = 0.4
-    """Without new text and without a request under way, after which a page is done; an empty page gets three times as
-    many."""
+    """Without new text and without a request under way, after which a page is done; an empty page
+    gets three times as many."""
     close_seconds: float = 3.0
     """For closing a window or the browser; what then still runs dies with Playwright's driver."""
     requests: int = 150
-    """A news page asks for 40 to 120 scripts, styles and data; what comes after these is refused."""
+    """A news page asks for 40 to 120 scripts, styles and data; what comes after these is
+    refused."""
     bytes: int = 20_000_000
     """Of all answers together, unpacked."""
     post: int = 100_000
@@ -96,7 +97,8 @@ class Renderer:
 
     browser: Browser
     pinned: Callable[[str], httpx2.AsyncClient]
-    """Takes the address that a page came from; the client reaches the page's own site there and nowhere else."""
+    """Takes the address that a page came from; the client reaches the page's own site there and
+    nowhere else."""
     open_web: httpx2.AsyncClient
     """Reaches public addresses only."""
     limits: FetchLimits
@@ -114,7 +116,9 @@ class Renderer:
             if not left_for:
                 raise
             raise SourceUnreadable(
-                f"{e.shown} Its scripts lead to {left_for}.", source=raw.url, hint=f"Fetch {left_for} itself."
+                f"{e.shown} Its scripts lead to {left_for}.",
+                source=raw.url,
+                hint=f"Fetch {left_for} itself.",
             ) from e
 
 
@@ -127,10 +131,13 @@ def _driver(url: str) -> Any:
         raise SourceUnreadable(error.what, source=url, hint=error.hint) from error
 
 
-async def page_of(raw: Raw, renderer: Renderer | None, convert: Callable[[Raw], Awaitable[Page]]) -> Page:
+async def page_of(
+    raw: Raw, renderer: Renderer | None, convert: Callable[[Raw], Awaitable[Page]]
+) -> Page:
     """Return `raw` as a page; a page that only a browser can fill is rendered where one is set.
 
-    Raises `NeedsBrowser` where none is set or it failed, `SourceUnreadable` where there is no text at all.
+    Raises `NeedsBrowser` where none is set or it failed, `SourceUnreadable` where there is no text
+    at all.
     """
     if renderer is None:
         return await convert(raw)

@@ -1,7 +1,8 @@
 """What holds keys, passwords or cookies: by its name, and by its bytes whatever it is called.
 
-A file is a secret where its form is one of keys (a PEM header above base64, a field with a private number beside the
-field that names its kind), not where a text mentions one. Not for: which files may be read at all (`files.py`).
+A file is a secret where its form is one of keys (a PEM header above base64, a field with a private
+number beside the field that names its kind), not where a text mentions one. Not for: which files
+may be read at all (`files.py`).
 """
 
 import json
@@ -18,13 +19,15 @@ SECRET_NAME: Final = re.compile(
 _LOOKED_AT: Final = 4_096
 """Bytes in which a form shows itself, wherever it is not a PEM header."""
 _WHOLE: Final = 200_000
-"""Bytes in which the fields of JSON and of access to a cluster are looked for, behind long certificates."""
+"""Bytes in which the fields of JSON and of access to a cluster are looked for, behind long
+certificates."""
 _PEM: Final = re.compile(
     rb"-{4,5} ?BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)? ?-{4,5}\s+"
     rb"(?:[A-Za-z-]+: [^\r\n]{0,200}(?:\\\r?\n[^\r\n]{0,200})?\r?\n\s*)*"
     rb"(?:[A-Za-z0-9+/=]{16,80}\s*){2}"
 )
-"""A private key in PEM, OpenSSH, SSH2 or PGP armour: header, fields, and at least two lines of base64."""
+"""A private key in PEM, OpenSSH, SSH2 or PGP armour: header, fields, and at least two lines of
+base64."""
 _TYPED: Final = re.compile(
     rb"\s*(?:# (?:Netscape )?HTTP Cookie File|PuTTY-User-Key-File-\d:|untrusted comment: .{0,80}secret key"
     rb"|-{4,5} ?BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY)"
@@ -34,7 +37,10 @@ _FIELDS: Final = (
     (b"AGE-SECRET-KEY-1", re.compile(rb"(?m)^AGE-SECRET-KEY-1[0-9A-Z]{50,}\s*$")),
     # WireGuard
     (b"[Interface]", re.compile(rb"(?m)^\s*PrivateKey\s*=\s*[A-Za-z0-9+/]{43}=")),
-    (b"aws_secret_access_key", re.compile(rb"(?m)^\s*aws_secret_access_key\s*=\s*[A-Za-z0-9/+]{40}\s*$")),
+    (
+        b"aws_secret_access_key",
+        re.compile(rb"(?m)^\s*aws_secret_access_key\s*=\s*[A-Za-z0-9/+]{40}\s*$"),
+    ),
     (b"machine ", re.compile(rb"(?m)^machine \S+\s+login \S+\s+password \S")),
     (b"/:_auth", re.compile(rb"(?m)^\s*//\S+/:_auth(?:Token|orization)?\s*=\s*[\w-]{20}")),
 )
@@ -77,8 +83,14 @@ def is_secret(body: bytes) -> bool:
 
 def _in_ascii(body: bytes) -> bytes:
     """Return `body`, of UTF-16 the halves that are letters of keys."""
-    if body.startswith((b"\xff\xfe", b"\xfe\xff")) or (b"\x00" in body[:64] and b"\x00" not in body[:64][::2]):
-        return body[2:].replace(b"\x00", b"") if body[:1] in {b"\xff", b"\xfe"} else body.replace(b"\x00", b"")
+    if body.startswith((b"\xff\xfe", b"\xfe\xff")) or (
+        b"\x00" in body[:64] and b"\x00" not in body[:64][::2]
+    ):
+        return (
+            body[2:].replace(b"\x00", b"")
+            if body[:1] in {b"\xff", b"\xfe"}
+            else body.replace(b"\x00", b"")
+        )
     return body.replace(b"\x00", b"") if body[:64:2].count(0) > 8 else body
 
 
@@ -96,7 +108,13 @@ def _is_secret_json(body: bytes) -> bool:
         return False
     held = value if isinstance(value, list) else [value]
     held += [key for one in held if isinstance(one, dict) for key in _listed(one.get("keys"))]
-    held += [one["user"] for top in held if isinstance(top, dict) for one in _listed(top.get("users")) if "user" in one]
+    held += [
+        one["user"]
+        for top in held
+        if isinstance(top, dict)
+        for one in _listed(top.get("users"))
+        if "user" in one
+    ]
     return any(isinstance(one, dict) and any(is_one(one) for is_one in _JSON_FORMS) for one in held)
 
 
@@ -119,7 +137,13 @@ def _is_account(value: dict[str, object]) -> bool:
     if any(isinstance(one, str) and len(one) > _LEAST for one in held):
         return True
     auths = value.get("auths")
-    return isinstance(auths, dict) and any(isinstance(one, dict) and one.get("auth") for one in auths.values())
+    return isinstance(auths, dict) and any(
+        isinstance(one, dict) and one.get("auth") for one in auths.values()
+    )
 
 
-_JSON_FORMS: Final[tuple[Callable[[dict[str, object]], bool], ...]] = (_is_jwk, _is_cookie, _is_account)
+_JSON_FORMS: Final[tuple[Callable[[dict[str, object]], bool], ...]] = (
+    _is_jwk,
+    _is_cookie,
+    _is_account,
+)

@@ -1,7 +1,9 @@
-"""The transcript of a video or podcast, where its page gives one: caption tracks, subtitles, YouTube's player data.
+"""The transcript of a video or podcast, where its page gives one: caption tracks, subtitles,
+YouTube's player data.
 
-What the page names is fetched through the guard as a part of the page, and stands behind its text with times that links
-carry. Not for: hearing what has no transcript, which is said plainly; the forms of subtitles (`read/subtitles.py`).
+What the page names is fetched through the guard as a part of the page, and stands behind its text
+with times that links carry. Not for: hearing what has no transcript, which is said plainly; the
+forms of subtitles (`read/subtitles.py`).
 """
 
 import json
@@ -22,14 +24,23 @@ from pipeline.read.subtitles import timed_to_html
 from pipeline.work import in_thread
 
 _SIGNS: Final = re.compile(
-    rb'captionTracks|<track\b|<video\b|<audio\b|text/vtt|x-subrip|\.(?:vtt|srt)["\'?]', re.IGNORECASE
+    rb'captionTracks|<track\b|<video\b|<audio\b|text/vtt|x-subrip|\.(?:vtt|srt)["\'?]',
+    re.IGNORECASE,
 )
 _CAPTIONS: Final = '"captionTracks":'
-_PLAYED: Final = re.compile(r"https?://(?:www\.|m\.)?(?:youtube\.com/(?:watch|shorts/|live/)|youtu\.be/)")
-_LINKS: Final = 'track[src], link[href][type="text/vtt"], link[href][type*="subrip"], a[href$=".vtt"], a[href$=".srt"]'
+_PLAYED: Final = re.compile(
+    r"https?://(?:www\.|m\.)?(?:youtube\.com/(?:watch|shorts/|live/)|youtu\.be/)"
+)
+_LINKS: Final = (
+    'track[src], link[href][type="text/vtt"], link[href][type*="subrip"], '
+    'a[href$=".vtt"], a[href$=".srt"]'
+)
 _SPOKEN: Final = frozenset({"", "captions", "subtitles"})
 """Kinds of tracks that hold what is said; others name chapters or describe pictures."""
-SILENT: Final = "what is said in the page's video or audio is not known here: the page gives no transcript of it"
+SILENT: Final = (
+    "what is said in the page's video or audio is not known here: the page gives no "
+    "transcript of it"
+)
 
 
 class _Track(NamedTuple):
@@ -39,7 +50,8 @@ class _Track(NamedTuple):
 
 
 async def with_transcript(raw: Raw, get: Callable[[str], Awaitable[bytes]], seconds: float) -> Raw:
-    """Return a web page with its transcript as `raw.spoken`; a note says where it has a film or sound and gives none.
+    """Return a web page with its transcript as `raw.spoken`; a note says where it has a film or
+    sound and gives none.
 
     `get` fetches a part of the page and raises `SourceError`; it may take `seconds`.
     """
@@ -60,15 +72,20 @@ async def with_transcript(raw: Raw, get: Callable[[str], Awaitable[bytes]], seco
             why = error.shown
     spoken = await in_thread(lambda: timed_to_html(decode(body).text))
     if not spoken:
-        return replace(raw, notes=(*raw.notes, f"the transcript that the page names could not be read: {why}"))
+        return replace(
+            raw, notes=(*raw.notes, f"the transcript that the page names could not be read: {why}")
+        )
     made = "automatic, with its errors" if tracks[0].is_automatic else "as the page gives it"
     return replace(
-        raw, spoken=f"<section><h2>Transcript</h2>\n{spoken}\n</section>", notes=(*raw.notes, f"transcript: {made}")
+        raw,
+        spoken=f"<section><h2>Transcript</h2>\n{spoken}\n</section>",
+        notes=(*raw.notes, f"transcript: {made}"),
     )
 
 
 def _tracks(raw: Raw) -> tuple[list[_Track], bool]:
-    """Return the transcripts that a page names, best first, and whether it has a film or sound that a reader plays."""
+    """Return the transcripts that a page names, best first, and whether it has a film or sound that
+    a reader plays."""
     html = decode(raw.body, content_type=raw.content_type).text
     found = _players(html)
     top, base = parse(html), base_of(html, raw.final_url)
@@ -76,7 +93,12 @@ def _tracks(raw: Raw) -> tuple[list[_Track], bool]:
         given = one.attributes
         address = given.get("src") or given.get("href") or ""
         if (given.get("kind") or "") in _SPOKEN:
-            found.append(_Track(urljoin(base, address), (given.get("srclang") or given.get("hreflang") or "")[:2]))
+            found.append(
+                _Track(
+                    urljoin(base, address),
+                    (given.get("srclang") or given.get("hreflang") or "")[:2],
+                )
+            )
     shows = top is not None and top.css_first("video[controls], audio[controls]") is not None
     language = (top.attributes.get("lang") or "")[:2] if top is not None else ""
     found = [track for track in found if urlsplit(track.url).scheme in {"http", "https"}]
@@ -96,7 +118,11 @@ def _players(html: str) -> list[_Track]:
     for one in listed if isinstance(listed, list) else ():
         if isinstance(one, dict) and isinstance(address := one.get("baseUrl"), str):
             parts = urlsplit(urljoin("https://www.youtube.com/", address))
-            asked = urlencode([pair for pair in parse_qsl(parts.query) if pair[0] != "fmt"] + [("fmt", "vtt")])
+            asked = urlencode(
+                [pair for pair in parse_qsl(parts.query) if pair[0] != "fmt"] + [("fmt", "vtt")]
+            )
             spoken = str(one.get("languageCode", ""))[:2]
-            tracks.append(_Track(parts._replace(query=asked).geturl(), spoken, one.get("kind") == "asr"))
+            tracks.append(
+                _Track(parts._replace(query=asked).geturl(), spoken, one.get("kind") == "asr")
+            )
     return tracks

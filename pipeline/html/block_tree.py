@@ -1,7 +1,8 @@
-"""The block tree of HtmlRAG (§3.3, Algorithm 1): a cleaned page cut by its number of words, for the paper's pruning.
+"""The block tree of HtmlRAG (§3.3, Algorithm 1): a cleaned page cut by its number of words, for the
+paper's pruning.
 
-Every visible word is in exactly one block. Linear in the page. Not for: units of content (`blocks.py`), or choosing
-blocks (`pipeline/prune`).
+Every visible word is in exactly one block. Linear in the page. Not for: units of content
+(`blocks.py`), or choosing blocks (`pipeline/prune`).
 """
 
 from collections import deque
@@ -12,15 +13,18 @@ from pipeline.html.tree import Node, count_words, label_children, text_of, to_ht
 from pipeline.text.tokens import count_each
 
 PAPER_WORDS: Final = 256
-"""Words in a block for pruning by embedding (HtmlRAG §4.3); the generative step has half as many."""
+"""Words in a block for pruning by embedding (HtmlRAG §4.3); the generative step has half as
+many."""
 
 
 def block_tree(root: Node, *, max_words: int) -> tuple[Block, ...]:
-    """Return the blocks of the paper's block tree, in breadth-first order (HtmlRAG §3.3, Algorithm 1).
+    """Return the blocks of the paper's block tree, in breadth-first order (HtmlRAG §3.3, Algorithm
+    1).
 
-    A node without child nodes, or with fewer than `max_words` words below it, is a block. Any other node is opened:
-    its children are visited, and the text attached directly to it, if any, is a block of its own under its path.
-    Blocks without a word are left out. Linear in the size of the tree.
+    A node without child nodes, or with fewer than `max_words` words below it, is a block. Any other
+    node is opened: its children are visited, and the text attached directly to it, if any, is a
+    block of its own under its path. Blocks without a word are left out. Linear in the size of the
+    tree.
     """
     words = _word_counts(root)
     found: list[tuple[str, str, str]] = []
@@ -55,7 +59,8 @@ def _word_counts(root: Node) -> dict[int, int]:
         node, ready = stack.pop()
         if ready:
             counts[id(node)] = sum(
-                count_words(child) if isinstance(child, str) else counts[id(child)] for child in node.children
+                count_words(child) if isinstance(child, str) else counts[id(child)]
+                for child in node.children
             )
             continue
         stack.append((node, True))

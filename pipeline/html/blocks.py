@@ -1,9 +1,10 @@
 """Cutting a cleaned tree into content units, read once from top to bottom.
 
-A unit is what a person takes in at once: a heading, a paragraph, a list item, a table row, a listing, a definition, a
-caption, or a run of text that is none of these; each comes with the headings above it and what makes it readable alone.
-`content_blocks` gives them to every other step; every visible word is in exactly one, in time linear in the page. Not
-for: the paper's block tree (`block_tree.py`), choosing blocks (`pipeline/prune`), or telling content from furniture
+A unit is what a person takes in at once: a heading, a paragraph, a list item, a table row, a
+listing, a definition, a caption, or a run of text that is none of these; each comes with the
+headings above it and what makes it readable alone. `content_blocks` gives them to every other step;
+every visible word is in exactly one, in time linear in the page. Not for: the paper's block tree
+(`block_tree.py`), choosing blocks (`pipeline/prune`), or telling content from furniture
 (`furniture.py`).
 """
 
@@ -49,14 +50,17 @@ NAMES: Final = " · "
 """Between the labels that a record is named by."""
 _DASHES: Final = ("—", "–", "―")
 MOST_LABELS: Final = 4
-"""Labels before a record's first sentences beyond which they are no line of who and when, but a menu or a table."""
+"""Labels before a record's first sentences beyond which they are no line of who and when, but a
+menu or a table."""
 _LEVELS: Final = 4
 """Boxes that may stand around a record's first label within it."""
 _BEGIN: Final = 3
 """Units with which an item may begin, of which the first that may have a number has the item's."""
 _NUMBERED: Final = frozenset({"code", "heading", "item"})
 _PLACE: Final = re.compile(r"\d+(?=/|$)")
-_SCOPES: Final = frozenset({"aside", "blockquote", "footer", "nav", "td", "th", "dialog", "details", "li"})
+_SCOPES: Final = frozenset(
+    {"aside", "blockquote", "footer", "nav", "td", "th", "dialog", "details", "li"}
+)
 """Elements whose headings say nothing about what follows them."""
 _SIGNS: Final = "¶§🔗\uf0c1"
 
@@ -77,11 +81,11 @@ def read_units(root: Node) -> list[Unit]:
 
 
 def _name_records(units: list[Unit]) -> None:
-    """Put who wrote a record, and when, above all that it says (a post, a review, an event, a quotation), and the title
-    of a card above its price.
+    """Put who wrote a record, and when, above all that it says (a post, a review, an event, a
+    quotation), and the title of a card above its price.
 
-    It is what stands in labels before the first sentences of one of several items, articles or boxes that begin alike,
-    or behind a dash under a quotation.
+    It is what stands in labels before the first sentences of one of several items, articles or
+    boxes that begin alike, or behind a dash under a quotation.
     """
     boxes, box = _boxes(units), ""
     paths: list[str] = []
@@ -94,12 +98,18 @@ def _name_records(units: list[Unit]) -> None:
             _name_record([unit for _, unit in record])
     for unit, after in pairwise(units):
         beside = unit.path.rpartition("/")[0] == after.path.rpartition("/")[0]
-        if beside and after.text.startswith(_DASHES) and _is_label(after) and count_words(unit.text) > LABEL_WORDS:
+        if (
+            beside
+            and after.text.startswith(_DASHES)
+            and _is_label(after)
+            and count_words(unit.text) > LABEL_WORDS
+        ):
             _attribute([unit], after.text)
 
 
 def _boxes(units: Sequence[Unit]) -> dict[int, str]:
-    """Return boxes that stand side by side and begin with a label at the same place in each: path by first unit."""
+    """Return boxes that stand side by side and begin with a label at the same place in each: path
+    by first unit."""
     alike: dict[tuple[str, str], dict[int, str]] = {}
     before = ""
     for number, unit in enumerate(units):
@@ -109,22 +119,34 @@ def _boxes(units: Sequence[Unit]) -> dict[int, str]:
             if not box or before.startswith(f"{box}/"):
                 break
             if box[-1].isdecimal():
-                alike.setdefault((box.rpartition("/")[0], _PLACE.sub("", unit.path[len(box) :])), {})[number] = box
+                alike.setdefault(
+                    (box.rpartition("/")[0], _PLACE.sub("", unit.path[len(box) :])), {}
+                )[number] = box
         before = unit.path
     found: dict[int, str] = {}
     for boxes in alike.values():
         if len(boxes) >= NEIGHBOURS:
-            found |= {number: min(box, found.get(number, box), key=len) for number, box in boxes.items()}
+            found |= {
+                number: min(box, found.get(number, box), key=len) for number, box in boxes.items()
+            }
     return found
 
 
 def _name_record(record: list[Unit]) -> None:
     first = next((number for number, unit in enumerate(record) if not _is_label(unit)), len(record))
-    told = (unit.text for unit in record[:first] if unit.kind != "heading" and _NAMED.search(unit.text))
+    told = (
+        unit.text for unit in record[:first] if unit.kind != "heading" and _NAMED.search(unit.text)
+    )
     labels = list(dict.fromkeys(told))
-    if 0 < len(labels) <= MOST_LABELS and any(count_words(unit.text) >= PROSE for unit in record[first:]):
+    if 0 < len(labels) <= MOST_LABELS and any(
+        count_words(unit.text) >= PROSE for unit in record[first:]
+    ):
         _attribute(record[first:], NAMES.join(labels))
-    elif labels and first == len(record) <= 2 * MOST_LABELS and all(unit.kind != "heading" for unit in record):
+    elif (
+        labels
+        and first == len(record) <= 2 * MOST_LABELS
+        and all(unit.kind != "heading" for unit in record)
+    ):
         # A card: its first link is its title, and names the rest.
         titles = [unit for unit in record if 2 * unit.linked > len(unit.shown)]
         _attribute(record, titles[0].text if titles else labels[0])
@@ -133,7 +155,11 @@ def _name_record(record: list[Unit]) -> None:
 def _is_label(unit: Unit) -> bool:
     if unit.kind == "heading":
         return True
-    is_text = unit.kind not in {"row", "code"} and "/blockquote" not in unit.path and unit.text[-1] not in ".,:;!?"
+    is_text = (
+        unit.kind not in {"row", "code"}
+        and "/blockquote" not in unit.path
+        and unit.text[-1] not in ".,:;!?"
+    )
     return is_text and count_words(unit.text) <= LABEL_WORDS
 
 
@@ -217,7 +243,9 @@ class _Reader:
             for unit in self._units[first:end]:
                 unit.place = place
         for first, path, ordinal in self._ordinals:
-            begins = (unit for unit in self._units[first : first + _BEGIN] if unit.path.startswith(path))
+            begins = (
+                unit for unit in self._units[first : first + _BEGIN] if unit.path.startswith(path)
+            )
             if begun := next((unit for unit in begins if unit.kind in _NUMBERED), None):
                 begun.ordinal = ordinal
         return self._units
@@ -227,14 +255,18 @@ class _Reader:
         if node.place:
             self._places.append((len(self._units), node.place))
 
-    def _push(self, node: Node, path: str, kind: BlockKind, *, mark: Mark | None, lead: str = "") -> _Frame:
+    def _push(
+        self, node: Node, path: str, kind: BlockKind, *, mark: Mark | None, lead: str = ""
+    ) -> _Frame:
         back = self._headings if node.tag in _SCOPES else None
         frame = _Frame(node, path, kind, mark, headings=back, lead=lead)
         frame.labels = label_children(node)
         self._stack.append(frame)
         return frame
 
-    def _open(self, node: Node, path: str, kind: BlockKind, *, mark: Mark | None, lead: str = "") -> None:
+    def _open(
+        self, node: Node, path: str, kind: BlockKind, *, mark: Mark | None, lead: str = ""
+    ) -> None:
         """Read a container; one that holds a single text, as most do, is a unit at once."""
         only = node.children[0] if len(node.children) == 1 else None
         if not isinstance(only, str):
@@ -288,7 +320,12 @@ class _Reader:
             self._open(child, path, "caption", mark=mark)
         elif tag in _PASSING or (tag == "p" and frame.kind != "block"):
             first = not frame.runs and frame.kind in {"item", "definition"}
-            inner = self._push(child, path, frame.kind if first else "paragraph" if tag == "p" else "block", mark=mark)
+            inner = self._push(
+                child,
+                path,
+                frame.kind if first else "paragraph" if tag == "p" else "block",
+                mark=mark,
+            )
             inner.lead = frame.lead
             if first:
                 inner.term, frame.term = frame.term, ""
@@ -314,13 +351,16 @@ class _Reader:
 
     def _define(self, frame: _Frame, child: Node, path: str, *, mark: Mark | None) -> None:
         """Open a definition under the term that waits for it; a further one has it as its lead."""
-        inner = self._push(child, path, "definition" if frame.term or frame.lead else "block", mark=mark)
+        inner = self._push(
+            child, path, "definition" if frame.term or frame.lead else "block", mark=mark
+        )
         inner.term, frame.term = frame.term, ""
         inner.lead = "" if inner.term else frame.lead
         frame.lead = inner.term or frame.lead
 
     def _say_term(self, frame: _Frame) -> None:
-        """Emit the term of a definition that opens with a list, a table or a listing, whose lead it is."""
+        """Emit the term of a definition that opens with a list, a table or a listing, whose lead it
+        is."""
         term = frame.term
         self._emit(frame, f"{frame.path}/text{frame.runs + 1}", term, "definition")
         frame.lead, frame.runs = term, frame.runs + 1
@@ -350,7 +390,9 @@ class _Reader:
         parts = _cut_at_empty_lines(run)
         described: list[str] = []
         for part in parts:
-            described += [alt for item in part if isinstance(item, Node) for alt in _descriptions(item)]
+            described += [
+                alt for item in part if isinstance(item, Node) for alt in _descriptions(item)
+            ]
             inner = [item if isinstance(item, str) else "".join(pieces(item)) for item in part]
             text = " ".join("".join(inner).split())
             if not text:
@@ -364,10 +406,14 @@ class _Reader:
         for alt in described:
             html = f"<p>{escaped(alt)}</p>"
             path = f"{frame.path}/text0{len(self._units)}"  # runs of text count from 1
-            unit = Unit(path, self._titles, alt, alt, html, "caption", frame.mark, 0, described=True)
+            unit = Unit(
+                path, self._titles, alt, alt, html, "caption", frame.mark, 0, described=True
+            )
             self._units.append(unit)
 
-    def _emit(self, frame: _Frame, path: str, text: str, kind: BlockKind, part: Sequence[Node | str] = ()) -> None:
+    def _emit(
+        self, frame: _Frame, path: str, text: str, kind: BlockKind, part: Sequence[Node | str] = ()
+    ) -> None:
         nodes = [node for item in part if isinstance(item, Node) for node in walk(item)]
         linked = sum(len(text_of(node)) for node in nodes if node.tag == "a")
         inner = "".join(escaped(item) if isinstance(item, str) else to_html(item) for item in part)
@@ -376,7 +422,9 @@ class _Reader:
             html = f"<dl><dt>{escaped(frame.term)}</dt>{html if part else ''}</dl>"
             text = f"{frame.term}: {text}" if part else text
             frame.term = ""
-        self._units.append(Unit(path, self._titles, text, text, html, kind, frame.mark, linked, lead=frame.lead))
+        self._units.append(
+            Unit(path, self._titles, text, text, html, kind, frame.mark, linked, lead=frame.lead)
+        )
 
     def _heading(self, frame: _Frame, node: Node, path: str, *, mark: Mark | None) -> None:
         text = text_of(node).strip(_SIGNS).strip()
@@ -402,11 +450,24 @@ class _Reader:
             html = f"{opening}{escaped(part)}</pre>"
             name = path if len(parts) == 1 else f"{path}/text{number}"
             self._units.append(
-                Unit(name, self._titles, part, part, html, "code", mark, 0, lead=frame.lead, main=not numbers)
+                Unit(
+                    name,
+                    self._titles,
+                    part,
+                    part,
+                    html,
+                    "code",
+                    mark,
+                    0,
+                    lead=frame.lead,
+                    main=not numbers,
+                )
             )
 
     def _caption(self, frame: _Frame) -> None:
-        if stray := " ".join("".join(child for child in frame.node.children if isinstance(child, str)).split()):
+        if stray := " ".join(
+            "".join(child for child in frame.node.children if isinstance(child, str)).split()
+        ):
             self._emit(frame, f"{frame.path}/text1", stray, "block", [stray])
         nodes = [child for child in frame.node.children if isinstance(child, Node)]
         for child, label in zip(nodes, frame.labels, strict=True):
@@ -414,10 +475,13 @@ class _Reader:
                 frame.caption = words
                 html = f"<p>{escaped(words)}</p>"
                 path = f"{frame.path}/{label}"
-                self._units.append(Unit(path, self._titles, words, words, html, "caption", frame.mark, 0))
+                self._units.append(
+                    Unit(path, self._titles, words, words, html, "caption", frame.mark, 0)
+                )
 
     def _next_row(self, frame: _Frame, grid: Grid) -> None:
-        """Emit the next row of a data table under its headers; open its cells that hold a table of their own."""
+        """Emit the next row of a data table under its headers; open its cells that hold a table of
+        their own."""
         if frame.position == len(grid.rows):
             self._finish(frame)
             return
@@ -429,13 +493,29 @@ class _Reader:
         if shown.strip("| "):
             header = f"| {' | '.join(grid.headers)} |" if grid.headers and not row.is_header else ""
             lead = "\n".join(part for part in (frame.caption, row.group, header) if part)
-            unit = Unit(path, self._titles, row.text or shown, shown, to_html(row.node), "row", frame.mark, 0)
+            unit = Unit(
+                path,
+                self._titles,
+                row.text or shown,
+                shown,
+                to_html(row.node),
+                "row",
+                frame.mark,
+                0,
+            )
             unit.cells, unit.carried, unit.lead = row.cells, row.carried, lead
             self._units.append(unit)
-        cells = [child for child in row.node.children if isinstance(child, Node)] if row.opened else []
+        cells = (
+            [child for child in row.node.children if isinstance(child, Node)] if row.opened else []
+        )
         labels = label_children(row.node) if row.opened else []
         for place in reversed(row.opened):
-            self._push(cells[place], f"{path}/{labels[place]}", "block", mark=_mark_of(cells[place], frame.mark))
+            self._push(
+                cells[place],
+                f"{path}/{labels[place]}",
+                "block",
+                mark=_mark_of(cells[place], frame.mark),
+            )
 
 
 _NEVER_FURNITURE: Final = frozenset({"article", "body", "html", "main"})
@@ -480,7 +560,11 @@ def _cut_at_empty_lines(run: list[Node | str]) -> list[list[Node | str]]:
         elif isinstance(item, Node) or item.strip():
             breaks = 0
         parts[-1].append(item)
-    return [part for part in parts if any(not isinstance(item, Node) or item.tag != "br" for item in part)]
+    return [
+        part
+        for part in parts
+        if any(not isinstance(item, Node) or item.tag != "br" for item in part)
+    ]
 
 
 def _cut_listing(listing: str) -> list[str]:
@@ -508,7 +592,8 @@ _RUN: Final = re.compile(r"text\d+")
 
 
 def resolve(root: Node, path: str) -> Node | None:
-    """Return the node that a block's path names; for a run of text, the node that holds it; None for no such path."""
+    """Return the node that a block's path names; for a run of text, the node that holds it; None
+    for no such path."""
     node = root
     steps = path.split("/")
     if steps[0] != root.tag:
@@ -517,7 +602,11 @@ def resolve(root: Node, path: str) -> Node | None:
         if _RUN.fullmatch(step):
             return node
         children = [child for child in node.children if isinstance(child, Node)]
-        found = [child for child, label in zip(children, label_children(node), strict=True) if label == step]
+        found = [
+            child
+            for child, label in zip(children, label_children(node), strict=True)
+            if label == step
+        ]
         if not found:
             return None
         node = found[0]
@@ -525,12 +614,13 @@ def resolve(root: Node, path: str) -> Node | None:
 
 
 def content_blocks(root: Node, about: Sequence[str] = ()) -> tuple[str, tuple[Block, ...]]:
-    """Return the visible text of a cleaned tree, one content unit a line, and the units in reading order.
+    """Return the visible text of a cleaned tree, one content unit a line, and the units in reading
+    order.
 
-    Every word below `root` (the `title` element aside) is in exactly one unit, and `text[block.start:block.end]` is
-    the unit as it stands on the page: cells joined by ` | ` for rows, line breaks kept for code. `Block.text` of a
-    row under known headers reads `header: value; header: value` instead. What images are said to show follows the
-    text beside them.
+    Every word below `root` (the `title` element aside) is in exactly one unit, and
+    `text[block.start:block.end]` is the unit as it stands on the page: cells joined by ` | ` for
+    rows, line breaks kept for code. `Block.text` of a row under known headers reads `header: value;
+    header: value` instead. What images are said to show follows the text beside them.
 
     Args:
         root: The cleaned tree.
@@ -576,4 +666,6 @@ def _trust(unit: Unit) -> Trust:
 
 
 def _about(root: Node, place: int, text: str) -> Unit:
-    return Unit(f"{root.tag}/head/about{place}", (), text, text, f"<p>{escaped(text)}</p>", "about", None, 0)
+    return Unit(
+        f"{root.tag}/head/about{place}", (), text, text, f"<p>{escaped(text)}</p>", "about", None, 0
+    )

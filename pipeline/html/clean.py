@@ -1,8 +1,10 @@
-"""Cleaning (HtmlRAG §3.2): from HTML as it came to a small tree that holds what a person sees, and nothing else.
+"""Cleaning (HtmlRAG §3.2): from HTML as it came to a small tree that holds what a person sees, and
+nothing else.
 
-Scripts, styles, comments, templates, drawings and hidden elements go; attributes without meaning go; tags that only
-wrap another are merged with it; empty ones are dropped. Query-free and near-lossless in visible text; words of
-different blocks are never glued. Not for: choosing what matters (`pipeline/prune`), cutting into blocks (`blocks.py`).
+Scripts, styles, comments, templates, drawings and hidden elements go; attributes without meaning
+go; tags that only wrap another are merged with it; empty ones are dropped. Query-free and
+near-lossless in visible text; words of different blocks are never glued. Not for: choosing what
+matters (`pipeline/prune`), cutting into blocks (`blocks.py`).
 """
 
 import re
@@ -72,17 +74,20 @@ from pipeline.text.frame import LONGEST
 from pipeline.work import check_cancelled
 
 _COPIES: Final = frozenset({"copy", "copied", "copied!", "copy code", "copy to clipboard"})
-_DROPPED_CLASSES: Final = frozenset({"mw-editsection", "mw-empty-elt", "mw-jump-link", "sortkey", "MathJax_Preview"})
+_DROPPED_CLASSES: Final = frozenset(
+    {"mw-editsection", "mw-empty-elt", "mw-jump-link", "sortkey", "MathJax_Preview"}
+)
 _NUMBER_CLASSES: Final = tags(
-    "blob-num crayon-nums gutter hljs-ln-numbers line-number linenumber linenumbers lineno linenos ln lnt rouge-gutter"
+    "blob-num crayon-nums gutter hljs-ln-numbers line-number linenumber linenumbers lineno "
+    "linenos ln lnt rouge-gutter"
 )
 """What holds the numbers of a listing's lines, and is left out where it holds numbers only."""
 _DRAWN_KINDS: Final = frozenset({FRAME, IMAGE})
 _DRAWN_TEXT: Final = re.compile(r"math|latex|tex\b|emoji", re.IGNORECASE)
 
 MAX_NODES: Final = 60_000
-"""Elements that are kept as such, and images; of further ones the text is kept. The largest of 495 real pages has
-9,000; 10 MB of their bodies, one behind the other, have 36,000."""
+"""Elements that are kept as such, and images; of further ones the text is kept. The largest of 495
+real pages has 9,000; 10 MB of their bodies, one behind the other, have 36,000."""
 MAX_FRAMES: Final = 20
 """Frames of a page that hold their own HTML (`srcdoc`) and are read."""
 DRAWN: Final = " · "
@@ -92,18 +97,20 @@ WAITING_WORDS: Final = 100
 
 
 def clean(html: str) -> Node:
-    """Return the cleaned tree of `html`; the root is always an `html` node, empty where there is nothing to see.
+    """Return the cleaned tree of `html`; the root is always an `html` node, empty where there is
+    nothing to see.
 
-    A page that keeps nearly all of its words invisible until its scripts run is read as if they had run. One that was
-    saved with a dialog open, so that `aria-hidden` covers most of its words, is read without the attribute there.
+    A page that keeps nearly all of its words invisible until its scripts run is read as if they had
+    run. One that was saved with a dialog open, so that `aria-hidden` covers most of its words, is
+    read without the attribute there.
     """
     top = parse(html)
     return Node("html") if top is None else clean_parsed(top)[0]
 
 
 def clean_parsed(top: LexborNode) -> tuple[Node, int, bool]:
-    """Return the cleaned tree below the root element that `guard.parse` returned, the words that nobody sees, and
-    whether it was read as if scripts had shown what the page's styles hide."""
+    """Return the cleaned tree below the root element that `guard.parse` returned, the words that
+    nobody sees, and whether it was read as if scripts had shown what the page's styles hide."""
     styles = StyleJudge(top)  # once for all readings
     cleaner = _Cleaner(top, styles)
     root = cleaner.run()
@@ -159,16 +166,31 @@ class _Cleaner:
         self._controlled: Set[str] | None = None
         self._line_keepers = line_keepers(top)
         self._is_drawn = False
-        """Whether the last element that was asked about is hidden from screen readers and by no style."""
+        """Whether the last element that was asked about is hidden from screen readers and by no
+        style."""
         self._moves: bool | None = None
         self._draws: bool | None = None
         self._segments = Segments(top)
 
     def run(self) -> Node:  # noqa: PLR0912, PLR0915  one walk; calls per element cost a third
-        """Return the tree below the root; `above` holds, for each element being read, where to go on after it."""
-        root, verdicts, enter, met, steps, made = self._begun(), self._verdicts, self._styles.enter, self._met, 0, 0
+        """Return the tree below the root; `above` holds, for each element being read, where to go
+        on after it."""
+        root, verdicts, enter, met, steps, made = (
+            self._begun(),
+            self._verdicts,
+            self._styles.enter,
+            self._met,
+            0,
+            0,
+        )
         above: list[tuple[LexborNode | None, Node, bool, Shade, Place | None, bool]] = []
-        item, node, pre, behind, around = self._top.first_child, root, False, self._styles.ground, self._around
+        item, node, pre, behind, around = (
+            self._top.first_child,
+            root,
+            False,
+            self._styles.ground,
+            self._around,
+        )
         while item is not None or above:
             if item is None:
                 item, node, pre, behind, around = _left(node, *above.pop())
@@ -187,32 +209,55 @@ class _Cleaner:
             tag = met.get(number) or met.setdefault(number, tag_of((current.tag or "-")[:LONGEST]))
             if (kind := tag.listed if pre else tag.kind) == DROP:
                 continue
-            below, attributes, shade, opened, apart = current.first_child, current.attributes, behind, False, False
+            below, attributes, shade, opened, apart = (
+                current.first_child,
+                current.attributes,
+                behind,
+                False,
+                False,
+            )
             if kind <= PLACED:
                 kind, below, item, opened = self._entered(current, tag, kind, node, pre, around)
-            if below is None and (kind == DROP or not (tag.alone or tag.valued or node.tag in STAYS_EMPTY)):
+            if below is None and (
+                kind == DROP or not (tag.alone or tag.valued or node.tag in STAYS_EMPTY)
+            ):
                 continue
             place = enter(around, tag.name, attributes) if around is not None else None
             known = behind if place is None or place.is_plain else place.shade_in(behind)
-            told = (verdict := verdicts.get(attributes.get("class"))) != "" or pre or known is not behind
+            told = (
+                (verdict := verdicts.get(attributes.get("class"))) != ""
+                or pre
+                or known is not behind
+            )
             if (told or not tag.telling.isdisjoint(attributes)) and not tag.shown:
                 shade = known or behind
                 if verdict is None:
                     verdict = self._judge_classes(attributes["class"] or "")
                 if known is None or verdict or not WATCHED.isdisjoint(attributes):
                     hiding, shade = self._hides(current, attributes, behind, verdict, place)
-                    if hiding and not (opened := self._opens(current, tag, attributes, hiding, pre)):
+                    if hiding and not (
+                        opened := self._opens(current, tag, attributes, hiding, pre)
+                    ):
                         continue
                 if pre or verdict == "lines" or not tag.marking.isdisjoint(attributes):
                     tag, kind = as_marked(current, tag, kind, attributes, node, pre, verdict)
             if kind == DROP or (below is None and not tag.alone):
                 continue
             if shade.apart or shade.parts or behind.parts:
-                kind, apart, shade = _laid(node, shade, behind, kind, pre=pre, inline=not (tag.block or pre))
+                kind, apart, shade = _laid(
+                    node, shade, behind, kind, pre=pre, inline=not (tag.block or pre)
+                )
             made += kind == NODE
-            if kind == NODE and (len(above) >= MAX_DEPTH or made > MAX_NODES or node.tag in tag.wraps):
+            if kind == NODE and (
+                len(above) >= MAX_DEPTH or made > MAX_NODES or node.tag in tag.wraps
+            ):
                 kind = THROUGH if pre else BOX
-            if below and below.tag_id == TEXT_NODE and below.next is None and not (opened or apart or shade.unseen):
+            if (
+                below
+                and below.tag_id == TEXT_NODE
+                and below.next is None
+                and not (opened or apart or shade.unseen)
+            ):
                 self._add_leaf(node, tag, kind, attributes, below.text_content or "", pre, current)
                 continue
             above.append((item, node, pre, behind, around, apart or CELL < kind < NODE))
@@ -225,15 +270,23 @@ class _Cleaner:
         return self._done(root, made)
 
     def _done(self, root: Node, made: int) -> Node:
-        """Return the tree that was filled with so many elements, its end trimmed and its cells marked."""
+        """Return the tree that was filled with so many elements, its end trimmed and its cells
+        marked."""
         trim(root)
         mark_cells(self._cells)
         return join_texts(root) if made > MAX_NODES else root
 
     def _entered(
-        self, current: LexborNode, tag: Tag, kind: int, parent: Node, pre: bool, around: Place | None
+        self,
+        current: LexborNode,
+        tag: Tag,
+        kind: int,
+        parent: Node,
+        pre: bool,
+        around: Place | None,
     ) -> tuple[int, LexborNode | None, LexborNode | None, bool]:
-        """Return how and from which node on an element is read that may be left out, whole or but for what it says.
+        """Return how and from which node on an element is read that may be left out, whole or but
+        for what it says.
 
         Returns:
             Its kind; the first node in it, none where it is left out; the node behind; whether a reader has to open it.
@@ -261,7 +314,9 @@ class _Cleaner:
                 add_boxed(parent, said, pre=False)
         return DROP, None, current.next, False
 
-    def _draw(self, current: LexborNode, name: str, parent: Node, pre: bool, place: Place | None) -> None:
+    def _draw(
+        self, current: LexborNode, name: str, parent: Node, pre: bool, place: Place | None
+    ) -> None:
         """Add what a frame, image or drawing shows, or is said to show, unless it is hidden."""
         own = current.attributes
         if self._images >= MAX_NODES or (not own.get("alt") if name == "img" else pre):
@@ -269,7 +324,9 @@ class _Cleaner:
         # Hidden from screen readers only, it is drawn all the same.
         said = presented(current) if name == "svg" else own
         attributes = {key: value for key, value in said.items() if key != "aria-hidden"}
-        hiding, shade = self._hides(current, attributes, self._styles.ground, self._verdict(attributes), place)
+        hiding, shade = self._hides(
+            current, attributes, self._styles.ground, self._verdict(attributes), place
+        )
         if hiding not in ({"", "soft"} if name == "img" else {""}) or not is_drawn(attributes):
             return
         self._images += 1
@@ -280,7 +337,9 @@ class _Cleaner:
         else:
             self._add_frame(parent, name, attributes)
 
-    def _add_drawing(self, svg: LexborNode, parent: Node, shade: Shade, place: Place | None) -> None:
+    def _add_drawing(
+        self, svg: LexborNode, parent: Node, shade: Shade, place: Place | None
+    ) -> None:
         """Add the words of a drawing, and what it is said to show."""
         attributes = svg.attributes
         if said := stands_for(svg, "svg", attributes, parent.tag):
@@ -299,25 +358,42 @@ class _Cleaner:
             add_boxed(parent, DRAWN.join(words), pre=False)
 
     def _looked(
-        self, node: LexborNode, attributes: dict[str, str | None], behind: Shade, around: Place | None
+        self,
+        node: LexborNode,
+        attributes: dict[str, str | None],
+        behind: Shade,
+        around: Place | None,
     ) -> tuple[bool, Shade, Place | None]:
         """Return whether an element of a drawing is hidden, and what what stands in it inherits."""
-        place = self._styles.enter(around, node.tag or "", attributes) if around is not None else None
+        place = (
+            self._styles.enter(around, node.tag or "", attributes) if around is not None else None
+        )
         hiding, shade = self._hides(node, attributes, behind, self._verdict(attributes), place)
         return hiding != "", shade, place
 
     def _draws_words(self) -> bool:
-        """Whether drawings of the page have words, and no style sheet may fill them so that nobody sees them."""
+        """Whether drawings of the page have words, and no style sheet may fill them so that nobody
+        sees them."""
         if self._draws is None:
-            sheets = self._top.css("style") if self._top.css_first("text, foreignobject") is not None else None
-            self._draws = sheets is not None and not any(BLANK_FILL.search(sheet.text(deep=True)) for sheet in sheets)
+            sheets = (
+                self._top.css("style")
+                if self._top.css_first("text, foreignobject") is not None
+                else None
+            )
+            self._draws = sheets is not None and not any(
+                BLANK_FILL.search(sheet.text(deep=True)) for sheet in sheets
+            )
         return self._draws
 
     def _add_frame(self, parent: Node, name: str, attributes: Mapping[str, str | None]) -> None:
         """Read what a frame holds in place of it; of another keep the address."""
         self._frames += 1
         held = attributes.get("srcdoc") or ""
-        top = parse(held) if held and name == "iframe" and not self._is_frame and self._frames <= MAX_FRAMES else None
+        top = (
+            parse(held)
+            if held and name == "iframe" and not self._is_frame and self._frames <= MAX_FRAMES
+            else None
+        )
         if top is not None:
             inner, box = _Cleaner(top, StyleJudge(top), is_frame=True), Node("div")
             for part in _body_of(inner.run()):
@@ -328,13 +404,21 @@ class _Cleaner:
             rebase(box, base_of(held, ""))
             self.unseen_words += inner.unseen_words
             attach(parent, box)
-        elif (address := attributes.get("data" if name == "object" else "src")) and self._frames <= MAX_NODES:
+        elif (
+            address := attributes.get("data" if name == "object" else "src")
+        ) and self._frames <= MAX_NODES:
             parent.children.append(Node("iframe", {"href": address}))
 
     def _opens(
-        self, current: LexborNode, tag: Tag, attributes: dict[str, str | None], hiding: Hiding, pre: bool
+        self,
+        current: LexborNode,
+        tag: Tag,
+        attributes: dict[str, str | None],
+        hiding: Hiding,
+        pre: bool,
     ) -> bool:
-        """Whether a hidden element is a block that a reader opens; in a listing, which has no furniture, none is."""
+        """Whether a hidden element is a block that a reader opens; in a listing, which has no
+        furniture, none is."""
         self.hid = True
         if not tag.block or pre:
             return False
@@ -344,7 +428,9 @@ class _Cleaner:
             return True
         if hiding == "soft" and moves_into_sight(current, attributes, self._something_moves):
             return True
-        return hiding in {"shut", "soft"} and can_be_opened(current, attributes, self._ids_of_buttons)
+        return hiding in {"shut", "soft"} and can_be_opened(
+            current, attributes, self._ids_of_buttons
+        )
 
     def _something_moves(self) -> bool:
         if self._moves is None:
@@ -436,8 +522,13 @@ class _Cleaner:
         if self._show == "all":
             return "", behind
         closed = "hidden" in attributes or "popover" in attributes
-        if not closed and attributes.get("aria-hidden") == "true" and current.mem_id not in self._uncovered:
-            # A second link to a page is for the mouse: seen, and only left out where links are read out.
+        if (
+            not closed
+            and attributes.get("aria-hidden") == "true"
+            and current.mem_id not in self._uncovered
+        ):
+            # A second link to a page is for the mouse: seen, and only left out where links are read
+            # out.
             for_ears = (attributes.get("href") or "#").startswith("#")
             closed = for_ears and not is_seen_all_the_same(current, attributes)
             if closed:
@@ -447,7 +538,12 @@ class _Cleaner:
         if verdict == "number" and not current.text(deep=True).strip("0123456789 \t\r\n"):
             return "hard", behind
         style = attributes.get("style")
-        if style and "user-select" in style and (number := current.text(deep=True).strip()).isdecimal() and number:
+        if (
+            style
+            and "user-select" in style
+            and (number := current.text(deep=True).strip()).isdecimal()
+            and number
+        ):
             return "hard", behind  # a line's number, which copying leaves out
         hiding, behind = self._styles.look(place, current, attributes, behind)
         if hiding == "hard":
@@ -469,7 +565,8 @@ class _Cleaner:
             self.covered_words += words
 
     def _judge_classes(self, classes: str) -> Verdict:
-        """Return what the value of a class attribute alone says about an element, and remember it."""
+        """Return what the value of a class attribute alone says about an element, and remember
+        it."""
         names = classes.split()
         verdict: Verdict = ""
         if not _DROPPED_CLASSES.isdisjoint(names):
@@ -484,9 +581,14 @@ class _Cleaner:
         return verdict
 
     def _make(
-        self, tag: Tag, attributes: dict[str, str | None], current: LexborNode, parent: Node | None = None
+        self,
+        tag: Tag,
+        attributes: dict[str, str | None],
+        current: LexborNode,
+        parent: Node | None = None,
     ) -> Node:
-        """Return the node of an element, with the attributes that mean something; in a listing it has no parent."""
+        """Return the node of an element, with the attributes that mean something; in a listing it
+        has no parent."""
         if tag.linking and parent is not None and parent.children:
             part_links(parent)
         node = Node(tag.name)
@@ -499,7 +601,9 @@ class _Cleaner:
         if named and (label := attributes.get("class")):
             node.furniture = NAMED * self._says_furniture(label)
         if named and not node.furniture and (label := attributes.get("id")):
-            node.furniture = NAMED * (self._says_furniture(label) and not is_title_of(label, current))
+            node.furniture = NAMED * (
+                self._says_furniture(label) and not is_title_of(label, current)
+            )
         return node
 
     def _says_furniture(self, label: str) -> bool:
@@ -522,7 +626,13 @@ def _body_of(root: Node) -> list[Node | str]:
 
 
 def _left(
-    done: Node, item: LexborNode | None, node: Node, pre: bool, behind: Shade, around: Place | None, boxed: bool
+    done: Node,
+    item: LexborNode | None,
+    node: Node,
+    pre: bool,
+    behind: Shade,
+    around: Place | None,
+    boxed: bool,
 ) -> tuple[LexborNode | None, Node, bool, Shade, Place | None]:
     """Return where to go on once an element is read to its end, and hang it into its parent."""
     if done is not node:
@@ -532,8 +642,11 @@ def _left(
     return item, node, pre, behind, around
 
 
-def _laid(parent: Node, shade: Shade, behind: Shade, kind: int, *, pre: bool, inline: bool) -> tuple[int, bool, Shade]:
-    """Return how an element is read, whether it is a box apart from the words around it, what its text inherits."""
+def _laid(
+    parent: Node, shade: Shade, behind: Shade, kind: int, *, pre: bool, inline: bool
+) -> tuple[int, bool, Shade]:
+    """Return how an element is read, whether it is a box apart from the words around it, what its
+    text inherits."""
     own = shade is not behind
     apart = inline and (behind.parts or (shade.apart and own))
     if apart:
@@ -543,7 +656,8 @@ def _laid(parent: Node, shade: Shade, behind: Shade, kind: int, *, pre: bool, in
 
 
 def _add_image(node: Node, attributes: dict[str, str | None]) -> None:
-    """Keep an image that says what it shows; formulas and emoji drawn as images become the text they stand for."""
+    """Keep an image that says what it shows; formulas and emoji drawn as images become the text
+    they stand for."""
     alt = " ".join((attributes.get("alt") or "").split())
     if not alt:
         return

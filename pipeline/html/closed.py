@@ -1,8 +1,9 @@
-"""Text that is not seen yet or not read out, and is content: what a reader opens, what moves into sight, what a page
-hides from screen readers alone.
+"""Text that is not seen yet or not read out, and is content: what a reader opens, what moves into
+sight, what a page hides from screen readers alone.
 
-Each is told by what stands around it, since a page can name anything so; what no click brings to light (tiny, off the
-screen, without contrast) is never asked about here. Not for: what a style hides, and how surely (`style.py`).
+Each is told by what stands around it, since a page can name anything so; what no click brings to
+light (tiny, off the screen, without contrast) is never asked about here. Not for: what a style
+hides, and how surely (`style.py`).
 """
 
 import re
@@ -19,17 +20,22 @@ from pipeline.html.tree import BLOCK_TAGS, LABEL_WORDS, count_words, tags
 _OPENED: Final = re.compile(
     r"accordion|carousel-item|collaps|faq|product|slick-slide|spoiler|swiper-slide|tab[-_]*(?:pan|content)|toggle-?(?:content|panel)"
 )
-"""Names of what a reader opens: on 28 asked pages a sixth of what cleaning lost stood in closed product sheets."""
-_FOLDED: Final = re.compile(r"accordion|\bacc[-_]|answer|collaps|details|drawer|expand|faq|fold|panel|spoiler|toggle")
+"""Names of what a reader opens: on 28 asked pages a sixth of what cleaning lost stood in closed
+product sheets."""
+_FOLDED: Final = re.compile(
+    r"accordion|\bacc[-_]|answer|collaps|details|drawer|expand|faq|fold|panel|spoiler|toggle"
+)
 """Names of what holds questions or headings that open, or of what they open."""
 _SHUT: Final = re.compile(
     r"cloned|cookie|consent|duplicate|newsletter|subscri|login|sign|cart|search|menu|nav|share|load|error|alert|warn|age-"
 )
 """Names of closed things that hold no content."""
 _OPENER_NODES: Final = 12
-"""Elements in front of a closed one, from the first down, among which the button that opens it is looked for; also how
-many of those beside a button are compared with it."""
-_NO_CONTENT: Final = frozenset({"alert", "listbox", "menu", "navigation", "search", "status", "tooltip"})
+"""Elements in front of a closed one, from the first down, among which the button that opens it is
+looked for; also how many of those beside a button are compared with it."""
+_NO_CONTENT: Final = frozenset(
+    {"alert", "listbox", "menu", "navigation", "search", "status", "tooltip"}
+)
 """Roles of closed things that hold no content."""
 CONTROLLING: Final = ("aria-controls", "popovertarget", "data-target", "data-bs-target", "href")
 CONTROLS: Final = (
@@ -52,18 +58,23 @@ _MOVING: Final = ("data-animat", "data-aos", "data-reveal", "data-sal", "data-sc
 """Attributes by which scripts know what to move into sight."""
 _MOVED: Final = re.compile(r"\b(?:aos|animate|fade-?(?:in|up)|reveal|scroll-?(?:in|trigger)|wow)")
 """Names of what scripts move into sight as a reader scrolls to it."""
-_DRAWN: Final = re.compile(r"icon|glyph|\bfa-|\bfa[bslr]?\b|katex|mathjax|mjx|material|symbol|emoji", re.IGNORECASE)
+_DRAWN: Final = re.compile(
+    r"icon|glyph|\bfa-|\bfa[bslr]?\b|katex|mathjax|mjx|material|symbol|emoji", re.IGNORECASE
+)
 """Names of what letters draw without saying them: icons, formulas."""
 _WORDS: Final = re.compile(r"\d|[^\W\d_]{2}\W+[^\W\d_]{2}")
 
 
 def can_be_opened(
-    current: LexborNode, attributes: Mapping[str, str | None], controlled: Callable[[], Container[str]]
+    current: LexborNode,
+    attributes: Mapping[str, str | None],
+    controlled: Callable[[], Container[str]],
 ) -> bool:
     """Return whether a closed element is one that a reader opens with a click.
 
-    It is a tab's panel, named like what opens, what follows the button or question that opens it, or what a button says
-    that it controls (`controlled` looks for the ids of such in the whole page, and is asked last).
+    It is a tab's panel, named like what opens, what follows the button or question that opens it,
+    or what a button says that it controls (`controlled` looks for the ids of such in the whole
+    page, and is asked last).
     """
     name = attributes.get("id") or ""
     label = f"{attributes.get('class') or ''} {name}".lower()
@@ -72,7 +83,9 @@ def can_be_opened(
     if attributes.get("role") == "tabpanel" or _OPENED.search(label):
         return True
     before = current.prev
-    while before is not None and not before.is_element_node and (before.text_content or "").isspace():
+    while (
+        before is not None and not before.is_element_node and (before.text_content or "").isspace()
+    ):
         before = before.prev
     if before is not None and (
         any(_says_that_it_opens(node) for node in islice(before.traverse(), _OPENER_NODES))
@@ -89,8 +102,8 @@ def _says_that_it_opens(node: LexborNode) -> bool:
 def _opens(before: LexborNode, current: LexborNode, label: str) -> bool:
     """Whether what stands before a closed element is a button or heading that opens it.
 
-    Both, or what is around them, are named so, or several buttons alike stand beside each other; what holds links for
-    the most part is a menu.
+    Both, or what is around them, are named so, or several buttons alike stand beside each other;
+    what holds links for the most part is a menu.
     """
     around = current.parent
     if not before.is_element_node or around is None or is_long(before):
@@ -107,18 +120,28 @@ def _opens(before: LexborNode, current: LexborNode, label: str) -> bool:
 
 def _is_menu(current: LexborNode) -> bool:
     """Whether most of what an element begins with stands in links."""
-    words = [node for node in islice(current.traverse(include_text=True), _LOOKED_AT) if node.is_text_node]
+    words = [
+        node
+        for node in islice(current.traverse(include_text=True), _LOOKED_AT)
+        if node.is_text_node
+    ]
     sizes = [(len(node.text_content or ""), node.parent) for node in words]
     linked = sum(size for size, around in sizes if around is not None and around.tag == "a")
     return 2 * linked > sum(size for size, _ in sizes)
 
 
 def _has_like(button: LexborNode) -> bool:
-    """Whether another button or question of the same class stands beside one, or in a box like that around it."""
+    """Whether another button or question of the same class stands beside one, or in a box like that
+    around it."""
     own, around = button.attributes.get("class"), button.parent
-    if any(other.tag == button.tag and other.attributes.get("class") == own for other in _beside(button)):
+    if any(
+        other.tag == button.tag and other.attributes.get("class") == own
+        for other in _beside(button)
+    ):
         return own is not None or button.tag in {"button", "dt", "label"}
-    boxes = _beside(around) if around is not None and (own or around.attributes.get("class")) else ()
+    boxes = (
+        _beside(around) if around is not None and (own or around.attributes.get("class")) else ()
+    )
     return any(
         box.attributes.get("class") == around.attributes.get("class")
         and any(
@@ -149,30 +172,48 @@ def _names(node: LexborNode) -> str:
 def moves_into_sight(
     current: LexborNode, attributes: Mapping[str, str | None], others_move: Callable[[], bool]
 ) -> bool:
-    """Return whether a section that is clear now is one that scripts move into sight as a reader scrolls to it.
+    """Return whether a section that is clear now is one that scripts move into sight as a reader
+    scrolls to it.
 
-    It has a heading, and a name of such, or others on the page begin so (`others_move`, asked last).
+    It has a heading, and a name of such, or others on the page begin so (`others_move`, asked
+    last).
     """
     style = (attributes.get("style") or "").lower()
-    if "visib" in style or not any(node.tag in _HEADINGS for node in islice(current.traverse(), _LOOKED_AT)):
+    if "visib" in style or not any(
+        node.tag in _HEADINGS for node in islice(current.traverse(), _LOOKED_AT)
+    ):
         return False
     named = any(name.startswith(_MOVING) for name in attributes)
-    return named or _MOVED.search((attributes.get("class") or "").lower()) is not None or others_move()
+    return (
+        named or _MOVED.search((attributes.get("class") or "").lower()) is not None or others_move()
+    )
 
 
 def something_moves(top: LexborNode) -> bool:
     """Return whether an element of a page is clear by its own style until an animation begins."""
     found = islice(top.css('[style*="opacity"]'), _SAID)
-    return any(how_hidden(declarations(node.attributes.get("style") or "")) == "begun" for node in found)
+    return any(
+        how_hidden(declarations(node.attributes.get("style") or "")) == "begun" for node in found
+    )
 
 
 def is_covered_part(current: LexborNode, attributes: Mapping[str, str | None]) -> bool:
-    """Return whether a box that is hidden from screen readers alone is a part of the page: it has a heading and text, a
-    table, or several paragraphs, and no name or role of what waits to be opened."""
-    if attributes.get("aria-hidden") != "true" or not {"hidden", "popover", "role", "tabindex"}.isdisjoint(attributes):
+    """Return whether a box that is hidden from screen readers alone is a part of the page: it has a
+    heading and text, a table, or several paragraphs, and no name or role of what waits to be
+    opened."""
+    if attributes.get("aria-hidden") != "true" or not {
+        "hidden",
+        "popover",
+        "role",
+        "tabindex",
+    }.isdisjoint(attributes):
         return False
     names = _names(current)
-    if _SHUT.search(names) or _WAITING.search(names) or not READER_CLASSES.isdisjoint(names.split()):
+    if (
+        _SHUT.search(names)
+        or _WAITING.search(names)
+        or not READER_CLASSES.isdisjoint(names.split())
+    ):
         return False
     inner = [node.tag for node in islice(current.traverse(), 1, _LOOKED_AT)]
     parts = sum(name in _PARTS for name in inner)
@@ -180,10 +221,11 @@ def is_covered_part(current: LexborNode, attributes: Mapping[str, str | None]) -
 
 
 def is_seen_all_the_same(current: LexborNode, attributes: Mapping[str, str | None]) -> bool:
-    """Return whether words that are hidden from screen readers alone are part of what is seen around them.
+    """Return whether words that are hidden from screen readers alone are part of what is seen
+    around them.
 
-    They stand in a line with others, or in a cell or item, and are no icon and no formula; nothing beside them says the
-    same for screen readers.
+    They stand in a line with others, or in a cell or item, and are no icon and no formula; nothing
+    beside them says the same for screen readers.
     """
     around = current.parent
     if (current.tag or "") in BLOCK_TAGS or around is None or "hidden" in attributes:
@@ -192,9 +234,12 @@ def is_seen_all_the_same(current: LexborNode, attributes: Mapping[str, str | Non
     if not _WORDS.search(words) or count_words(words) > LABEL_WORDS:
         return False
     names = f"{_names(current)} {_names(around)}"
-    if _DRAWN.search(names) or not {"aria-label", "title", "aria-labelledby"}.isdisjoint(around.attributes):
+    if _DRAWN.search(names) or not {"aria-label", "title", "aria-labelledby"}.isdisjoint(
+        around.attributes
+    ):
         return False
     return not any(
-        other.tag == "math" or not READER_CLASSES.isdisjoint((other.attributes.get("class") or "").split())
+        other.tag == "math"
+        or not READER_CLASSES.isdisjoint((other.attributes.get("class") or "").split())
         for other in _beside(current)
     )

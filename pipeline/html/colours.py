@@ -1,7 +1,8 @@
-"""Colours: which one a CSS value names (CSS Color 4 and 5), and whether ink of one is seen on a ground of another.
+"""Colours: which one a CSS value names (CSS Color 4 and 5), and whether ink of one is seen on a
+ground of another.
 
-Wide spaces (`display-p3`, `rec2020`, …) are taken for sRGB: white, black and greys are the same in all
-of them, and only contrast is asked for. Not for: which colour an element has (`style.py`).
+Wide spaces (`display-p3`, `rec2020`, …) are taken for sRGB: white, black and greys are the same in
+all of them, and only contrast is asked for. Not for: which colour an element has (`style.py`).
 """
 
 import colorsys
@@ -266,7 +267,10 @@ _SPACES: Final[dict[str, Callable[[Sequence[_Number]], Rgb]]] = {
     "color xyz": lambda numbers: _from_linear(_FROM_D65, _plain(numbers)),
     "color xyz-d65": lambda numbers: _from_linear(_FROM_D65, _plain(numbers)),
     "color xyz-d50": lambda numbers: _from_linear(_FROM_D50, _plain(numbers)),
-    **dict.fromkeys(("color srgb", "color display-p3", "color a98-rgb", "color prophoto-rgb", "color rec2020"), _plain),
+    **dict.fromkeys(
+        ("color srgb", "color display-p3", "color a98-rgb", "color prophoto-rgb", "color rec2020"),
+        _plain,
+    ),
 }
 """Red, green and blue of the numbers of a space."""
 
@@ -297,7 +301,8 @@ def _mixed(inner: str, depth: int) -> _Parsed | None:
 
 
 def parted(value: str, sign: str) -> Iterator[str]:
-    """Yield the parts of a value at a sign that stands outside of brackets, without blanks around."""
+    """Yield the parts of a value at a sign that stands outside of brackets, without blanks
+    around."""
     depth, begin = 0, 0
     for at, letter in enumerate(value):
         depth += (letter == "(") - (letter == ")")

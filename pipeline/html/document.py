@@ -1,8 +1,10 @@
-"""From a fetched page to a document: clean, cut into content units, fill in what the page says of itself.
+"""From a fetched page to a document: clean, cut into content units, fill in what the page says of
+itself.
 
-Title, author, date and language come from its meta elements, JSON-LD and bylines. Own code first: it reads the tree
-that cleaning has parsed anyway, at next to no cost. trafilatura is asked where that finds no date; the figures of both
-are in docs/log.md. Not for: fetching (`pipeline/fetch`), choosing what to keep (`pipeline/prune`).
+Title, author, date and language come from its meta elements, JSON-LD and bylines. Own code first:
+it reads the tree that cleaning has parsed anyway, at next to no cost. trafilatura is asked where
+that finds no date; the figures of both are in docs/log.md. Not for: fetching (`pipeline/fetch`),
+choosing what to keep (`pipeline/prune`).
 """
 
 import logging
@@ -26,7 +28,9 @@ from pipeline.read.scripts import linked_data, may_be_filled, script_texts
 from pipeline.text.frame import LONGEST, LONGEST_AUTHOR, one_line
 from pipeline.text.words import meanings
 
-FROM_SCRIPTS: Final = "the page is built by scripts in a browser; text was taken from its JSON-LD or script data"
+FROM_SCRIPTS: Final = (
+    "the page is built by scripts in a browser; text was taken from its JSON-LD or script data"
+)
 _TAGGED: Final = re.compile(
     r"</?(?:p|div|ul|ol|li|h[1-6]|br|table|strong|em|a|span|blockquote|section)\b", re.IGNORECASE
 )
@@ -38,12 +42,15 @@ _OWNED: Final = re.compile(r"©|\(c\) ?\d{4}|\bcopyright\b", re.IGNORECASE)
 
 
 def read_document(page: Page) -> Document:
-    """Return `page` cleaned and cut into content units, its empty metadata filled from what it says of itself.
+    """Return `page` cleaned and cut into content units, its empty metadata filled from what it says
+    of itself.
 
-    A client-side page whose markup shows next to nothing is read from its JSON-LD or framework data, too, and says so
-    in `page.notes`. Never fails on markup: a page without visible text gives a document without blocks.
+    A client-side page whose markup shows next to nothing is read from its JSON-LD or framework
+    data, too, and says so in `page.notes`. Never fails on markup: a page without visible text gives
+    a document without blocks.
     """
-    # 1. Parse once: what the page says of itself, what it shows. Its tree is freed before ours grows into units.
+    # 1. Parse once: what the page says of itself, what it shows. Its tree is freed before ours
+    # grows into units.
     top = parse(page.html)
     known = None if top is None else read_metadata(page.html, top)
     root, unseen, waits = (Node("html"), 0, False) if top is None else clean_parsed(top)
@@ -51,10 +58,16 @@ def read_document(page: Page) -> Document:
     # 2. Where the page gives no date, trafilatura is asked for all that it does not say of itself.
     said = page
     if known is not None:
-        said = replace(page, author=page.author or known.author, published=page.published or known.published)
+        said = replace(
+            page, author=page.author or known.author, published=page.published or known.published
+        )
         silent = not (page.published or known.published)
         # In a text file or PDF any date of the text would be taken for its own.
-        other = find_metadata(page.html, page.final_url) if silent and "html" in page.media_type else Metadata()
+        other = (
+            find_metadata(page.html, page.final_url)
+            if silent and "html" in page.media_type
+            else Metadata()
+        )
         page = replace(
             page,
             title=page.title or known.title or other.title,
@@ -85,18 +98,23 @@ def read_document(page: Page) -> Document:
 
 
 def _about(page: Page) -> list[str]:
-    """Return who wrote a page and when it came out, named in its language: what is asked of pages, and seldom so named
-    in their text."""
+    """Return who wrote a page and when it came out, named in its language: what is asked of pages,
+    and seldom so named in their text."""
     names = meanings("about", page.language or "en") or meanings("about", "en")
     said = {"author": one_line(page.author)[:LONGEST_AUTHOR], "published": page.published}
     return [f"{names[key]}: {value}" for key, value in said.items() if value]
 
 
 def _drawn(html: str, blocks: tuple[Block, ...]) -> Node | None:
-    """Return the texts in a page's scripts as a body, or None where what the page shows must stand alone."""
+    """Return the texts in a page's scripts as a body, or None where what the page shows must stand
+    alone."""
     shown = [block for block in blocks if block.main]
-    framing = [block.text for block in shown if _FRAMING.search(block.path) or _OWNED.search(block.text)]
-    if not may_be_filled(html, [block.text for block in shown if block.text not in framing], framing):
+    framing = [
+        block.text for block in shown if _FRAMING.search(block.path) or _OWNED.search(block.text)
+    ]
+    if not may_be_filled(
+        html, [block.text for block in shown if block.text not in framing], framing
+    ):
         return None
     body = Node("body")
     for tag, text in script_texts(html):
@@ -135,36 +153,54 @@ def _leaf(tag: str, text: str) -> Node:
 
 _TITLES: Final = "og:title twitter:title dc.title parsely-title sailthru.title"
 _AUTHORS: Final = (
-    "author article:author parsely-author dc.creator dcterms.creator sailthru.author byl citation_author "
+    "author article:author parsely-author dc.creator dcterms.creator sailthru.author byl "
+    "citation_author "
     "twitter:creator:name article:author_name"
 )
 _DATES: Final = (
-    "article:published_time datepublished og:published_time date pubdate publishdate dc.date dcterms.created "
-    "dc.date.issued parsely-pub-date sailthru.date citation_publication_date article:published publish-date "
+    "article:published_time datepublished og:published_time date pubdate publishdate dc.date "
+    "dcterms.created "
+    "dc.date.issued parsely-pub-date sailthru.date citation_publication_date article:published "
+    "publish-date "
     "og:article:published_time dcterms.date article:modified_time"
 )
 _BYLINES: Final = (
-    '[itemprop="author"] [itemprop="name"], [rel="author"], [itemprop="author"], a[href*="/author/"], '
+    '[itemprop="author"] [itemprop="name"], [rel="author"], [itemprop="author"], '
+    'a[href*="/author/"], '
     '[class*="author-name"], [class*="author__name"], [class*="byline"] a, [class*="byline"]'
 )
 _TIMES: Final = '[itemprop="datePublished"], time[datetime], time[pubdate]'
 _DATE: Final = re.compile(r"(\d{4})-(\d{2})-(\d{2})")
 _BY: Final = re.compile(r"^\s*(?:written\s+|posted\s+|published\s+)?by[:\s]+", re.IGNORECASE)
-_NO_NAME: Final = re.compile(r"https?://|@|\b(?:admin|editor|staff writer|unknown|guest)\b$|\d{3}", re.IGNORECASE)
+_NO_NAME: Final = re.compile(
+    r"https?://|@|\b(?:admin|editor|staff writer|unknown|guest)\b$|\d{3}", re.IGNORECASE
+)
 _OF_OTHERS: Final = (
-    "cite, table:has(th), .references, .reflist, .reference, .citation, .bibliography, [role=doc-endnotes], "
+    "cite, table:has(th), .references, .reflist, .reference, .citation, .bibliography, "
+    "[role=doc-endnotes], "
     "[role=doc-bibliography]"
 )
 LARGEST: Final = 400_000
-"""Characters; trafilatura reads 2 to 4 MB a second, so a longer page would cost more than its opinion is worth."""
+"""Characters; trafilatura reads 2 to 4 MB a second, so a longer page would cost more than its
+opinion is worth."""
 _YEAR: Final = re.compile(r"(?:19|20)\d\d(?<!\d\d\d\d\d)(?!\d)")
 _SHORT_DATE: Final = re.compile(r"\d[./-]\d{1,2}[./-]\d\d(?!\d)")
-"""A page without either has no date to find, and asking takes as long as reading it. Two patterns, each of which begins
-with a digit, so that the text is scanned for digits: as one they take five times as long."""
+"""A page without either has no date to find, and asking takes as long as reading it. Two patterns,
+each of which begins with a digit, so that the text is scanned for digits: as one they take five
+times as long."""
 LXML: Final = threading.Lock()
-"""trafilatura has one lxml parser for all threads, and two at once ended the process ("free(): invalid pointer")."""
-FAILURES: Final = (ValueError, TypeError, AttributeError, LookupError, RecursionError, AssertionError)
-"""What trafilatura raises on strange markup; AssertionError is lxml's own, on fragments such as an svg root."""
+"""trafilatura has one lxml parser for all threads, and two at once ended the process ("free():
+invalid pointer")."""
+FAILURES: Final = (
+    ValueError,
+    TypeError,
+    AttributeError,
+    LookupError,
+    RecursionError,
+    AssertionError,
+)
+"""What trafilatura raises on strange markup; AssertionError is lxml's own, on fragments such as an
+svg root."""
 _log: Final = logging.getLogger("winnow.html")
 
 
@@ -211,7 +247,9 @@ def _meta(top: LexborNode) -> dict[str, str]:
 
 
 def _title(top: LexborNode, said: Mapping[str, str], linked: list[dict[str, Json]]) -> str:
-    heads = [text for node in top.css("h1")[:10] if (text := " ".join(node.text(deep=True).split()))]
+    heads = [
+        text for node in top.css("h1")[:10] if (text := " ".join(node.text(deep=True).split()))
+    ]
     element = top.css_first("head title")
     named = " ".join(element.text(deep=True).split()) if element is not None else ""
     # A single h1 that the title element repeats is the title without the site's name.
@@ -219,7 +257,9 @@ def _title(top: LexborNode, said: Mapping[str, str], linked: list[dict[str, Json
         if len(head) > 3 and head.lower() in named.lower():
             return head[:LONGEST]
     said_title = next((said[name] for name in _TITLES.split() if name in said), "")
-    headline = next((value for item in linked if isinstance(value := item.get("headline"), str) and value), "")
+    headline = next(
+        (value for item in linked if isinstance(value := item.get("headline"), str) and value), ""
+    )
     return (said_title or headline or named or (heads[0] if heads else ""))[:LONGEST]
 
 
@@ -242,7 +282,11 @@ def _names(value: Json) -> list[str]:
     if isinstance(value, str):
         return [" ".join(value.split())]
     if isinstance(value, list):
-        return [name for item in value[:10] for name in (_names(item) if not isinstance(item, list) else [])]
+        return [
+            name
+            for item in value[:10]
+            for name in (_names(item) if not isinstance(item, list) else [])
+        ]
     if isinstance(value, dict):
         return _names(value.get("name")) if not isinstance(value.get("name"), dict) else []
     return []
@@ -256,7 +300,8 @@ def _published(top: LexborNode, said: Mapping[str, str], linked: list[dict[str, 
     candidates = [value for item in linked if isinstance(value := item.get("datePublished"), str)]
     candidates += [said[name] for name in _DATES.split() if name in said]
     candidates += [
-        node.attributes.get("datetime") or node.attributes.get("content") or "" for node in top.css(_TIMES)[:5]
+        node.attributes.get("datetime") or node.attributes.get("content") or ""
+        for node in top.css(_TIMES)[:5]
     ]
     return next((found for text in candidates if (found := _iso_date(text))), "")
 
@@ -273,7 +318,11 @@ def _iso_date(text: str) -> str:
 
 def _language(top: LexborNode, said: Mapping[str, str], linked: list[dict[str, Json]]) -> str:
     spoken = [top.attributes.get("lang") or "", top.attributes.get("xml:lang") or ""]
-    spoken += [said.get("og:locale", ""), said.get("content-language", ""), said.get("language", "")]
+    spoken += [
+        said.get("og:locale", ""),
+        said.get("content-language", ""),
+        said.get("language", ""),
+    ]
     spoken += [value for item in linked if isinstance(value := item.get("inLanguage"), str)]
     for value in spoken:
         code = re.split(r"[-_,;\s]", value.strip().lower(), maxsplit=1)[0]
@@ -283,11 +332,12 @@ def _language(top: LexborNode, said: Mapping[str, str], linked: list[dict[str, J
 
 
 def find_metadata(html: str, url: str) -> Metadata:
-    """Return the metadata that trafilatura finds; empty where it fails, or the page is undated or over `LARGEST`."""
+    """Return the metadata that trafilatura finds; empty where it fails, or the page is undated or
+    over `LARGEST`."""
     if len(html) > LARGEST or not (_YEAR.search(html) or _SHORT_DATE.search(html)):
         return Metadata()
-    # Dates of what a page cites and lists are not its own: without this 41 of 71 Wikipedia pages took one, with it 3;
-    # of 102 other pages that do not say their date as many got the right one.
+    # Dates of what a page cites and lists are not its own: without this 41 of 71 Wikipedia pages
+    # took one, with it 3; of 102 other pages that do not say their date as many got the right one.
     top = parse(html)
     for node in () if top is None else top.css(_OF_OTHERS):
         node.decompose()

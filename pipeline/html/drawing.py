@@ -1,4 +1,5 @@
-"""Words that a drawing (SVG) shows: its `text` elements and the HTML in it, as far as a reader sees them.
+"""Words that a drawing (SVG) shows: its `text` elements and the HTML in it, as far as a reader sees
+them.
 
 Not for: what a drawing is said to show (`values.py`).
 """
@@ -13,13 +14,18 @@ from pipeline.html.sheets import Place
 from pipeline.html.style import Shade
 from pipeline.html.tree import TEXT_NODE, tags
 
-Look = Callable[[LexborNode, dict[str, str | None], Shade, Place | None], tuple[bool, Shade, Place | None]]
+Look = Callable[
+    [LexborNode, dict[str, str | None], Shade, Place | None], tuple[bool, Shade, Place | None]
+]
 """Says whether an element is hidden, and what what stands in it inherits."""
 BLANK_FILL: Final = re.compile(
-    r"(?:fill|stroke)(?:-opacity)?\s*:\s*(?:none|transparent|white|#f{3}|#f{6}|0|hsla?\(|rgba?\(|var\()", re.IGNORECASE
+    r"(?:fill|stroke)(?:-opacity)?\s*:\s*(?:none|transparent|white|#f{3}|#f{6}|0|hsla?\(|rgba?\(|var\()",
+    re.IGNORECASE,
 )
 """Of a style sheet: it may fill letters with no colour, or with that of the ground."""
-_UNDRAWN: Final = tags("clippath defs desc filter marker mask metadata pattern script style symbol title")
+_UNDRAWN: Final = tags(
+    "clippath defs desc filter marker mask metadata pattern script style symbol title"
+)
 _TEXTS: Final = tags("foreignobject text")
 _PRESENTED: Final = ("display", "font-size", "opacity", "transform", "visibility")
 _SHIFTED: Final = re.compile(r"-?\d{4,}")
@@ -32,10 +38,15 @@ _NUMBER: Final = re.compile(r"\s*(-?(?:\d{1,9}(?:\.\d{0,9})?|\.\d{1,9}))")
 
 
 def words_of(svg: LexborNode, look: Look, shade: Shade, place: Place | None) -> list[str]:
-    """Return the texts that a drawing shows, in its order; `shade` and `place` are those of the drawing itself."""
+    """Return the texts that a drawing shows, in its order; `shade` and `place` are those of the
+    drawing itself."""
     said = next((value for name, value in svg.attributes.items() if name.lower() == "viewbox"), "")
     box = [float(part) for part in _SIZES.findall(said or "")[:4]]
-    edges = (box[0], box[0] + box[2], box[1], box[1] + box[3]) if len(box) == 4 else (-1e4, 1e4, -1e4, 1e4)
+    edges = (
+        (box[0], box[0] + box[2], box[1], box[1] + box[3])
+        if len(box) == 4
+        else (-1e4, 1e4, -1e4, 1e4)
+    )
     found: list[str] = []
     waiting = [(node, shade, place) for node in reversed(list(svg.iter()))]
     for _ in range(_MOST):
@@ -44,7 +55,11 @@ def words_of(svg: LexborNode, look: Look, shade: Shade, place: Place | None) -> 
         node, behind, around = waiting.pop()
         name = (node.tag or "").lower()
         own = presented(node)
-        if name in _UNDRAWN or _SHIFTED.search(own.get("transform") or "") or not _is_inside(own, edges):
+        if (
+            name in _UNDRAWN
+            or _SHIFTED.search(own.get("transform") or "")
+            or not _is_inside(own, edges)
+        ):
             continue
         hidden, behind, around = look(node, own, behind, around)
         if hidden or behind.unseen:
@@ -78,7 +93,11 @@ def _is_inside(own: Mapping[str, str | None], edges: tuple[float, float, float, 
     for name, least, most in (("x", left, right), ("y", top, bottom)):
         found = _NUMBER.match(own.get(name) or "")
         slack = (most - least) / 2
-        if found and "%" not in (own.get(name) or "") and not least - slack <= float(found[1]) <= most + slack:
+        if (
+            found
+            and "%" not in (own.get(name) or "")
+            and not least - slack <= float(found[1]) <= most + slack
+        ):
             return False
     return True
 
@@ -100,5 +119,7 @@ def _text_of(text: LexborNode, look: Look, shade: Shade, place: Place | None) ->
             if hidden or behind.unseen or (node.tag or "") in _UNDRAWN:
                 continue
             parts.append(" " if {"x", "y", "dy"} & own.keys() or node.tag != "tspan" else "")
-        waiting += [(child, behind, around) for child in reversed(list(node.iter(include_text=True)))]
+        waiting += [
+            (child, behind, around) for child in reversed(list(node.iter(include_text=True)))
+        ]
     return " ".join("".join(parts).split())

@@ -1,7 +1,9 @@
-"""Telling content from furniture (navigation, footers, link lists, banners) by the units alone, at next to no cost.
+"""Telling content from furniture (navigation, footers, link lists, banners) by the units alone, at
+next to no cost.
 
-Two signs: what the page says of itself (elements, roles, class names; `clean.py` marks them) and link density over
-neighbouring units. Not for: removing anything; a unit that is furniture is only weighed less.
+Two signs: what the page says of itself (elements, roles, class names; `clean.py` marks them) and
+link density over neighbouring units. Not for: removing anything; a unit that is furniture is only
+weighed less.
 """
 
 import posixpath
@@ -16,32 +18,39 @@ from pipeline.documents import BlockKind, Ordinal
 from pipeline.html.tree import LABEL_WORDS, Node, count_words, tags
 
 _BOILERPLATE: Final = tags(
-    "ad ads advert adverts breadcrumb breadcrumbs catlinks consent cookie cookies footer gdpr jump login menu modal "
-    "nav navbar navbox navfooter navheader navigation newsletter noprint pager pagination popup recommended related "
+    "ad ads advert adverts breadcrumb breadcrumbs catlinks consent cookie cookies footer gdpr "
+    "jump login menu modal "
+    "nav navbar navbox navfooter navheader navigation newsletter noprint pager pagination popup "
+    "recommended related "
     "share sharing sidebar signup sitesub skip social subscribe toolbar tags"
 )
-"""Parts of class names and ids, cut at `-` and `_`, that say furniture. Not banner, promo, toc and widget: on 130 pages
-tuned on they held as much main text as furniture (prose kept .965 with them, .974 without)."""
+"""Parts of class names and ids, cut at `-` and `_`, that say furniture. Not banner, promo, toc and
+widget: on 130 pages tuned on they held as much main text as furniture (prose kept .965 with them,
+.974 without)."""
 _STYLE_SIGNS: Final = "[(:"
-"""A name with one of them is a style in short (`top-[var(--nav-height)]`) and says nothing about its element."""
+"""A name with one of them is a style in short (`top-[var(--nav-height)]`) and says nothing about
+its element."""
 _BOILERPLATE_PAIRS: Final = re.compile(r"\b(?:comment-form|read-more)\b")
 NEIGHBOURS: Final = 3
 """Links in a row that make a menu, and boxes in a row that begin alike and are records."""
 WHOLE: Final = 0.75
-"""An element with more of the page's words than this is no furniture, whatever it says, but for a nav or footer of
-links; those inside it may be. Links with more of the content than this are content.
-On 77 development pages furniture left in fell from .039 to .014 against one bound on all marks; prose alike. If all
-marks together leave less than the rest, the elements nav and footer alone are believed, and what holds links only."""
+"""An element with more of the page's words than this is no furniture, whatever it says, but for a
+nav or footer of links; those inside it may be. Links with more of the content than this are
+content. On 77 development pages furniture left in fell from .039 to .014 against one bound on all
+marks; prose alike. If all marks together leave less than the rest, the elements nav and footer
+alone are believed, and what holds links only."""
 MAIN_PROSE: Final = 0.4
-"""An element in the main part with more of the page's running text than this, and little else, is no furniture."""
+"""An element in the main part with more of the page's running text than this, and little else, is
+no furniture."""
 PROSE: Final = 15
 """Words from which a unit with few links is running text."""
 FEW_LINKS: Final = 0.15
-"""Share of characters in links below which a unit or an element has few; also of an element's words outside of running
-text, below which it holds little else."""
+"""Share of characters in links below which a unit or an element has few; also of an element's words
+outside of running text, below which it holds little else."""
 ALONE: Final = 5
-"""Words up to which a heading is furniture with what follows it; a longer one is a headline and says something. A class
-or id of more parts is a title turned into an anchor, and says nothing about its element."""
+"""Words up to which a heading is furniture with what follows it; a longer one is a headline and
+says something. A class or id of more parts is a title turned into an anchor, and says nothing about
+its element."""
 _IN_MAIN: Final = re.compile(r"/(?:main|article)\d*(?=/)")
 _IN_ITEM: Final = re.compile(r".*?/(?:main|article)\d*/(?:.*?/)?li\d*/")
 _AROUND: Final = re.compile(r"/(?:nav|footer)\d*(?=/|$)")
@@ -75,7 +84,8 @@ class Mark:
     believed: bool = False
     """Whether it or one around it is furniture."""
     closed: bool = False
-    """Whether it is so only because a reader has to open it: no menu, and in nothing else that is furniture."""
+    """Whether it is so only because a reader has to open it: no menu, and in nothing else that is
+    furniture."""
 
     def __post_init__(self) -> None:
         """Count the marks around it."""
@@ -117,18 +127,23 @@ def says_furniture(label: str) -> bool:
 
 
 def _names_it(label: str) -> bool:
-    return not _BOILERPLATE.isdisjoint(_parts(label)) or _BOILERPLATE_PAIRS.search(label) is not None
+    return (
+        not _BOILERPLATE.isdisjoint(_parts(label)) or _BOILERPLATE_PAIRS.search(label) is not None
+    )
 
 
 def is_title_of(label: str, element: LexborNode) -> bool:
-    """Whether an id is the element's first heading turned into an anchor (`related-packages`, `session-cookie-age`)."""
+    """Whether an id is the element's first heading turned into an anchor (`related-packages`,
+    `session-cookie-age`)."""
     names = _parts(label.lower())
     heading = element.css_first("h1, h2, h3, h4, h5, h6") if len(names) > 1 else None
     return heading is not None and set(names) <= set(_WORD.findall(heading.text(deep=True).lower()))
 
 
 def _parts(label: str) -> list[str]:
-    return label.replace("-", " ").replace("_", " ").split()  # a fifth of what `str.translate` takes
+    return (
+        label.replace("-", " ").replace("_", " ").split()
+    )  # a fifth of what `str.translate` takes
 
 
 def content_words(body: Node) -> int:
@@ -154,9 +169,12 @@ def _judge(units: Sequence[Unit]) -> list[bool]:
     _believe(units, words)
     covered = [unit.mark is not None and unit.mark.believed for unit in units]
     main = [unit.main and not hidden for unit, hidden in zip(units, covered, strict=True)]
-    if sum(count for kept, count in zip(main, words, strict=True) if kept) < (1 - WHOLE) * sum(words):
+    if sum(count for kept, count in zip(main, words, strict=True) if kept) < (1 - WHOLE) * sum(
+        words
+    ):
         main = [
-            unit.main and not (hidden and (_AROUND.search(unit.path) or 2 * unit.linked > len(unit.shown)))
+            unit.main
+            and not (hidden and (_AROUND.search(unit.path) or 2 * unit.linked > len(unit.shown)))
             for unit, hidden in zip(units, covered, strict=True)
         ]
     links = [_is_link(unit, count) for unit, count in zip(units, words, strict=True)]
@@ -171,15 +189,23 @@ def _judge(units: Sequence[Unit]) -> list[bool]:
         begin = end + 1
     # A short heading stands with what follows it.
     for number in range(len(units) - 2, -1, -1):
-        if units[number].kind == "heading" and words[number] <= ALONE and units[number + 1].kind != "heading":
+        if (
+            units[number].kind == "heading"
+            and words[number] <= ALONE
+            and units[number + 1].kind != "heading"
+        ):
             main[number] = main[number] and main[number + 1]
     return main
 
 
-def _menus(units: Sequence[Unit], words: Sequence[int], main: Sequence[bool], links: list[bool]) -> list[bool]:
-    """Return which links may stand in a menu: none where they are the content, as on an index or a list of chapters.
+def _menus(
+    units: Sequence[Unit], words: Sequence[int], main: Sequence[bool], links: list[bool]
+) -> list[bool]:
+    """Return which links may stand in a menu: none where they are the content, as on an index or a
+    list of chapters.
 
-    They are where nearly all that is left of a page is links, and in its main part where more than half of it is.
+    They are where nearly all that is left of a page is links, and in its main part where more than
+    half of it is.
     """
     inside = [_IN_MAIN.search(unit.path) is not None for unit in units]
     of_all = of_links = of_main = of_main_links = 0
@@ -214,7 +240,9 @@ def _believe(units: Sequence[Unit], words: Sequence[int]) -> None:
         running += prose
         mark = unit.mark
         if mark is not None:
-            _add(mark, Mark(None, False, count, prose, len(unit.shown), unit.linked, number, number))
+            _add(
+                mark, Mark(None, False, count, prose, len(unit.shown), unit.linked, number, number)
+            )
         while mark is not None and id(mark) not in marks:
             marks[id(mark)] = mark
             mark = mark.around
@@ -230,11 +258,17 @@ def _believe(units: Sequence[Unit], words: Sequence[int]) -> None:
         own = own and not (centre and _holds(mark, units, centre))
         mark.believed = around or own
         is_content = not own or (mark.opens and 2 * mark.linked < mark.shown)
-        mark.closed = mark.believed and is_content and (mark.around is None or not around or mark.around.closed)
+        mark.closed = (
+            mark.believed
+            and is_content
+            and (mark.around is None or not around or mark.around.closed)
+        )
 
 
 def _is_prose(unit: Unit, words: int) -> bool:
-    return words >= PROSE and unit.kind not in _NO_PROSE and unit.linked < FEW_LINKS * len(unit.shown)
+    return (
+        words >= PROSE and unit.kind not in _NO_PROSE and unit.linked < FEW_LINKS * len(unit.shown)
+    )
 
 
 def _add(mark: Mark, part: Mark) -> None:
@@ -252,12 +286,14 @@ def _path_of(mark: Mark, units: Sequence[Unit]) -> str:
 
 
 def _is_menu(mark: Mark, units: Sequence[Unit]) -> bool:
-    """Whether an element nav or footer holds links and little else, and so is furniture however long it is."""
+    """Whether an element nav or footer holds links and little else, and so is furniture however
+    long it is."""
     return 2 * mark.linked > mark.shown and _AROUND.search(_path_of(mark, units)) is not None
 
 
 def _holds(mark: Mark, units: Sequence[Unit], centre: Sequence[int]) -> bool:
-    """Whether an element holds the page's `main`, the units numbered in `centre`, and so is furniture by name only."""
+    """Whether an element holds the page's `main`, the units numbered in `centre`, and so is
+    furniture by name only."""
     is_around = mark.first <= centre[0] and mark.last >= centre[-1]
     return is_around and not _THE_MAIN.search(f"{_path_of(mark, units)}/")
 
@@ -265,8 +301,8 @@ def _holds(mark: Mark, units: Sequence[Unit], centre: Sequence[int]) -> bool:
 def _is_story(mark: Mark, units: Sequence[Unit], running: int) -> bool:
     """Whether an element in the main part is content in spite of its name.
 
-    So is one that holds much of the page's `running` words and little else, an aside of running text, and the end of a
-    list's item, such as the byline under a headline.
+    So is one that holds much of the page's `running` words and little else, an aside of running
+    text, and the end of a list's item, such as the byline under a headline.
     """
     path = _path_of(mark, units)
     if not _IN_MAIN.search(path):

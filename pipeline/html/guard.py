@@ -1,10 +1,11 @@
-"""Parsing HTML as it comes: hostile shapes are rewritten before the parser sees them, streamed pieces find their place.
+"""Parsing HTML as it comes: hostile shapes are rewritten before the parser sees them, streamed
+pieces find their place.
 
-Lexbor takes time quadratic in nesting depth and in the attributes of one element, and builds as many nodes as open
-formatting elements times paragraphs (measured: 20,000 nested `dd` 1.9 s, 20,000 attributes 0.7 s; 18 kB of open `b`
-and `p` 860 MB). `parse` bounds all three by cheap counts that a page cannot talk down; a page over them goes through
-`rebuild`, our own linear tokenizer, and comes out strictly nested, with limited depth and few attributes. Not for: what
-is visible (`clean.py`).
+Lexbor takes time quadratic in nesting depth and in the attributes of one element, and builds as
+many nodes as open formatting elements times paragraphs (measured: 20,000 nested `dd` 1.9 s, 20,000
+attributes 0.7 s; 18 kB of open `b` and `p` 860 MB). `parse` bounds all three by cheap counts that a
+page cannot talk down; a page over them goes through `rebuild`, our own linear tokenizer, and comes
+out strictly nested, with limited depth and few attributes. Not for: what is visible (`clean.py`).
 """
 
 import html as entities
@@ -23,10 +24,12 @@ from pipeline.work import check_cancelled
 MAX_OPEN: Final = 10_000
 """Start tags; nesting them all takes Lexbor 0.5 s. Real pages have 8,490 at most (495 of them)."""
 MAX_ATTRIBUTES: Final = MAX_OPEN * 2
-"""Attributes of one tag, or as much work in several (it grows with their squares); they take 0.7 s."""
+"""Attributes of one tag, or as much work in several (it grows with their squares); they take 0.7
+s."""
 MAX_TAGS: Final = 450_000
-"""Tags behind which a page is not read; so many take 1.9 s and 250 MB. Also the most nodes that open formatting
-elements may add: their number times that of the tags is at most 254,000 on 495 real pages."""
+"""Tags behind which a page is not read; so many take 1.9 s and 250 MB. Also the most nodes that
+open formatting elements may add: their number times that of the tags is at most 254,000 on 495 real
+pages."""
 
 _STARTS: Final = re.compile(rb"<[a-zA-Z]")
 _LONG_TAG: Final = re.compile(rb"<[a-zA-Z][^>]{600,}")
@@ -34,20 +37,27 @@ _LONG_TAG: Final = re.compile(rb"<[a-zA-Z][^>]{600,}")
 _GOING_ON: Final = re.compile(
     rb"""=(?=\s*+(?:"[^">]*+>[^"]*+"([^>]*)|'[^'>]*+>[^']*+'([^>]*)))""",
 )
-"""A value that may be quoted and hold a `>`, so that the tag goes on behind it; a group is what it may go on with."""
+"""A value that may be quoted and hold a `>`, so that the tag goes on behind it; a group is what it
+may go on with."""
 _GATHERING: Final = re.compile(
     rb"<[bcefhinstu](?:|ig|ody|ode|m|ont|tml|obr|mall|trike|trong|t)(?=[\s/>])[^>]*>", re.IGNORECASE
 )
-"""Formatting elements (`b big code em font i nobr s small strike strong tt u`), which the parser opens again in every
-paragraph, and the roots, whose attributes gather on one element. One class of first letters makes it twice as fast as a
-list of names; the few strange names that it takes for one (`cm`, `e`) do no harm."""
+"""Formatting elements (`b big code em font i nobr s small strike strong tt u`), which the parser
+opens again in every paragraph, and the roots, whose attributes gather on one element. One class of
+first letters makes it twice as fast as a list of names; the few strange names that it takes for one
+(`cm`, `e`) do no harm."""
 _ROOTS: Final = frozenset({b"body", b"html"})
 
-_STEP: Final = re.compile(r"""([^<]*)(?:<(/?)([a-zA-Z][^\s/>]*)((?:[^>=]|=\s*"[^"]*"|=\s*'[^']*'|=)*+)>)?""")
+_STEP: Final = re.compile(
+    r"""([^<]*)(?:<(/?)([a-zA-Z][^\s/>]*)((?:[^>=]|=\s*"[^"]*"|=\s*'[^']*'|=)*+)>)?"""
+)
 """Text up to the next `<`, and the tag there if it is a whole one."""
-_ATTRIBUTE: Final = re.compile(r"""([^\s"'<>/=]+)(?:\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'=<>`]+)))?""")
+_ATTRIBUTE: Final = re.compile(
+    r"""([^\s"'<>/=]+)(?:\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'=<>`]+)))?"""
+)
 _TEMPLATE: Final = re.compile(
-    rb"<(?:!--.*?(?:-->|\Z)|(script|style)\b.*?(?:</\1|\Z)|(/?)template\b([^>]{0,300})>)", re.IGNORECASE | re.DOTALL
+    rb"<(?:!--.*?(?:-->|\Z)|(script|style)\b.*?(?:</\1|\Z)|(/?)template\b([^>]{0,300})>)",
+    re.IGNORECASE | re.DOTALL,
 )
 """A template's tag; comments, scripts and style sheets first, in which there is none."""
 _RAW_TEXT: Final = tags(
@@ -59,20 +69,24 @@ _FORMATTING: Final = tags("b big code em font i nobr s small strike strong tt u"
 _PHRASES: Final = _FORMATTING | tags("a abbr cite del ins kbd mark q samp span sub sup time var")
 _VOID: Final = tags("area base br col embed hr img input link meta param source track wbr")
 _IMPLIED: Final = tags(
-    "body caption col colgroup dd dt head html li optgroup option p rp rt rb rtc tbody td tfoot th thead tr"
+    "body caption col colgroup dd dt head html li optgroup option p rp rt rb rtc tbody td tfoot "
+    "th thead tr"
 )
-"""Tags whose end may be left out. They nest only with another element between, so the others' depth bounds theirs."""
+"""Tags whose end may be left out. They nest only with another element between, so the others' depth
+bounds theirs."""
 _KEPT_ATTRIBUTES: Final = tags(
-    "alt aria-hidden aria-level bgcolor class color colspan content datetime hidden href http-equiv id itemprop lang "
+    "alt aria-hidden aria-level bgcolor class color colspan content datetime hidden href "
+    "http-equiv id itemprop lang "
     "name open property rel reversed role rowspan scope start style title type value"
 )
 
 
 def parse(html: str) -> LexborNode | None:
-    """Return the root element of `html` as a browser with scripting sees it, or None where there is none.
+    """Return the root element of `html` as a browser with scripting sees it, or None where there is
+    none.
 
-    Time and memory are linear in the length of `html`, whatever it holds; what stands behind `MAX_TAGS` tags is not
-    read.
+    Time and memory are linear in the length of `html`, whatever it holds; what stands behind
+    `MAX_TAGS` tags is not read.
     """
     source = html.encode("utf-8", "replace").replace(b"\0", b"")
     shadowed = b"shadowrootmode" in source
@@ -91,7 +105,8 @@ def parse(html: str) -> LexborNode | None:
 
 
 def _without_shadows(source: bytes) -> bytes:
-    """Return `source` with declarative shadow roots as elements, which they are in a browser, instead of templates."""
+    """Return `source` with declarative shadow roots as elements, which they are in a browser,
+    instead of templates."""
     opened: list[bool] = []
 
     def named(match: re.Match[bytes]) -> bytes:
@@ -107,18 +122,22 @@ def _without_shadows(source: bytes) -> bytes:
 
 _SHADOW: Final = "shadow-root"
 _OF_HOST: Final = "data-shadow-host"
-"""Attribute of ours that names a host to the sheets of its shadow root; any other on the page is written over."""
+"""Attribute of ours that names a host to the sheets of its shadow root; any other on the page is
+written over."""
 _HOST_RULE: Final = re.compile(r"::slotted\((?P<inner>[^()]*)\)|:host(?:\([^()]*\))?(?![\w-])")
 _HOST: Final = re.compile(
-    "article|aside|blockquote|body|div|footer|h[1-6]|header|main|nav|p|section|span|[a-z].*-.*", re.DOTALL
+    "article|aside|blockquote|body|div|footer|h[1-6]|header|main|nav|p|section|span|[a-z].*-.*",
+    re.DOTALL,
 )
 """Elements that may have a shadow root (DOM §4.8)."""
 SHADOW_SECONDS: Final = 0.3
-"""Processor time for the shadow roots of a page; those within one another are looked through once each."""
+"""Processor time for the shadow roots of a page; those within one another are looked through once
+each."""
 
 
 def _assign(root: LexborNode) -> None:
-    """Take out what stands in a host and in no slot of its shadow root, and name the host to the root's sheets."""
+    """Take out what stands in a host and in no slot of its shadow root, and name the host to the
+    root's sheets."""
     ends = time.thread_time() + SHADOW_SECONDS
     for number, shadow in enumerate(root.css(_SHADOW)):
         if time.thread_time() > ends:
@@ -148,7 +167,8 @@ def _of_host(found: re.Match[str], number: int) -> str:
 
 
 def _is_harmless(source: bytes, found: int) -> bool:
-    """Whether simple upper bounds of depth, formatting elements and attributes are all below their limits.
+    """Whether simple upper bounds of depth, formatting elements and attributes are all below their
+    limits.
 
     Args:
         source: The page.
@@ -161,25 +181,31 @@ def _is_harmless(source: bytes, found: int) -> bool:
     roots = [tag for tag in gathering if tag[1:5].lower() in _ROOTS]
     if (len(gathering) - len(roots)) * found > MAX_TAGS:
         return False
-    # Names of their own take three characters and more, on average, so that a small page has no room for many.
+    # Names of their own take three characters and more, on average, so that a small page has no
+    # room for many.
     return len(source) < 3 * MAX_ATTRIBUTES or _attribute_work(source, roots) <= MAX_ATTRIBUTES**2
 
 
 def _attribute_work(source: bytes, roots: Collection[bytes]) -> int:
-    """Return an upper bound of the sum of the squares of the elements' numbers of attributes, short tags left out.
+    """Return an upper bound of the sum of the squares of the elements' numbers of attributes, short
+    tags left out.
 
-    A tag consists of the stretch up to the next `>` and of what stands behind each quoted value that holds a `>`. All
-    of the latter, and the attributes of all roots, are counted to the longest tag, which is the worst they can do.
+    A tag consists of the stretch up to the next `>` and of what stands behind each quoted value
+    that holds a `>`. All of the latter, and the attributes of all roots, are counted to the longest
+    tag, which is the worst they can do.
     """
     stretches = sorted(map(_most_attributes, _LONG_TAG.findall(source)))
     longest = stretches.pop() if stretches else 0
     longest += sum(map(_most_attributes, roots))
-    longest += sum(_most_attributes(double or single) for double, single in _GOING_ON.findall(source))
+    longest += sum(
+        _most_attributes(double or single) for double, single in _GOING_ON.findall(source)
+    )
     return longest**2 + sum(count**2 for count in stretches)
 
 
 def _most_attributes(stretch: bytes) -> int:
-    """Return at how many offsets an attribute may begin: after blanks, after a slash, after a quoted value."""
+    """Return at how many offsets an attribute may begin: after blanks, after a slash, after a
+    quoted value."""
     quotes = stretch.count(b'"') + stretch.count(b"'")
     return len(stretch.split()) + stretch.count(b"/") + min(quotes // 2, stretch.count(b"="))
 
@@ -187,8 +213,9 @@ def _most_attributes(stretch: bytes) -> int:
 def rebuild(html: str) -> str:
     """Return `html` written anew in the strictest syntax, at most `MAX_DEPTH` deep.
 
-    One pass with our own tokenizer. Whatever it takes for text is escaped, so the parser behind sees exactly the tags
-    that were counted here. Formatting elements end before a block begins, so that none is opened again.
+    One pass with our own tokenizer. Whatever it takes for text is escaped, so the parser behind
+    sees exactly the tags that were counted here. Formatting elements end before a block begins, so
+    that none is opened again.
     """
     writer = _Writer()
     position, steps = 0, 0
@@ -214,10 +241,13 @@ def rebuild(html: str) -> str:
 
 
 def _after_other(html: str, start: int, out: list[str]) -> int:
-    """Return where a comment, a declaration or a `<` that begins no tag ends; the latter goes to `out` as text."""
+    """Return where a comment, a declaration or a `<` that begins no tag ends; the latter goes to
+    `out` as text."""
     if html.startswith("<!--", start):
         end = html.find("-->", start + 2)
-        return end + 3 if end >= 0 else len(html)  # one that never ends swallows the rest, as in a browser
+        return (
+            end + 3 if end >= 0 else len(html)
+        )  # one that never ends swallows the rest, as in a browser
     following = html[start + 1 : start + 2]
     if following and following in "!?/" and (end := html.find(">", start)) >= 0:
         return end + 1
@@ -245,7 +275,8 @@ class _Writer:
         self.out: list[str] = []
         self._opened: list[str] = []
         self._formatting: int | None = None
-        """Index in `_opened` of the outermost formatting element; only phrases stand inside of it."""
+        """Index in `_opened` of the outermost formatting element; only phrases stand inside of
+        it."""
         self._dropped: Counter[str] = Counter()
         """Start tags that were too deep, by name; as many end tags are left out."""
 
@@ -279,7 +310,9 @@ class _Writer:
             self._dropped[name] -= 1
         elif name in self._opened:
             at = len(self._opened) - 1 - self._opened[::-1].index(name)
-            if name == "table" or "table" not in self._opened[at:]:  # in a cell, a stray end tag ends nothing outside
+            if (
+                name == "table" or "table" not in self._opened[at:]
+            ):  # in a cell, a stray end tag ends nothing outside
                 self._end(at)
 
     def _end_formatting(self) -> None:
@@ -300,13 +333,15 @@ def _quoted(value: str) -> str:
 
 # Pages streamed by React: what came later and is moved to its place by a script.
 #
-# Such a segment `S:…` comes closed, behind the page, and a template `B:…` or `P:…` marks its place. Ids alone pair
-# them where the page calls the mover (`$RC(`) or was stored without its scripts; elsewhere closed text would be let in.
+# Such a segment `S:…` comes closed, behind the page, and a template `B:…` or `P:…` marks its place.
+# Ids alone pair them where the page calls the mover (`$RC(`) or was stored without its scripts;
+# elsewhere closed text would be let in.
 
 _PLACE: Final = re.compile(r"(.*)[BP]:([0-9a-f]+)")
 _MOVER: Final = "$RC("
 MAX_FALLBACK: Final = 100
-"""Nodes beside the place of a segment among which the end of what stands there meanwhile is looked for."""
+"""Nodes beside the place of a segment among which the end of what stands there meanwhile is looked
+for."""
 
 
 class Segments:
@@ -318,7 +353,8 @@ class Segments:
         self._found: dict[str, LexborNode] | None = None
 
     def at(self, place: LexborNode) -> tuple[LexborNode | None, LexborNode | None]:
-        """Return the first node of the segment that belongs at `place`, once, and the node to go on with behind it.
+        """Return the first node of the segment that belongs at `place`, once, and the node to go on
+        with behind it.
 
         What stands there meanwhile, between the marks `$?` and `/$`, is passed over.
         """
@@ -326,7 +362,11 @@ class Segments:
         if named is None:
             return None, place.next
         if self._found is None:
-            scripts = [text for script in self._top.css("script") if (text := script.text(deep=True).strip())]
+            scripts = [
+                text
+                for script in self._top.css("script")
+                if (text := script.text(deep=True).strip())
+            ]
             is_moved = not scripts or any(_MOVER in text for text in scripts)
             nodes = self._top.css("[hidden][id*='S:']") if is_moved else []
             self._found = {node.attributes["id"] or "": node for node in nodes}

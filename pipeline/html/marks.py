@@ -1,8 +1,9 @@
-"""Marks in a table's cells that are no text: ticks and crosses by class, by a drawing's name, boxes that are ticked.
+"""Marks in a table's cells that are no text: ticks and crosses by class, by a drawing's name, boxes
+that are ticked.
 
-A cell without words says ✓ or ✗ where its markup names one of the two and nothing else: a name counts only where all
-of its parts are words for it (`fa-check-circle`, `cross_red.png`, but not `no-wrap`). Not for: labels and alternative
-texts, which are words (`values.py`, `table.py`).
+A cell without words says ✓ or ✗ where its markup names one of the two and nothing else: a name
+counts only where all of its parts are words for it (`fa-check-circle`, `cross_red.png`, but not
+`no-wrap`). Not for: labels and alternative texts, which are words (`values.py`, `table.py`).
 """
 
 import re
@@ -17,18 +18,23 @@ from pipeline.html.tree import Node, tags
 YES: Final = "✓"
 NO: Final = "✗"
 _YES: Final = tags(
-    "available check checked checkmark correct done enabled included ok okay on positive success supported tick ticked "
+    "available check checked checkmark correct done enabled included ok okay on positive success "
+    "supported tick ticked "
     "true yes"
 )
 _NO: Final = tags(
-    "cancel clear close cross crossmark disabled excluded false negative no off remove times unavailable unchecked "
+    "cancel clear close cross crossmark disabled excluded false negative no off remove times "
+    "unavailable unchecked "
     "unsupported wrong x xmark"
 )
 _NOT: Final = tags("not non un")
 _PLAIN: Final = tags(
-    "2x alt bi big bold box cell circle col color danger dashicons fa fab fal far fas fat feather feature fill "
-    "filled fw glyphicon gray green grey heroicon icofont icon iconify icons image img la lar large las lg light "
-    "line lucide mark material mdi o octicon outline outlined ph pi plan red regular ri round rounded sign sm "
+    "2x alt bi big bold box cell circle col color danger dashicons fa fab fal far fas fat feather "
+    "feature fill "
+    "filled fw glyphicon gray green grey heroicon icofont icon iconify icons image img la lar "
+    "large las lg light "
+    "line lucide mark material mdi o octicon outline outlined ph pi plan red regular ri round "
+    "rounded sign sm "
     "small solid square status svg symbol symbols tabler text thin ti uil value xl xs"
 )
 """What may stand beside in a name."""
@@ -46,12 +52,21 @@ _BOXES: Final = frozenset({"checkbox", "radio"})
 
 
 def mark_cells(cells: Iterable[tuple[Node, LexborNode]]) -> None:
-    """Write a mark into each cell of a page that holds no words and says by its markup which it is."""
-    found = [(cell, list(_said(cell, current))) for cell, current in cells if _may_be_marked(cell, current)]
+    """Write a mark into each cell of a page that holds no words and says by its markup which it
+    is."""
+    found = [
+        (cell, list(_said(cell, current)))
+        for cell, current in cells
+        if _may_be_marked(cell, current)
+    ]
     # Boxes of which none is ticked are there to choose rows with.
     ticks = any("ticked" in said for _, said in found)
     for cell, said in found:
-        marks = {"yes" if one == "ticked" else "no" if one == "open" else one for one in said if ticks or one != "open"}
+        marks = {
+            "yes" if one == "ticked" else "no" if one == "open" else one
+            for one in said
+            if ticks or one != "open"
+        }
         if len(marks) == 1:
             cell.children = [YES if "yes" in marks else NO]
 
@@ -78,7 +93,13 @@ def _said(cell: Node, current: LexborNode) -> Iterator[str]:
             continue
         if node.tag == "input":
             if attributes.get("type") in _BOXES:
-                yield "ticked" if "checked" in attributes else "no" if "disabled" in attributes else "open"
+                yield (
+                    "ticked"
+                    if "checked" in attributes
+                    else "no"
+                    if "disabled" in attributes
+                    else "open"
+                )
         elif not cell.children:
             yield from _of_names(_names(node.tag or "", attributes))
         if cell.children and _ICON.search(f"{node.tag} {attributes.get('class') or ''}"):
@@ -88,10 +109,15 @@ def _said(cell: Node, current: LexborNode) -> Iterator[str]:
 def _names(tag: str, attributes: Mapping[str, str | None]) -> Iterator[str]:
     """Yield the names that may say which mark an element draws."""
     yield from (attributes.get("class") or "").split()
-    yield from filter(None, (attributes.get(name) for name in ("data-icon", "data-value", "icon", "name", "title")))
+    yield from filter(
+        None,
+        (attributes.get(name) for name in ("data-icon", "data-value", "icon", "name", "title")),
+    )
     if tag == "img" and (file := _FILE.search(attributes.get("src") or "")):
         yield file[1]
-    if tag == "use" and (place := _FRAGMENT.search(attributes.get("href") or attributes.get("xlink:href") or "")):
+    if tag == "use" and (
+        place := _FRAGMENT.search(attributes.get("href") or attributes.get("xlink:href") or "")
+    ):
         yield place[1]
 
 

@@ -1,7 +1,8 @@
-"""What is done with the elements of each name: left out, read through, kept, or asked for what they say.
+"""What is done with the elements of each name: left out, read through, kept, or asked for what they
+say.
 
-One answer a name, made once (`tag_of`), since cleaning asks for each element. Not for: what an element's attributes or
-style add to that (`clean.py`).
+One answer a name, made once (`tag_of`), since cleaning asks for each element. Not for: what an
+element's attributes or style add to that (`clean.py`).
 """
 
 from functools import lru_cache
@@ -12,24 +13,30 @@ from pipeline.read.converted import PLACE
 
 _DROPPED: Final = tags(
     "applet area audio base basefont bgsound canvas col colgroup command datalist embed frame "
-    "iframe img input link map math meta noembed noframes noscript object param rp script source style svg "
+    "iframe img input link map math meta noembed noframes noscript object param rp script source "
+    "style svg "
     "track video"
 )
 """Elements of which a person sees nothing, or nothing in words."""
 _KEPT_BLOCKS: Final = tags(
-    "address article aside blockquote body caption dd details dl dt figcaption figure footer h1 h2 h3 h4 h5 h6 header "
-    "hr html legend li main menu nav ol option p pre select summary table td textarea th thead title tr ul"
+    "address article aside blockquote body caption dd details dl dt figcaption figure footer h1 "
+    "h2 h3 h4 h5 h6 header "
+    "hr html legend li main menu nav ol option p pre select summary table td textarea th thead "
+    "title tr ul"
 )
 _KEPT_INLINE: Final = tags(
-    "a abbr b br cite code del dfn em i ins kbd mark q rt s samp strike strong sub sup time tt u var"
+    "a abbr b br cite code del dfn em i ins kbd mark q rt s samp strike strong sub sup time tt u "
+    "var"
 )
 _SPACED: Final = tags("button label meter optgroup output progress")
-"""Inline elements drawn as boxes of their own; a space keeps their words apart from the text around."""
+"""Inline elements drawn as boxes of their own; a space keeps their words apart from the text
+around."""
 _SPEAKING: Final = tags("canvas input math script svg")
 """Elements without text of their own that may stand for words."""
 _FRAMES: Final = tags("embed frame iframe object")
 _VALUED: Final = tags("meter progress span time")
-"""Elements that may hold nothing and yet say something by their attributes, as any may in a table's cell."""
+"""Elements that may hold nothing and yet say something by their attributes, as any may in a table's
+cell."""
 _UNCHANGED: Final = tags("del ins rt s strike sub sup")
 """Marked where they stand in a sentence, but nothing is inserted in a listing."""
 _ROLE_PARENTS: Final = frozenset({"table", ROLE_ROW})
@@ -37,7 +44,9 @@ _ROLE_PARENTS: Final = frozenset({"table", ROLE_ROW})
 _LINED: Final = frozenset({"code", "p", "samp"})
 """With boxes, what may keep its line breaks by its style."""
 _LISTINGS: Final = frozenset({"code", "pre"})
-WATCHED: Final = frozenset({"aria-hidden", "background", "bgcolor", "color", "hidden", "popover", "style"})
+WATCHED: Final = frozenset(
+    {"aria-hidden", "background", "bgcolor", "color", "hidden", "popover", "style"}
+)
 """Attributes that may hide an element."""
 _MARKING: Final = frozenset({"aria-label", "datetime", "role", "value"})
 """Attributes that may say that an element is not what its name says."""
@@ -59,17 +68,20 @@ _COUNTED: Final = {"li": ("type",), "ol": ("type", "style")}
 _LOOKED_AT: Final = (PLACE, "lang", "role")
 """Attributes of all elements that the making of a node looks at."""
 FURNITURE: Final = frozenset({"aside", "footer", "nav", "select"})
-NAMED_TAGS: Final = tags("aside dialog div fieldset figure form header legend menu ol p section table ul")
+NAMED_TAGS: Final = tags(
+    "aside dialog div fieldset figure form header legend menu ol p section table ul"
+)
 """Elements whose class and id are asked for boilerplate names."""
 
 DROP, SAYS, IMAGE, FRAME, SHUT, PLACED, THROUGH, CELL, BOX, LINE, NODE = range(11)
-"""Left out; but for words that it may stand for; images; frames of other pages; dialogs, which are shut until opened;
-places of segments that came later; text kept; as a cell in a listing; with blanks around it; as a line of a listing;
-kept."""
+"""Left out; but for words that it may stand for; images; frames of other pages; dialogs, which are
+shut until opened; places of segments that came later; text kept; as a cell in a listing; with
+blanks around it; as a line of a listing; kept."""
 
 
 class Tag:
-    """What is to be done with the elements of one name; made once a name, since asking sets for each costs a tenth."""
+    """What is to be done with the elements of one name; made once a name, since asking sets for
+    each costs a tenth."""
 
     __slots__ = (
         "alone", "attributes", "block", "counted", "furniture", "kept", "kind", "linking", "listed", "listing",
@@ -92,7 +104,9 @@ class Tag:
         self.neutral = name in NEUTRAL
         self.listing = name in _LISTINGS
         self.linking = name == "a"
-        self.marking = _MARKING | {"style"} if self.kind == THROUGH or self.valued else _MARKING - {"value"}
+        self.marking = (
+            _MARKING | {"style"} if self.kind == THROUGH or self.valued else _MARKING - {"value"}
+        )
         if name == "table":
             self.marking |= {"class"}
         elif self.neutral or name in _LINED:
@@ -104,7 +118,8 @@ class Tag:
         self.wraps = _ROLE_PARENTS if self.neutral else frozenset[str]()
         self.stays = name in STAYS_EMPTY
         self.alone = self.stays or name in LINE_ENDS or self.block
-        """Whether it means something without a child: if no more, then that what is around it is apart."""
+        """Whether it means something without a child: if no more, then that what is around it is
+        apart."""
         self.listed = self.kind
         """What `kind` is in a listing, where blocks are lines and boxes colour the code."""
         if name == "button":

@@ -1,11 +1,14 @@
-"""A page's main content for a reader who asks nothing: what stands there once, between what two readers call content.
+"""A page's main content for a reader who asks nothing: what stands there once, between what two
+readers call content.
 
-Furniture that says so of itself is known by then (`furniture.py`). What goes besides is what stands around the element
-`main` or `article` that holds most of the content; sections whose headings lead on to other pages, ask for something or
-share this one, and comments below an article; what stands above the title, or without one before the first block that
-trafilatura has as well; what stands behind the box of the last such block; buttons, and labels and captions among what
-it does not have; texts that stand there a second time, for another width of screen. It costs four times what reading
-the page does, so it is not for questions: to them no block is lost, and ranking tells content from the rest.
+Furniture that says so of itself is known by then (`furniture.py`). What goes besides is what stands
+around the element `main` or `article` that holds most of the content; sections whose headings lead
+on to other pages, ask for something or share this one, and comments below an article; what stands
+above the title, or without one before the first block that trafilatura has as well; what stands
+behind the box of the last such block; buttons, and labels and captions among what it does not have;
+texts that stand there a second time, for another width of screen. It costs four times what reading
+the page does, so it is not for questions: to them no block is lost, and ranking tells content from
+the rest.
 """
 
 import logging
@@ -30,35 +33,44 @@ RUN: Final = 3
 TOLD: Final = 4
 """Words from which a block says enough to be found in another text, and to be told twice."""
 AGREED: Final = 0.4
-"""Share of the content's words from which trafilatura is believed wherever they stand: on pages of products and lists.
-Without this bound word F1 on the labelled half of `bench.main_content` that is looked at is .002 lower."""
+"""Share of the content's words from which trafilatura is believed wherever they stand: on pages of
+products and lists. Without this bound word F1 on the labelled half of `bench.main_content` that is
+looked at is .002 lower."""
 COMPACT: Final = 0.8
-"""Share of what stands between the first and last block that both have from which trafilatura is believed, however
-small it is beside the teasers around: then its text is one piece. Any bound from .5 to .9 gives the same on news."""
+"""Share of what stands between the first and last block that both have from which trafilatura is
+believed, however small it is beside the teasers around: then its text is one piece. Any bound from
+.5 to .9 gives the same on news."""
 DENSE: Final = 0.8
-"""The same share, from where the story begins, from which what stands apart from trafilatura's blocks is none of the
-content. Word F1 of news, looked at / held aside, is .949 / .938 with .8, .949 / .943 with .75, and some .01 / .02 less
-without; .75 costs WCXB recall, and keeps .969 of the prose of `bench.html_clean`'s pages held aside (bar .97)."""
+"""The same share, from where the story begins, from which what stands apart from trafilatura's
+blocks is none of the content. Word F1 of news, looked at / held aside, is .949 / .938 with .8, .949
+/ .943 with .75, and some .01 / .02 less without; .75 costs WCXB recall, and keeps .969 of the prose
+of `bench.html_clean`'s pages held aside (bar .97)."""
 FEWEST: Final = 0.1
 """Share of the content's words below which such a piece is a notice, not the story."""
 LONG: Final = 100
-"""Words of content from which a second opinion is asked, and of a piece from which it is believed."""
+"""Words of content from which a second opinion is asked, and of a piece from which it is
+believed."""
 MISNAMED: Final = 0.4
-"""Share of trafilatura's text from which running text in boxes that are named as furniture is content. Word F1 of
-mozilla's pages looked at is .918 without, .935 with .4, .941 with .3, which costs collections .023."""
+"""Share of trafilatura's text from which running text in boxes that are named as furniture is
+content. Word F1 of mozilla's pages looked at is .918 without, .935 with .4, .941 with .3, which
+costs collections .023."""
 STORY: Final = 60
-"""Words of running text below a page's title that are its story. With 40 to 100 the figures are the same."""
+"""Words of running text below a page's title that are its story. With 40 to 100 the figures are the
+same."""
 LONGEST: Final = 1_000_000
-"""Characters of markup, scripts and styles left out, up to which a second opinion is asked; most take a tenth of a
-second, the longest half of one."""
+"""Characters of markup, scripts and styles left out, up to which a second opinion is asked; most
+take a tenth of a second, the longest half of one."""
 LABEL: Final = 8
-"""Words up to which a block that trafilatura does not have, nor its neighbours, is a label (`Add to cart`, `5,421`)."""
+"""Words up to which a block that trafilatura does not have, nor its neighbours, is a label (`Add to
+cart`, `5,421`)."""
 BUTTON: Final = 20
-"""Words up to which a button is looked for in a text; the longest that is one on 108 pages has 16."""
+"""Words up to which a button is looked for in a text; the longest that is one on 108 pages has
+16."""
 MOST: Final = 0.7
-"""Share of the content that a `main` or `article` must hold for what stands around it to be none; and that stands
-before a heading which leads away, for it to end the page. Other such sections may hold no more than the rest. Word F1
-over blocks of the pages tuned on / held aside is .902 / .892 with .7, .897 / .892 with .65, .901 / .891 with .8."""
+"""Share of the content that a `main` or `article` must hold for what stands around it to be none;
+and that stands before a heading which leads away, for it to end the page. Other such sections may
+hold no more than the rest. Word F1 over blocks of the pages tuned on / held aside is .902 / .892
+with .7, .897 / .892 with .65, .901 / .891 with .8."""
 _SHORT: Final = frozenset({"block", "item", "paragraph"})
 """Kinds of blocks that may be buttons or links."""
 _WHOLE: Final = frozenset({"code", "row"})
@@ -79,7 +91,9 @@ def main_content(document: Document) -> list[bool]:
     words = [_WORD.findall(block.text.lower()) if block.kind != "about" else [] for block in blocks]
     runs = _other_runs(document) if sum(map(len, words)) >= LONG else Counter[tuple[str, ...]]()
     misnamed = _misnamed(blocks, words, runs)
-    content = [block.main or block.closed or number in misnamed for number, block in enumerate(blocks)]
+    content = [
+        block.main or block.closed or number in misnamed for number, block in enumerate(blocks)
+    ]
     words = [of if told else [] for of, told in zip(words, content, strict=True)]
     of_all = sum(map(len, words))
     titles = _titles(document, words)
@@ -103,27 +117,43 @@ def main_content(document: Document) -> list[bool]:
         label = block.kind in _SHORT and _is_buttons(words[number], buttons)
         if agreed and number not in agreed:
             apart = number not in near
-            label = label or (is_piece and apart) or _is_label(block, _length(block, words[number]), apart=apart)
+            label = (
+                label
+                or (is_piece and apart)
+                or _is_label(block, _length(block, words[number]), apart=apart)
+            )
         if not aside[number] and ((fresh and not label) or block.kind in _WHOLE):
             shown.add(number)
     return [number in shown for number in range(len(blocks))]
 
 
 def _again(blocks: Sequence[Block], words: Mapping[int, Sequence[str]]) -> set[int]:
-    """Return which of some blocks stand there a second time, for another width of screen or as a quotation.
+    """Return which of some blocks stand there a second time, for another width of screen or as a
+    quotation.
 
-    They do so below the same headings, or as running text beside a neighbour that is there again as well; but not in
-    the box of the first, nor as a line that two days of a plan have in common.
+    They do so below the same headings, or as running text beside a neighbour that is there again as
+    well; but not in the box of the first, nor as a line that two days of a plan have in common.
     """
-    found, known, pairs = set[int](), set[tuple[str, str | tuple[str, ...]]](), set[tuple[str, str]]()
+    found, known, pairs = (
+        set[int](),
+        set[tuple[str, str | tuple[str, ...]]](),
+        set[tuple[str, str]](),
+    )
     numbers = list(words)
     for place, number in enumerate(numbers):
         block = blocks[number]
         box = (block.text, _box(block))
         below = (block.text, block.heading_path)
         near = [blocks[other].text for other in numbers[max(0, place - 1) : place + 2]]
-        is_copy = below in known or (len(words[number]) >= PROSE and not pairs.isdisjoint(pairwise(near)))
-        if is_copy and box not in known and len(words[number]) >= TOLD and block.kind != "definition":
+        is_copy = below in known or (
+            len(words[number]) >= PROSE and not pairs.isdisjoint(pairwise(near))
+        )
+        if (
+            is_copy
+            and box not in known
+            and len(words[number]) >= TOLD
+            and block.kind != "definition"
+        ):
             found.add(number)
         known |= {box, below}
         if place:
@@ -132,15 +162,19 @@ def _again(blocks: Sequence[Block], words: Mapping[int, Sequence[str]]) -> set[i
 
 
 def _end(blocks: Sequence[Block], last: int) -> int:
-    """Return the last block of the box that a block stands in: trafilatura may stop before a text or list ends."""
+    """Return the last block of the box that a block stands in: trafilatura may stop before a text
+    or list ends."""
     box = f"{_box(blocks[last])}/"
     while last + 1 < len(blocks) and blocks[last + 1].path.startswith(box):
         last += 1
     return last
 
 
-def _around(blocks: Sequence[Block], words: Sequence[Sequence[str]], story: Sequence[int]) -> list[int]:
-    """Return what stands outside of the element main, or the article, that holds most of the content and the story."""
+def _around(
+    blocks: Sequence[Block], words: Sequence[Sequence[str]], story: Sequence[int]
+) -> list[int]:
+    """Return what stands outside of the element main, or the article, that holds most of the
+    content and the story."""
     outside = set[int]()
     for region in _REGIONS:
         inside = Counter[str]()
@@ -150,20 +184,32 @@ def _around(blocks: Sequence[Block], words: Sequence[Sequence[str]], story: Sequ
         box, held = max(inside.items(), key=itemgetter(1), default=("", 0))
         apart = [number for number in story if not blocks[number].path.startswith(box)]
         if box and held >= MOST * sum(map(len, words)) and _prose(words, apart) < STORY:
-            outside |= {number for number, block in enumerate(blocks) if not block.path.startswith(box)}
+            outside |= {
+                number for number, block in enumerate(blocks) if not block.path.startswith(box)
+            }
     return sorted(outside)
 
 
 def _asides(blocks: Sequence[Block], words: Sequence[Sequence[str]]) -> list[int]:
-    """Return the sections whose headings lead away from the content, and all that follows such a heading near the end.
+    """Return the sections whose headings lead away from the content, and all that follows such a
+    heading near the end.
 
     Such a section ends where the text above goes on below in its own box, as around an inset.
-    Comments are none of it where they come after what they comment on: one heading, more words above it than below.
+    Comments are none of it where they come after what they comment on: one heading, more words
+    above it than below.
     """
     before = list(accumulate(map(len, words), initial=0))
-    leads = {number: lead for number, of in enumerate(words) if of and (lead := _leads_away(blocks[number], of))}
+    leads = {
+        number: lead
+        for number, of in enumerate(words)
+        if of and (lead := _leads_away(blocks[number], of))
+    }
     threads = sum(lead == "comments" for lead in leads.values())
-    running = {_box(blocks[place]): place for place in reversed(range(len(blocks))) if len(words[place]) >= PROSE}
+    running = {
+        _box(blocks[place]): place
+        for place in reversed(range(len(blocks)))
+        if len(words[place]) >= PROSE
+    }
     found: list[int] = []
     reached = 0
     for number, lead in leads.items():
@@ -171,7 +217,9 @@ def _asides(blocks: Sequence[Block], words: Sequence[Sequence[str]]) -> list[int
             continue
         is_last = lead != "label" and before[number] >= MOST * before[-1]
         end = len(blocks) if is_last else _end_of_section(blocks, number)
-        if running.get(_box(blocks[number]), number) >= number:  # an inset, not a section of the text itself
+        if (
+            running.get(_box(blocks[number]), number) >= number
+        ):  # an inset, not a section of the text itself
             below = (place for place in range(number, end) if len(words[place]) >= PROSE)
             end = next((place for place in below if running[_box(blocks[place])] < number), end)
         size = before[end] - before[number]
@@ -182,7 +230,8 @@ def _asides(blocks: Sequence[Block], words: Sequence[Sequence[str]]) -> list[int
 
 
 def _leads_away(block: Block, words: Sequence[str]) -> Literal["", "comments", "heading", "label"]:
-    """Return how a block says that what is below it is about other pages, asks for something, or shares this one."""
+    """Return how a block says that what is below it is about other pages, asks for something, or
+    shares this one."""
     is_label = block.kind in {"block", "paragraph"} and _length(block, words) <= LABEL
     if not is_label and block.kind != "heading":
         return ""
@@ -196,7 +245,8 @@ def _leads_away(block: Block, words: Sequence[str]) -> Literal["", "comments", "
 
 
 def _end_of_section(blocks: Sequence[Block], number: int) -> int:
-    """Return where the section of a heading ends: before the next of its level, or with the box that it begins."""
+    """Return where the section of a heading ends: before the next of its level, or with the box
+    that it begins."""
     end, head = number + 1, blocks[number]
     while head.kind == "heading" and end < len(blocks) and head.text in blocks[end].heading_path:
         end += 1
@@ -211,18 +261,22 @@ def _end_of_section(blocks: Sequence[Block], number: int) -> int:
 
 @cache
 def _phrases() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
-    """Return what headings that lead away say as a whole, how others begin, and what headings of comments say."""
+    """Return what headings that lead away say as a whole, how others begin, and what headings of
+    comments say."""
     whole, begins, comments = (
         {" ".join(_PHRASE.findall(entry)) for entry in entries(f"asides.{name}")}
         for name in ("whole", "begins", "comments")
     )
-    counted = {entry for entry in comments if entry.startswith("#")}  # `15 replies to "Our new licence"`
+    counted = {
+        entry for entry in comments if entry.startswith("#")
+    }  # `15 replies to "Our new licence"`
     thread = re.compile(rf"(?:{any_of(comments)})|(?:{any_of(counted)}) .*")
     return re.compile(any_of(whole)), whole_words(begins), thread
 
 
 def _buttons(html: str) -> dict[str, set[tuple[str, ...]]]:
-    """Return what stands on a page's buttons, by its first word; not on those that open what they are the title of."""
+    """Return what stands on a page's buttons, by its first word; not on those that open what they
+    are the title of."""
     found: dict[str, set[tuple[str, ...]]] = {}
     for part in html.split("<button")[1:]:
         head, _, rest = part.partition(">")
@@ -238,14 +292,21 @@ def _is_buttons(words: Sequence[str], buttons: Mapping[str, Set[tuple[str, ...]]
     for begin, word in enumerate(words):
         if begin in ends and word in buttons:
             last = min(len(words), begin + BUTTON)
-            ends |= {end for end in range(begin + 1, last + 1) if tuple(words[begin:end]) in buttons[word]}
+            ends |= {
+                end
+                for end in range(begin + 1, last + 1)
+                if tuple(words[begin:end]) in buttons[word]
+            }
     return len(words) in ends and bool(words)
 
 
 def _titles(document: Document, words: Sequence[Sequence[str]]) -> list[int]:
-    """Return the number of the first heading that the page's title names, else of its one `h1`, if it has either."""
+    """Return the number of the first heading that the page's title names, else of its one `h1`, if
+    it has either."""
     blocks = document.blocks
-    heads = [number for number, block in enumerate(blocks) if words[number] and block.kind == "heading"]
+    heads = [
+        number for number, block in enumerate(blocks) if words[number] and block.kind == "heading"
+    ]
     first = [number for number in heads if blocks[number].html.startswith("<h1>")]
     title = f" {' '.join(_WORD.findall(document.page.title.lower()))} "
     named = (number for number in heads if f" {' '.join(words[number])} " in title)
@@ -264,16 +325,21 @@ def _prose(words: Sequence[Sequence[str]], numbers: Iterable[int]) -> int:
     return sum(count for number in numbers if (count := len(words[number])) >= PROSE)
 
 
-def _top(blocks: Sequence[Block], titles: Sequence[int], words: Sequence[Sequence[str]], agreed: Set[int]) -> int:
+def _top(
+    blocks: Sequence[Block], titles: Sequence[int], words: Sequence[Sequence[str]], agreed: Set[int]
+) -> int:
     """Return the number of the heading over the story, else 0.
 
-    No such heading stands behind the story: above it is less than half of what both readers have, or of all words; or,
-    as behind a banner in every language, nothing of it in the same element main.
+    No such heading stands behind the story: above it is less than half of what both readers have,
+    or of all words; or, as behind a banner in every language, nothing of it in the same element
+    main.
     """
     counts = [len(of) if number in agreed or not agreed else 0 for number, of in enumerate(words)]
     for top in titles:
         main = _REGIONS[0].match(blocks[top].path)
-        above = [number for number in range(top) if main and blocks[number].path.startswith(main[0])]
+        above = [
+            number for number in range(top) if main and blocks[number].path.startswith(main[0])
+        ]
         begins = main is not None and not any(counts[number] for number in above)
         if begins or 2 * sum(counts[:top]) < sum(counts):
             return top
@@ -281,7 +347,8 @@ def _top(blocks: Sequence[Block], titles: Sequence[int], words: Sequence[Sequenc
 
 
 def _heading_over(blocks: Sequence[Block], first: int) -> int:
-    """Return the nearest heading that a block stands under, else the block: trafilatura may begin below its title."""
+    """Return the nearest heading that a block stands under, else the block: trafilatura may begin
+    below its title."""
     above = blocks[first].heading_path
     over = (place for place in range(first - 1, -1, -1) if blocks[place].kind == "heading")
     return next((place for place in over if blocks[place].text in above), first)
@@ -307,7 +374,8 @@ def _agreed(
     runs: Container[tuple[str, ...]],
     story: Sequence[int],
 ) -> set[int]:
-    """Return the blocks that trafilatura calls content as well; none where it lacks the story or has too little."""
+    """Return the blocks that trafilatura calls content as well; none where it lacks the story or
+    has too little."""
     found = {number for number, of in enumerate(words) if len(of) >= TOLD and _is_in(of, runs)}
     shared = sum(len(words[number]) for number in found)
     lacking = _prose(words, set(story) - found)
@@ -318,9 +386,11 @@ def _agreed(
     return found if shared >= min(AGREED * of_all, max(least, COMPACT * span)) else set()
 
 
-def _misnamed(blocks: Sequence[Block], words: Sequence[Sequence[str]], runs: Counter[tuple[str, ...]]) -> set[int]:
-    """Return what stands in boxes whose names alone say that they are furniture, and that much of the other's text is
-    from: the story of a page, the dishes of an inn in its `menu`."""
+def _misnamed(
+    blocks: Sequence[Block], words: Sequence[Sequence[str]], runs: Counter[tuple[str, ...]]
+) -> set[int]:
+    """Return what stands in boxes whose names alone say that they are furniture, and that much of
+    the other's text is from: the story of a page, the dishes of an inn in its `menu`."""
     found = {
         number
         for number, block in enumerate(blocks)

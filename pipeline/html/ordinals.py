@@ -1,4 +1,5 @@
-"""The numbers that a reader sees before the items of a list: its start, its values, its type, counted down or up.
+"""The numbers that a reader sees before the items of a list: its start, its values, its type,
+counted down or up.
 
 Not for: numbers that style sheets draw (counters), which no markup has.
 """
@@ -30,7 +31,8 @@ def ordinals_of(items: Node) -> Iterator[Ordinal]:
 
 
 def type_of(attributes: Mapping[str, str | None]) -> str:
-    """Return the `type` of a list, or of an item with one of its own, by its style or attribute; empty for none."""
+    """Return the `type` of a list, or of an item with one of its own, by its style or attribute;
+    empty for none."""
     styled = _STYLED.search((attributes.get("style") or "").lower())
     if styled is None:
         said = (attributes.get("type") or "").strip()

@@ -1,5 +1,5 @@
-"""What an element is beside its name: a heading or cell by its role, a listing by its style or class, a value by its
-attributes; and which of its attributes are kept.
+"""What an element is beside its name: a heading or cell by its role, a listing by its style or
+class, a value by its attributes; and which of its attributes are kept.
 
 Not for: what is done with names (`names.py`), what hides (`style.py`).
 """
@@ -17,8 +17,8 @@ from pipeline.html.values import is_listing, language_of, said_by
 from pipeline.read.converted import PLACE
 
 Verdict = Literal["", "reader", "dropped", "number", "lines"]
-"""What the class of an element says: that it is for screen readers, nothing to read, a line's number, or that its line
-breaks are kept."""
+"""What the class of an element says: that it is for screen readers, nothing to read, a line's
+number, or that its line breaks are kept."""
 _GRID_ROLES: Final = {
     "table": "table", "grid": "table", "treegrid": "table", "row": "tr", "rowgroup": "span",
     "cell": "td", "gridcell": "td", "columnheader": "th", "rowheader": "th",
@@ -38,7 +38,9 @@ _ROLES: Final = {
     "navigation": "nav",
     "heading": "",
 }
-_KEEPS_LINES: Final = re.compile(r"white-space(?:-collapse)?\s*:\s*(?:pre|break-spaces|preserve)\b(?!-line)")
+_KEEPS_LINES: Final = re.compile(
+    r"white-space(?:-collapse)?\s*:\s*(?:pre|break-spaces|preserve)\b(?!-line)"
+)
 _CLASS: Final = re.compile(r"\.([\w-]+)\s*(?:,|$)")
 _CODE: Final = re.compile(
     r"cod(?:e|ing)|mono|courier|consol|highlight|listing|output|samp|shell|snippet|source|terminal"
@@ -53,7 +55,8 @@ _TEXTS: Final = 300
 
 
 def line_keepers(top: LexborNode) -> frozenset[str]:
-    """Return the classes by which a page's style sheets keep line breaks as they stand in the source."""
+    """Return the classes by which a page's style sheets keep line breaks as they stand in the
+    source."""
     found: set[str] = set()
     for sheet in top.css("style"):
         text = sheet.text(deep=True)
@@ -65,7 +68,8 @@ def line_keepers(top: LexborNode) -> frozenset[str]:
 
 
 def _is_code(current: LexborNode, attributes: dict[str, str | None], verdict: Verdict) -> bool:
-    """Whether an element is a listing by its style: it keeps line breaks, has some, and reads or is named like code."""
+    """Whether an element is a listing by its style: it keeps line breaks, has some, and reads or is
+    named like code."""
     style = (attributes.get("style") or "").lower()
     if verdict != "lines" and not _KEEPS_LINES.search(style):
         return False
@@ -78,7 +82,8 @@ def _is_code(current: LexborNode, attributes: dict[str, str | None], verdict: Ve
 
 
 def keep(node: Node, tag: Tag, attributes: dict[str, str | None], current: LexborNode) -> bool:
-    """Give a node those attributes that mean something; return whether its names are asked for furniture."""
+    """Give a node those attributes that mean something; return whether its names are asked for
+    furniture."""
     node.place = attributes.get(PLACE) or ""
     named = tag.named
     role = attributes.get("role")
@@ -113,15 +118,27 @@ def as_marked(
     pre: bool,
     verdict: Verdict,
 ) -> tuple[Tag, int]:
-    """Return what an element is by its role and style; one that says a value is written, and dropped."""
+    """Return what an element is by its role and style; one that says a value is written, and
+    dropped."""
     if pre:
-        if kind == THROUGH and not _LINE_CLASSES.isdisjoint((attributes.get("class") or "").split()):
+        if kind == THROUGH and not _LINE_CLASSES.isdisjoint(
+            (attributes.get("class") or "").split()
+        ):
             add_line(parent)
-        if tag.name == "code" and (before := current.prev) is not None and before.tag == "code" and language_of(before):
-            add_line(parent, "\n\n")  # the listing again, in a language of which a sheet shows one at a time
-    elif (tag.name == "table" and "class" in attributes and is_listing(current, attributes["class"] or "")) or (
-        tag.name in _LINED and _is_code(current, attributes, verdict)
-    ):
+        if (
+            tag.name == "code"
+            and (before := current.prev) is not None
+            and before.tag == "code"
+            and language_of(before)
+        ):
+            add_line(
+                parent, "\n\n"
+            )  # the listing again, in a language of which a sheet shows one at a time
+    elif (
+        tag.name == "table"
+        and "class" in attributes
+        and is_listing(current, attributes["class"] or "")
+    ) or (tag.name in _LINED and _is_code(current, attributes, verdict)):
         return tag_of("pre"), NODE
     elif said := said_by(current, tag.name, attributes, parent.tag):
         add_boxed(parent, said, pre=False)
@@ -133,6 +150,11 @@ def as_marked(
         if name == "tr":
             tag.name = ROLE_ROW
         return tag, tag.kind
-    if pre and kind == THROUGH and (style := attributes.get("style")) and _DRAWN_AS_LINE.search(style):
+    if (
+        pre
+        and kind == THROUGH
+        and (style := attributes.get("style"))
+        and _DRAWN_AS_LINE.search(style)
+    ):
         kind = LINE
     return tag, kind

@@ -1,8 +1,10 @@
-"""Style sheets: their rules that hold on a desktop's screen, and the declarations of a rule or style attribute.
+"""Style sheets: their rules that hold on a desktop's screen, and the declarations of a rule or
+style attribute.
 
-One parser for both (CSS Syntax 3): comments part words, escapes are letters, a semicolon within brackets or a string
-parts nothing, and what a browser takes for no value of a property changes nothing. Not for: what declarations do to
-text (`style.py`), or which elements a rule matches (`sheets.py`).
+One parser for both (CSS Syntax 3): comments part words, escapes are letters, a semicolon within
+brackets or a string parts nothing, and what a browser takes for no value of a property changes
+nothing. Not for: what declarations do to text (`style.py`), or which elements a rule matches
+(`sheets.py`).
 """
 
 import re
@@ -38,10 +40,13 @@ _ALIASES: Final = {
     "-webkit-clip-path": "clip-path", "-webkit-filter": "filter",
     "-webkit-opacity": "opacity", "padding-block-start": "padding-top",
 }  # fmt: skip
-"""Properties by another name: in a text that runs from left to right and down, and in engines of old."""
+"""Properties by another name: in a text that runs from left to right and down, and in engines of
+old."""
 _ALWAYS: Final = "inherit|initial|unset|revert|revert-layer"
 _LENGTH: Final = r"[-+]?\d*\.?\d+(?:e[-+]?\d+)?(?:[a-z]{1,5}|%)?"
-_SIZES: Final = rf"{_LENGTH}|auto|none|(?:-webkit-)?(?:min|max|fit)-content|-webkit-fill-available|stretch"
+_SIZES: Final = (
+    rf"{_LENGTH}|auto|none|(?:-webkit-)?(?:min|max|fit)-content|-webkit-fill-available|stretch"
+)
 _OVERFLOWS: Final = "visible|hidden|clip|scroll|auto|overlay"
 _VALUES: Final = {
     name: re.compile(rf"(?:{values}|{_ALWAYS})")
@@ -101,13 +106,15 @@ def _parts(style: str) -> Iterator[str]:
 
 
 def _letter(escape: str) -> str:
-    """Return what an escape stands for, or a sign that is in no name where it would be more than a letter."""
+    """Return what an escape stands for, or a sign that is in no name where it would be more than a
+    letter."""
     letter = _ESCAPED.sub(unescaped, escape).lower()
     return "\ufffd" if letter in _SIGNS or letter.isspace() else letter
 
 
 def unescaped(found: re.Match[str]) -> str:
-    """Return the letter of an escape that was found by digits in group 1, or a letter in group 2."""
+    """Return the letter of an escape that was found by digits in group 1, or a letter in group
+    2."""
     code = int(found[1] or "0", 16)
     return chr(code) if 0 < code < 0x110000 else found[2] or "\ufffd"
 
@@ -119,7 +126,11 @@ def _is_valid(name: str, value: str) -> bool:
     if "(" in value:
         return True
     if name in {"color", "background-color"}:
-        return value in {"transparent", "currentcolor"} or _is_always(value) or rgb_of(value) is not None
+        return (
+            value in {"transparent", "currentcolor"}
+            or _is_always(value)
+            or rgb_of(value) is not None
+        )
     return form is None or form.fullmatch(value) is not None
 
 
@@ -128,7 +139,8 @@ def _is_always(value: str) -> bool:
 
 
 def declarations(style: str) -> dict[str, str]:
-    """Return the declarations that count of a style attribute, names and values lowercased, without `!important`."""
+    """Return the declarations that count of a style attribute, names and values lowercased, without
+    `!important`."""
     found: dict[str, str] = {}
     kept: set[str] = set()
     for name, value, important in declared(style):
@@ -171,9 +183,16 @@ def _sum(found: re.Match[str]) -> str:
     try:
         one, other = float(found[1]), float(found[4] or 0)
         if found[2] and found[5] and found[2] != found[5] and found[3] in {"+", "-"}:
-            one, other = (length(f"{part:f}{of}") or 0.0 for part, of in ((one, found[2]), (other, found[5])))
+            one, other = (
+                length(f"{part:f}{of}") or 0.0 for part, of in ((one, found[2]), (other, found[5]))
+            )
             unit = "px"
-        done = {"+": one + other, "-": one - other, "*": one * other, "/": one / other if other else 0.0}
+        done = {
+            "+": one + other,
+            "-": one - other,
+            "*": one * other,
+            "/": one / other if other else 0.0,
+        }
     except ValueError:
         return found[0]
     return f"{done[found[3]] if found[3] else one:g}{unit}"
@@ -195,8 +214,8 @@ def _chosen(found: re.Match[str]) -> str:
 # Rules of a sheet
 
 LONGEST: Final = 1_000
-"""Characters of a selector, and of a value with custom properties filled in; real selectors have 582 at most. Nested
-rules and properties multiply."""
+"""Characters of a selector, and of a value with custom properties filled in; real selectors have
+582 at most. Nested rules and properties multiply."""
 SCREEN: Final = {"width": 1280.0, "height": 800.0}
 """Pixels of the screen that media queries are asked about."""
 _DESKTOP: Final = {
@@ -209,24 +228,32 @@ _DESKTOP: Final = {
 """What a person's desktop answers to media queries."""
 _FEATURE: Final = re.compile(r"\(\s*([a-z-]+)\s*(?::\s*([\w.-]+)\s*)?\)")
 _RANGE: Final = re.compile(r"\(\s*(width|height)\s*([<>])=?\s*([\d.]+)(px|em|rem)?\s*\)")
-_BOUNDS: Final = re.compile(r"\(\s*([\d.]+[a-z]*)\s*([<>])=?\s*(width|height)\s*(?:([<>])=?\s*([\d.]+[a-z]*)\s*)?\)")
+_BOUNDS: Final = re.compile(
+    r"\(\s*([\d.]+[a-z]*)\s*([<>])=?\s*(width|height)\s*(?:([<>])=?\s*([\d.]+[a-z]*)\s*)?\)"
+)
 """A range that begins with a size."""
 _STYLED: Final = re.compile(r"style\([^()]*(?:\([^()]*\)[^()]*)*\)")
 _CONTAINED: Final = re.compile(r"(\([^()]*\))")
-_NO_SCREENS: Final = re.compile(r"\b(?:print|speech|aural|tty|tv|projection|handheld|braille|embossed)\b")
+_NO_SCREENS: Final = re.compile(
+    r"\b(?:print|speech|aural|tty|tv|projection|handheld|braille|embossed)\b"
+)
 _TURNED: Final = {"<": ">", ">": "<"}
 _COMMENT: Final = re.compile(r"/\*.*?(?:\*/|\Z)|<!--|-->", re.DOTALL)
-"""One that never ends swallows the rest, which also keeps the search linear. Those of HTML are blanks to CSS."""
+"""One that never ends swallows the rest, which also keeps the search linear. Those of HTML are
+blanks to CSS."""
 _LEAF: Final = re.compile(
     r"""\s*+([^{}"';@]*+(?:"[^"\\]*+"[^{}"';@]*+)*+)(?<!\\)\{([^{}"'\\]*+(?:(?:"[^"\\]*+"|'[^'\\]*+')[^{}"'\\]*+)*+)\}"""
 )
 """A rule with no other in it."""
-_TOKEN: Final = re.compile(r"""\\.|"(?:[^"\\\n]|\\.)*+"?|'(?:[^'\\\n]|\\.)*+'?|url\([^)"']*+|[{};]""", re.DOTALL)
+_TOKEN: Final = re.compile(
+    r"""\\.|"(?:[^"\\\n]|\\.)*+"?|'(?:[^'\\\n]|\\.)*+'?|url\([^)"']*+|[{};]""", re.DOTALL
+)
 """What parts a style sheet; escapes, strings and addresses are passed over."""
 
 
 def rules_of(sheet: str) -> Iterator[tuple[Collection[str], str, str]]:
-    """Yield the rules of a style sheet that hold on a desktop's screen: those around each, its selectors, its body."""
+    """Yield the rules of a style sheet that hold on a desktop's screen: those around each, its
+    selectors, its body."""
     sheet = _COMMENT.sub("", sheet)
     stack: list[tuple[Collection[str], bool, list[str]]] = [((), True, [])]
     begin, end, left = 0, 0, MAX_ITEMS
@@ -264,7 +291,8 @@ def _plain(body: str) -> str:
 
 
 def nested(above: Collection[str], selectors: str) -> Iterator[str]:
-    """Yield the selectors of a rule, those that stand within another with it in front (CSS Nesting)."""
+    """Yield the selectors of a rule, those that stand within another with it in front (CSS
+    Nesting)."""
     if not above:
         yield from listed(selectors)
         return
@@ -298,7 +326,8 @@ def specificity(selector: str) -> int:
 
 @lru_cache(1024)
 def _holds_on_desktop(condition: str) -> bool:
-    """Whether an at-rule's condition is true on a desktop's screen; one of the queries of a list is enough."""
+    """Whether an at-rule's condition is true on a desktop's screen; one of the queries of a list is
+    enough."""
     name, _, query = condition.partition(" ")
     if name.startswith(("@supports", "@layer", "@scope")):
         return "not" not in query
@@ -309,16 +338,20 @@ def _holds_on_desktop(condition: str) -> bool:
 
 @lru_cache(256)
 def media_holds(queries: str) -> bool:
-    """Whether a list of media queries, in lower case, is true on a desktop's screen; an empty one is."""
+    """Whether a list of media queries, in lower case, is true on a desktop's screen; an empty one
+    is."""
     return not queries.strip() or any(map(_query_holds, re.split(r",|\)\s*or\b", queries)))
 
 
 def _container_holds(query: str) -> bool:
-    """Whether a container is such a one; it is taken to be as large as the screen, and styled as asked for."""
+    """Whether a container is such a one; it is taken to be as large as the screen, and styled as
+    asked for."""
     query = _STYLED.sub(" ", query)
     begin = query.find("(")
     own = "" if begin < 0 else query[begin:]
-    return "scroll-state" not in query and _query_holds(_CONTAINED.sub(_as_media, own.replace("not ", " not ")))
+    return "scroll-state" not in query and _query_holds(
+        _CONTAINED.sub(_as_media, own.replace("not ", " not "))
+    )
 
 
 def _as_media(found: re.Match[str]) -> str:
@@ -329,7 +362,9 @@ def _query_holds(query: str) -> bool:
     query = _BOUNDS.sub(_ranges, query if query.count("(") == query.count(")") else f"{query})")
     if _NO_SCREENS.search(query):
         return query.split()[0] == "not"
-    words = _FEATURE.sub(" ", _RANGE.sub(" ", query)).replace("only", " ").replace("and", " ").split()
+    words = (
+        _FEATURE.sub(" ", _RANGE.sub(" ", query)).replace("only", " ").replace("and", " ").split()
+    )
     if not set(words) <= {"screen", "all", "not"} or "not" in words[1:]:
         return False
     holds = all(
@@ -366,7 +401,8 @@ _IMPORTS: Final = 3
 
 
 def sheets_of(top: LexborNode) -> tuple[list[str], bool]:
-    """Return the sheets that a page holds, also as `data:` addresses, in order; and whether it links others."""
+    """Return the sheets that a page holds, also as `data:` addresses, in order; and whether it
+    links others."""
     sheets, linked = list[str](), False
     for node in top.css('style, link[rel~="stylesheet" i]'):
         about = node.attributes
@@ -380,7 +416,9 @@ def sheets_of(top: LexborNode) -> tuple[list[str], bool]:
         linked |= _LINKED.search(text) is not None
         sheets.append(_with_imports(text) if "@import" in text.lower() else text)
     if not any(map(_CONTAINER.search, sheets)) and top.css_first('[style*="container" i]') is None:
-        sheets = [_ASKED_CONTAINER.sub("@none", sheet) for sheet in sheets]  # no query has one to ask
+        sheets = [
+            _ASKED_CONTAINER.sub("@none", sheet) for sheet in sheets
+        ]  # no query has one to ask
     return list(filter(None, sheets)), linked
 
 
@@ -401,6 +439,8 @@ def _of_data(address: str) -> str:
         return ""
     try:
         whole = unquote_to_bytes(held)
-        return (b64decode(whole + b"==") if ";base64" in about.lower() else whole).decode("utf-8", "replace")
+        return (b64decode(whole + b"==") if ";base64" in about.lower() else whole).decode(
+            "utf-8", "replace"
+        )
     except ValueError:
         return ""

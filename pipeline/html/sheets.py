@@ -1,9 +1,11 @@
-"""Style of a page's elements: which rules of its own sheets match each, and what counts of them (CSS Cascade 4, §6).
+"""Style of a page's elements: which rules of its own sheets match each, and what counts of them
+(CSS Cascade 4, §6).
 
-As in browsers, a rule is looked up by what its last compound names, and the rest of its selector is compared with what
-stands around. What that says of an element depends on its names and those around it alone, its *place*, so that
-elements of one place share one answer. What hangs on siblings or on what stands inside is left to Lexbor, once an
-element is met that it may be about. Linked sheets are not fetched. Not for: what declarations do to text (`style.py`).
+As in browsers, a rule is looked up by what its last compound names, and the rest of its selector is
+compared with what stands around. What that says of an element depends on its names and those around
+it alone, its *place*, so that elements of one place share one answer. What hangs on siblings or on
+what stands inside is left to Lexbor, once an element is met that it may be about. Linked sheets are
+not fetched. Not for: what declarations do to text (`style.py`).
 """
 
 import re
@@ -45,10 +47,12 @@ from pipeline.html.tree import tags
 from pipeline.read.converted import MAX_ITEMS
 
 MOST_STEPS: Final = 2_000_000
-"""Of comparing selectors with places, for a page: a second; the slowest of 495 real pages takes fewer than 40,000."""
+"""Of comparing selectors with places, for a page: a second; the slowest of 495 real pages takes
+fewer than 40,000."""
 LEXBOR_STEPS: Final = 100_000_000
-"""Of one selector that Lexbor matches, at worst: 0.3 s. It goes back over every way to place ancestors and siblings, so
-that `i ~ p ~ p ~ p` takes 2.4 s over 400 paragraphs, and 24 s go into three nested `:has`."""
+"""Of one selector that Lexbor matches, at worst: 0.3 s. It goes back over every way to place
+ancestors and siblings, so that `i ~ p ~ p ~ p` takes 2.4 s over 400 paragraphs, and 24 s go into
+three nested `:has`."""
 LEXBOR_SECONDS: Final = 0.5
 """Processor time for all selectors of a page that Lexbor matches."""
 _VARIABLE: Final = re.compile(r"var\(\s*(--[\w-]+)\s*(?:,([^()]*))?\)")
@@ -65,15 +69,22 @@ _PIECE: Final = re.compile(
 )
 """The parts of selectors that are compared here."""
 _CASELESS: Final = tags(
-    "accept accept-charset align alink axis bgcolor charset checked clear codetype color compact declare defer dir "
-    "direction disabled enctype face frame hreflang http-equiv lang language link media method multiple nohref "
-    "noresize noshade nowrap readonly rel rev rules scope scrolling selected shape target text type valign valuetype "
+    "accept accept-charset align alink axis bgcolor charset checked clear codetype color compact "
+    "declare defer dir "
+    "direction disabled enctype face frame hreflang http-equiv lang language link media method "
+    "multiple nohref "
+    "noresize noshade nowrap readonly rel rev rules scope scrolling selected shape target text "
+    "type valign valuetype "
     "vlink"
 )
 """Attributes whose values are the same in any case (HTML, 4.16.2)."""
-_POINTED_AT: Final = re.compile(r"(?<!\\):(?:hover|focus|active|target\b|:|before|after|host|visited|-)")
+_POINTED_AT: Final = re.compile(
+    r"(?<!\\):(?:hover|focus|active|target\b|:|before|after|host|visited|-)"
+)
 """What no element is while nobody points at it, or what is none."""
-_BRACKETS: Final = re.compile(r"(?<!\\)(?:\([^()]*+(?:\([^()]*+(?:\([^()]*+\)[^()]*+)*+\)[^()]*+)*+\)|\[[^\[\]]*+\])")
+_BRACKETS: Final = re.compile(
+    r"(?<!\\)(?:\([^()]*+(?:\([^()]*+(?:\([^()]*+\)[^()]*+)*+\)[^()]*+)*+\)|\[[^\[\]]*+\])"
+)
 _CALLED: Final = re.compile(rf"[.#]{_LETTERS}++")
 """Classes and ids in a selector."""
 _SETS: Final = re.compile(r"(?:^|;)\s*+(--[^:;]*+):([^;]*+)")
@@ -97,15 +108,19 @@ class _Style:
         self.said = False
         """Whether that hides or colours an element without a style of its own."""
         self.known: dict[Shade, tuple[Hiding, Shade | None]] = {}
-        """By what an element without a style of its own stands in: how it is hidden, and its shade if that differs."""
+        """By what an element without a style of its own stands in: how it is hidden, and its shade
+        if that differs."""
 
 
 class Place:
-    """What rules can tell of an element: its own names and attributes, and those of all around it."""
+    """What rules can tell of an element: its own names and attributes, and those of all around
+    it."""
 
     __slots__ = ("above", "attributes", "below", "inner", "is_plain", "names", "single", "style")
 
-    def __init__(self, above: "Place | None", names: frozenset[str], attributes: _Attributes) -> None:
+    def __init__(
+        self, above: "Place | None", names: frozenset[str], attributes: _Attributes
+    ) -> None:
         """Make a place that no rule is known to match."""
         self.above = above
         self.names = names
@@ -124,7 +139,8 @@ class Place:
         """Whether no rule says anything of them."""
 
     def shade_in(self, around: Shade) -> Shade | None:
-        """Return what text inherits in an element of no style of its own that is not hidden; None where it is asked."""
+        """Return what text inherits in an element of no style of its own that is not hidden; None
+        where it is asked."""
         if self.is_plain or self.single:
             return around if self.is_plain else None
         known = self.style.known.get(around)
@@ -172,7 +188,12 @@ class _Compound(NamedTuple):
         return (
             self.names <= place.names
             and (not self.tests or all(test.holds(place.attributes) for test in self.tests))
-            and (not self.sides or all(any(one.fits(place) for one in some) is wanted for wanted, some in self.sides))
+            and (
+                not self.sides
+                or all(
+                    any(one.fits(place) for one in some) is wanted for wanted, some in self.sides
+                )
+            )
         )
 
     def parts(self) -> "Iterator[_Compound]":
@@ -190,9 +211,21 @@ _Chain = tuple[_Compound, ...]
 class _Rule:
     """A selector of a sheet with what it says."""
 
-    __slots__ = ("around", "body", "chains", "names", "nodes", "order", "said", "selector", "weight")
+    __slots__ = (
+        "around",
+        "body",
+        "chains",
+        "names",
+        "nodes",
+        "order",
+        "said",
+        "selector",
+        "weight",
+    )
 
-    def __init__(self, selector: str, body: str, order: int, chains: tuple[_Chain, ...] | None) -> None:
+    def __init__(
+        self, selector: str, body: str, order: int, chains: tuple[_Chain, ...] | None
+    ) -> None:
         self.selector = selector
         self.body = body
         self.order = order
@@ -213,15 +246,18 @@ _UNSTYLED: Final = _Style((), {})
 
 
 class StyleJudge:
-    """Knows the style of a page's elements: what its sheets say of each, and its own style attribute."""
+    """Knows the style of a page's elements: what its sheets say of each, and its own style
+    attribute."""
 
     def __init__(self, top: LexborNode | None = None) -> None:
         """Read the sheets of the page below `top`."""
         self._alone: dict[tuple[str | None, Shade], tuple[Hiding, Shade]] = {}
-        """By the style that an element has of its own and no other, and what it stands in: what `look` found."""
+        """By the style that an element has of its own and no other, and what it stands in: what
+        `look` found."""
         self._variables: dict[str, str] = {}
         self._rules: dict[str, list[_Rule]] = {}
-        """By what an element must be named, or as `[a` by an attribute that it must have; the rest under `*`."""
+        """By what an element must be named, or as `[a` by an attribute that it must have; the rest
+        under `*`."""
         self._present: frozenset[str] = frozenset()
         """Classes and ids of the page."""
         self._named: set[str] = set()
@@ -238,7 +274,8 @@ class StyleJudge:
         self._read_rules = self._steps = self._places = 0
         self._top = top
         self._bounds: dict[str, int] = {}
-        """How many elements stand within each other (`>`), beside each other (`+`), in all (`*`)."""
+        """How many elements stand within each other (`>`), beside each other (`+`), in all
+        (`*`)."""
         self._lexbor = LEXBOR_SECONDS
         self.place: Place | None = None
         """That of the root element; None where no rule says anything."""
@@ -250,7 +287,8 @@ class StyleJudge:
     def look(
         self, place: Place | None, node: LexborNode, attributes: _Attributes, around: Shade
     ) -> tuple[Hiding, Shade]:
-        """Return how an element is hidden, and what its text inherits where `around` is what it stands in."""
+        """Return how an element is hidden, and what its text inherits where `around` is what it
+        stands in."""
         style, own = self._style_at(place, node), attributes.get("style")
         if own or not PRESENTING.isdisjoint(attributes):
             alone = not style.given and PRESENTING.isdisjoint(attributes)
@@ -308,19 +346,31 @@ class StyleJudge:
         mine, hiding = self._own(own) if own else ({}, SHOWN)
         if not given:
             return mine, hiding
-        inline = {name: value for name, value in mine.items() if name not in given or not given[name][0][0]}
-        found = {name: self._filled(value) if "(" in value else value for name, (_, value) in given.items()} | inline
+        inline = {
+            name: value
+            for name, value in mine.items()
+            if name not in given or not given[name][0][0]
+        }
+        found = {
+            name: self._filled(value) if "(" in value else value
+            for name, (_, value) in given.items()
+        } | inline
         return found, how_hidden(found, in_sheet=not inline)
 
     def enter(self, above: Place | None, tag: str, attributes: _Attributes) -> Place:
-        """Return the place of an element, by its name and attributes and the place that it stands in."""
+        """Return the place of an element, by its name and attributes and the place that it stands
+        in."""
         known = (tag, attributes.get("class"), attributes.get("id"))
         names = self._names.get(known)
         if names is None:
             classes, own = known[1] or "", known[2]
             if self._folds:
                 classes, own = classes.lower(), own and own.lower()
-            names = frozenset(self._named.intersection([tag, f"#{own}", *["." + name for name in classes.split()]]))
+            names = frozenset(
+                self._named.intersection(
+                    [tag, f"#{own}", *["." + name for name in classes.split()]]
+                )
+            )
             if above is None:
                 names |= {":root"}
             if len(self._names) < MAX_ITEMS:
@@ -340,7 +390,11 @@ class StyleJudge:
         """Match a new place with the rules."""
         names, around = place.names, place.above.inner if place.above is not None else frozenset()
         rules: list[_Rule] = []
-        for name in (*names, *[f"[{name}" for name in self._asked.intersection(place.attributes)], "*"):
+        for name in (
+            *names,
+            *[f"[{name}" for name in self._asked.intersection(place.attributes)],
+            "*",
+        ):
             for rule in self._rules.get(name, ()):
                 if (steps := self._steps + 1) > MOST_STEPS:
                     return place
@@ -358,7 +412,8 @@ class StyleJudge:
         return place
 
     def _fits(self, place: Place, chains: tuple[_Chain, ...]) -> bool:
-        """Whether a selector matches a place; of what stands around, the nearest that fits leaves most to the rest."""
+        """Whether a selector matches a place; of what stands around, the nearest that fits leaves
+        most to the rest."""
         at: Place | None = place
         for chain in chains:
             while True:
@@ -386,7 +441,8 @@ class StyleJudge:
                 given[name] = rank, value
 
     def _matched(self, rule: _Rule) -> Collection[int]:
-        """Return the addresses of the elements that Lexbor finds for a selector, as far as time allows."""
+        """Return the addresses of the elements that Lexbor finds for a selector, as far as time
+        allows."""
         if rule.nodes is None:
             rule.nodes = set()
             if self._top is not None and self._lexbor > 0:
@@ -414,7 +470,9 @@ class StyleJudge:
             if joint == "*":
                 self._bounds[joint] = len(css("*"))
             else:
-                self._bounds[joint] = next((most for most in sizes if not css("*" + f"{joint}*" * most)), MAX_ITEMS)
+                self._bounds[joint] = next(
+                    (most for most in sizes if not css("*" + f"{joint}*" * most)), MAX_ITEMS
+                )
         return self._bounds.get(joint, 0)
 
     def _own(self, style: str) -> tuple[Mapping[str, str], Hiding]:
@@ -429,7 +487,11 @@ class StyleJudge:
 
     def _set(self, found: Iterable[tuple[str, str]]) -> None:
         """Remember what custom properties are."""
-        new = {name.strip(): value.replace("!important", "").strip() for name, value in found if name.startswith("--")}
+        new = {
+            name.strip(): value.replace("!important", "").strip()
+            for name, value in found
+            if name.startswith("--")
+        }
         if not new.items() <= self._variables.items():
             self._variables |= new
             while self._known:
@@ -440,11 +502,14 @@ class StyleJudge:
         for _ in range(_NESTED_VARIABLES):
             if "var(" not in value:
                 break
-            value = _VARIABLE.sub(lambda use: self._variables.get(use[1], use[2] or "").strip(), value[:LONGEST])
+            value = _VARIABLE.sub(
+                lambda use: self._variables.get(use[1], use[2] or "").strip(), value[:LONGEST]
+            )
         return worked_out(value)
 
     def _read(self, top: LexborNode) -> None:
-        """Take the rules of all `<style>` elements; the ground is known where no linked sheet may set it."""
+        """Take the rules of all `<style>` elements; the ground is known where no linked sheet may
+        set it."""
         sheets, linked = sheets_of(top)
         if sheets:
             self._folds = _folds_case(top)
@@ -467,7 +532,8 @@ class StyleJudge:
         self.ground = ground
 
     def _add(self, selector: str, body: str) -> None:
-        """Take a selector of a rule that may hide, or show again, if all that it names is on the page."""
+        """Take a selector of a rule that may hide, or show again, if all that it names is on the
+        page."""
         bare = _BRACKETS.sub(":_", selector) if "(" in selector or "[" in selector else selector
         called: Iterable[str] = _CALLED.findall(bare)
         if self._folds or "\\" in bare:
@@ -482,7 +548,10 @@ class StyleJudge:
         key = "*"
         if chains is not None:
             first, *others = [compound for chain in chains for compound in chain]
-            rule.names, rule.around = first.names, frozenset().union(*(other.names for other in others))
+            rule.names, rule.around = (
+                first.names,
+                frozenset().union(*(other.names for other in others)),
+            )
             parts = [part for compound in (first, *others) for part in compound.parts()]
             self._named.update(*(part.names for part in parts))
             tests = [[test.name for test in part.tests] for part in parts]
@@ -491,20 +560,29 @@ class StyleJudge:
                 key = f"[{tests[0][0]}"
         elif "\\" not in bare:
             *around, last = _BESIDE.sub("", bare).replace(">", " ").rsplit(None, 1) or [""]
-            rule.names, rule.around = self._folded(_NAMES.findall(last)), self._folded(_NAMES.findall("".join(around)))
+            rule.names, rule.around = (
+                self._folded(_NAMES.findall(last)),
+                self._folded(_NAMES.findall("".join(around))),
+            )
             self._named |= rule.names | rule.around
         self._rules.setdefault(max(rule.names, key=_weighed, default=key), []).append(rule)
 
     def _folded(self, names: Iterable[str]) -> frozenset[str]:
         """Return names in a selector as they are compared."""
-        found = [name.lower() if self._folds or name[0] not in ".#" else name for name in names if name]
-        return frozenset([_ESCAPED.sub(unescaped, name) if "\\" in name else name for name in found])
+        found = [
+            name.lower() if self._folds or name[0] not in ".#" else name for name in names if name
+        ]
+        return frozenset(
+            [_ESCAPED.sub(unescaped, name) if "\\" in name else name for name in found]
+        )
 
 
 def _names_in(top: LexborNode, *, folds: bool) -> frozenset[str]:
     """Return the classes of a page as `.a`, and its ids as `#a`."""
     classes = {node.attrs.get("class") or "" for node in (top, *top.css("[class]"))}
-    names = {f"#{node.id}" for node in (top, *top.css("[id]"))} | {f".{name}" for name in " ".join(classes).split()}
+    names = {f"#{node.id}" for node in (top, *top.css("[id]"))} | {
+        f".{name}" for name in " ".join(classes).split()
+    }
     return frozenset(map(str.lower, names) if folds else names)
 
 
@@ -538,7 +616,9 @@ def _chains(selector: str, *, folds: bool) -> tuple[_Chain, ...] | None:
             parts = []
             if ">" not in piece["joint"]:
                 chains.append([])
-        elif (part := _part(piece, folds=folds)) is None or (parts and (piece["name"] or ".")[0] not in ".#:"):
+        elif (part := _part(piece, folds=folds)) is None or (
+            parts and (piece["name"] or ".")[0] not in ".#:"
+        ):
             return None
         else:
             parts.append(part)
@@ -565,7 +645,11 @@ def _part(piece: re.Match[str], *, folds: bool) -> _Compound | None:
         return _Compound(frozenset() if name == "*" else frozenset((name,)))
     if key := piece["key"]:
         wanted = piece["double"] or piece["single"] or piece["bare"] or ""
-        return None if "\\" in key + wanted else _Compound(tests=(_Test(key.lower(), piece["sign"] or "", wanted),))
+        return (
+            None
+            if "\\" in key + wanted
+            else _Compound(tests=(_Test(key.lower(), piece["sign"] or "", wanted),))
+        )
     others = []
     for other in listed(piece["others"]):
         found = _chains(other, folds=folds)

@@ -1,13 +1,15 @@
 """Style: which declarations of a sheet hold on a desktop's screen, and what they hide.
 
-Hidden text is noise, and the place where instructions to language models are planted. What is only closed, and by its
-markup opens with a click (accordions, answers, tabs, product sheets), is read, and ranks with the page's furniture;
-text that no click brings to light (tiny, off the screen, without contrast) stays hidden there, too.
+Hidden text is noise, and the place where instructions to language models are planted. What is only
+closed, and by its markup opens with a click (accordions, answers, tabs, product sheets), is read,
+and ranks with the page's furniture; text that no click brings to light (tiny, off the screen,
+without contrast) stays hidden there, too.
 
-Classes for screen readers (`sr-only`, `visually-hidden`, …) move text off the screen although it is meant to be read,
-and often carry what is drawn otherwise (prices, labels of icons). Text of at most `LABEL_WORDS` words in them stays,
-whatever the page's rules say; longer text goes. Not for: which elements a rule matches, and which style each has
-(`sheets.py`), or where PDF and Word keep their colours (`pipeline/read`).
+Classes for screen readers (`sr-only`, `visually-hidden`, …) move text off the screen although it is
+meant to be read, and often carry what is drawn otherwise (prices, labels of icons). Text of at most
+`LABEL_WORDS` words in them stays, whatever the page's rules say; longer text goes. Not for: which
+elements a rule matches, and which style each has (`sheets.py`), or where PDF and Word keep their
+colours (`pipeline/read`).
 """
 
 import re
@@ -24,7 +26,8 @@ from pipeline.html.tree import LABEL_WORDS, count_words, tags
 # What a style hides
 
 READER_CLASSES: Final = tags(
-    "sr-only visually-hidden visuallyhidden screen-reader-text screenreader a-offscreen show-for-sr u-hidden-visually "
+    "sr-only visually-hidden visuallyhidden screen-reader-text screenreader a-offscreen "
+    "show-for-sr u-hidden-visually "
     "element-invisible assistive-text cdk-visually-hidden"
 )
 
@@ -47,7 +50,8 @@ TELLING: Final = re.compile(
     r"|(?:text-indent|left|top|right|bottom)[^;]{0,99}(?:calc|[1-9]\d\d)|translate|rotate|mask|contain\b|letter-spacing\s*:\s*-"
     r"|-security|content\s*:\s*url|border-box)",
 )
-"""What a rule's body, in lower case, must hold to be worth matching; the class of first letters only makes it fast."""
+"""What a rule's body, in lower case, must hold to be worth matching; the class of first letters
+only makes it fast."""
 _CLEARED: Final = re.compile(r"opacity\(\s*(\d*\.?\d+%?)")
 COLOURED: Final = re.compile(r"color|background|-text-fill")
 """The same on a page whose ground is known."""
@@ -60,15 +64,17 @@ _CLIPPED: Final = re.compile(
     r"|inset\(\s*[1-9]\d{3,}px"
 )
 _POLYGON: Final = re.compile(r"polygon\((?:\s*(?:nonzero|evenodd)\s*,)?([^()]*)\)")
-_EDGEWISE: Final = re.compile(r"rotate[xy]\(\s*-?(?:90|270)deg|rotate[xy]\(\s*-?0?\.[27]5turn|(?<![\w(])[xy]\s+-?90deg")
+_EDGEWISE: Final = re.compile(
+    r"rotate[xy]\(\s*-?(?:90|270)deg|rotate[xy]\(\s*-?0?\.[27]5turn|(?<![\w(])[xy]\s+-?90deg"
+)
 """Turned so that its edge alone faces the reader."""
 _FLAT: Final = 3.0
 """Pixels of height or width in which no letter can be read."""
 _TIGHT: Final = -8.0
 """Pixels between letters below which they lie over one another, half of the usual size of type."""
 Hiding = Literal["", "soft", "begun", "shut", "hard"]
-"""Not, until a script runs (opacity, visibility), at the begin of an animation, while it is closed (not displayed, no
-height), or for good."""
+"""Not, until a script runs (opacity, visibility), at the begin of an animation, while it is closed
+(not displayed, no height), or for good."""
 _MOVING: Final = ("animation", "transform", "transition", "will-change")
 SHOWN: Final[Hiding] = ""
 _PIXEL: Final = frozenset({"0", "1", "2", "0px", "1px", "2px"})
@@ -78,7 +84,9 @@ _FAR_RIGHT: Final = 5_000.0
 """Pixels to the right where nobody scrolls to; slides that wait have up to some screens."""
 _FROM_RIGHT: Final = 2_000.0
 """Pixels from a box's right or lower edge that lead off the screen on its other side."""
-_OWN_SIZE: Final = re.compile(r"medium|(?:xx?-)?(?:small|large)|(?:\d*\.)?\d+(?:px|pt|rem|vw|vh|mm|cm|q)")
+_OWN_SIZE: Final = re.compile(
+    r"medium|(?:xx?-)?(?:small|large)|(?:\d*\.)?\d+(?:px|pt|rem|vw|vh|mm|cm|q)"
+)
 """A size of type that is not counted from the one around it."""
 
 
@@ -89,7 +97,8 @@ def is_used(name: str) -> bool:
 
 
 class Shade(NamedTuple):
-    """What an element's text inherits: its ground, its ink and whether it is too small to be read."""
+    """What an element's text inherits: its ground, its ink and whether it is too small to be
+    read."""
 
     ground: Rgb | None = None
     """None where it is not known."""
@@ -101,7 +110,8 @@ class Shade(NamedTuple):
     unseen: bool = False
     """Whether text that inherits this is not seen."""
     apart: bool = False
-    """Whether the element itself is drawn as a box of its own, which no word goes on over; not inherited."""
+    """Whether the element itself is drawn as a box of its own, which no word goes on over; not
+    inherited."""
     parts: bool = False
     """Whether all that stands right in it is."""
 
@@ -117,12 +127,16 @@ class Shade(NamedTuple):
             ground = None
         over = found.get("-webkit-text-fill-color") or found.get("color", "")
         if over and over not in _KEPT_WORDS:
-            clips = "text" in found.get("background-clip", "") + found.get("-webkit-background-clip", "")
+            clips = "text" in found.get("background-clip", "") + found.get(
+                "-webkit-background-clip", ""
+            )
             inkless = is_clear_colour(over) and not clips
             ink = None if clips or inkless else rgb_of(over)
         if size := _font_size(found):
             tiny = _is_tiny(size) or (tiny and not _OWN_SIZE.fullmatch(size))
-        unseen = tiny or inkless or (ink is not None and ground is not None and is_faint(ink, ground))
+        unseen = (
+            tiny or inkless or (ink is not None and ground is not None and is_faint(ink, ground))
+        )
         display = found.get("display", "")
         parts = "flex" in display or "grid" in display or (self.parts and display == "contents")
         away = found.get("position") in {"absolute", "fixed"} or found.get("float") == "right"
@@ -130,7 +144,8 @@ class Shade(NamedTuple):
 
 
 def _painted(value: str, ground: Rgb | None) -> Rgb | None:
-    """Return the ground that a background gives: its colour, None for one that is drawn or not known."""
+    """Return the ground that a background gives: its colour, None for one that is drawn or not
+    known."""
     if "url(" in value or "gradient(" in value:
         return None
     parts = list(parted(value, " "))
@@ -147,7 +162,8 @@ _NO_PAINT: Final = re.compile(
 """Words of a background that paint nothing."""
 _BOXES: Final = ("block", "flex", "flow-root", "grid", "list-item", "table")
 SHADING: Final = tags(
-    "background background-color background-image color font font-size -webkit-text-fill-color display position float"
+    "background background-color background-image color font font-size -webkit-text-fill-color "
+    "display position float"
 )
 """Properties that `Shade` depends on."""
 _NO_GROUND: Final = frozenset({"none", "transparent", "inherit", "initial", "unset", "revert"})
@@ -161,7 +177,12 @@ def how_hidden(found: Mapping[str, str], *, in_sheet: bool = False) -> Hiding:
         found: Of each property its value, in lower case.
         in_sheet: They are a style sheet's: what is set before an animation starts (opacity, visibility) is left out.
     """
-    if _is_shifted_away(found) or _is_clipped(found) or _is_flat(found, "width", "max-width") or _is_masked(found):
+    if (
+        _is_shifted_away(found)
+        or _is_clipped(found)
+        or _is_flat(found, "width", "max-width")
+        or _is_masked(found)
+    ):
         return "hard"
     is_off = found.get("display") == "none" or found.get("content-visibility") == "hidden"
     if is_off or _is_flat(found, "height", "max-height") or _is_cut(found):
@@ -176,7 +197,8 @@ def how_hidden(found: Mapping[str, str], *, in_sheet: bool = False) -> Hiding:
 
 
 def _font_size(found: Mapping[str, str]) -> str:
-    """Return the size of type that declarations set, empty for none; that of the short form stands before a slash."""
+    """Return the size of type that declarations set, empty for none; that of the short form stands
+    before a slash."""
     if size := found.get("font-size", ""):
         return size
     if not (short := found.get("font", "")):
@@ -200,18 +222,28 @@ def _is_tiny(size: str) -> bool:
 
 def _is_shifted_away(found: Mapping[str, str]) -> bool:
     places = {
-        name: length(found[name]) or 0.0 for name in ("text-indent", "margin-left", "margin-top") if name in found
+        name: length(found[name]) or 0.0
+        for name in ("text-indent", "margin-left", "margin-top")
+        if name in found
     }
     if "margin" in found:
         places |= _sides(found["margin"], "margin-top", "", "", "margin-left")
     if found.get("position") in {"absolute", "fixed", "relative"}:
-        places |= _sides(found["inset"], "top", "right", "bottom", "left") if "inset" in found else {}
-        places |= {name: length(found[name]) or 0.0 for name in ("left", "top", "right", "bottom") if name in found}
+        places |= (
+            _sides(found["inset"], "top", "right", "bottom", "left") if "inset" in found else {}
+        )
+        places |= {
+            name: length(found[name]) or 0.0
+            for name in ("left", "top", "right", "bottom")
+            if name in found
+        }
         if any(places.get(name, 0.0) >= _FROM_RIGHT for name in ("right", "bottom")):
             return True
     if any(size <= _FAR for size in places.values()):
         return True
-    if any(places.get(name, 0.0) >= _FAR_RIGHT for name in ("left", "margin-left")) or _is_indented_away(found):
+    if any(
+        places.get(name, 0.0) >= _FAR_RIGHT for name in ("left", "margin-left")
+    ) or _is_indented_away(found):
         return True
     if any(_scales_away(found[name]) for name in ("scale", "zoom") if name in found):
         return True
@@ -242,7 +274,8 @@ def _is_indented_away(found: Mapping[str, str]) -> bool:
 
 
 def _sides(value: str, *names: str) -> dict[str, float]:
-    """Return the pixels of the sides that a short form of one to four values sets, the top first."""
+    """Return the pixels of the sides that a short form of one to four values sets, the top
+    first."""
     sizes = [length(part) or 0.0 for part in parted(value, " ")][:4]
     if not sizes:
         return {}
@@ -251,15 +284,23 @@ def _sides(value: str, *names: str) -> dict[str, float]:
 
 
 def _scales_away(factors: str) -> bool:
-    """Whether the factors that sizes are multiplied with, one or two or a matrix of six, leave nothing to be read."""
-    found = [float(number) * (0.01 if unit else 1) for number, unit in re.findall(r"(-?\d*\.?\d+)(%?)", factors)]
+    """Whether the factors that sizes are multiplied with, one or two or a matrix of six, leave
+    nothing to be read."""
+    found = [
+        float(number) * (0.01 if unit else 1)
+        for number, unit in re.findall(r"(-?\d*\.?\d+)(%?)", factors)
+    ]
     if len(found) == 6:
         found = [(abs(found[0] * found[3] - found[1] * found[2])) ** 0.5]
     return any(abs(factor) * PIXELS["em"] < 1 for factor in found[:2])  # type of less than a pixel
 
 
 def _is_clipped(found: Mapping[str, str]) -> bool:
-    if "clip" in found and found.get("position") in {"absolute", "fixed"} and _CLIPPED.search(found["clip"]):
+    if (
+        "clip" in found
+        and found.get("position") in {"absolute", "fixed"}
+        and _CLIPPED.search(found["clip"])
+    ):
         return True
     if (path := found.get("clip-path")) is None:
         return False
@@ -270,31 +311,50 @@ def _is_clipped(found: Mapping[str, str]) -> bool:
 def _is_empty(corners: str) -> bool:
     """Whether nothing lies within the corners of a polygon: pairs of lengths, parted by commas."""
     points = [[length(size) for size in corner.split()] for corner in corners.split(",")]
-    known = [(x, y) for point in points if len(point) == 2 for x, y in [point] if x is not None and y is not None]
+    known = [
+        (x, y)
+        for point in points
+        if len(point) == 2
+        for x, y in [point]
+        if x is not None and y is not None
+    ]
     if len(known) < len(points):
         return False
-    area = sum(x * below - over * y for (x, y), (over, below) in zip(known, [*known[1:], known[0]], strict=True))
+    area = sum(
+        x * below - over * y
+        for (x, y), (over, below) in zip(known, [*known[1:], known[0]], strict=True)
+    )
     return abs(area) < _FLAT
 
 
 def _cuts(found: Mapping[str, str]) -> bool:
     """Whether an element cuts off what does not fit into it."""
-    said = " ".join(found[name] for name in ("overflow", "overflow-x", "overflow-y") if name in found)
-    return said.startswith(("hidden", "clip", "auto", "scroll")) or "hidden" in said or "clip" in said
+    said = " ".join(
+        found[name] for name in ("overflow", "overflow-x", "overflow-y") if name in found
+    )
+    return (
+        said.startswith(("hidden", "clip", "auto", "scroll")) or "hidden" in said or "clip" in said
+    )
 
 
 def _is_flat(found: Mapping[str, str], *sides: str) -> bool:
     """Whether an element cuts off its text at one of `sides` of hardly a pixel."""
     if not _cuts(found):
         return False
-    return any((size := length(found.get(name, ""))) is not None and size <= _FLAT for name in sides)
+    return any(
+        (size := length(found.get(name, ""))) is not None and size <= _FLAT for name in sides
+    )
 
 
 def _is_cut(found: Mapping[str, str]) -> bool:
-    """Whether lines have no room in their element: without a height of its own, or filled by its padding."""
+    """Whether lines have no room in their element: without a height of its own, or filled by its
+    padding."""
     contained = found.get("contain", "").split()
     if "strict" in contained or {"size", "paint"} <= {*contained}:
-        return not any(name in found for name in ("height", "contain-intrinsic-size", "aspect-ratio", "min-height"))
+        return not any(
+            name in found
+            for name in ("height", "contain-intrinsic-size", "aspect-ratio", "min-height")
+        )
     if not _cuts(found):
         return False
     high = length(found.get("height", found.get("max-height", "")))
@@ -303,12 +363,15 @@ def _is_cut(found: Mapping[str, str]) -> bool:
         return True
     if high is None or found.get("box-sizing") != "border-box":
         return False
-    above = length(found.get("padding-top", "")) or _sides(found.get("padding", ""), "top", "", "", "").get("top", 0.0)
+    above = length(found.get("padding-top", "")) or _sides(
+        found.get("padding", ""), "top", "", "", ""
+    ).get("top", 0.0)
     return 0.0 < high <= above
 
 
 def _is_masked(found: Mapping[str, str]) -> bool:
-    """Whether a mask lets nothing through, dots stand for letters, an image for all, or letters lie on letters."""
+    """Whether a mask lets nothing through, dots stand for letters, an image for all, or letters lie
+    on letters."""
     if "-webkit-text-security" in found and found["-webkit-text-security"] != "none":
         return True
     if found.get("content", "").startswith("url("):
@@ -319,7 +382,11 @@ def _is_masked(found: Mapping[str, str]) -> bool:
     if "gradient(" not in mask:
         return False
     stops = parted(mask[mask.index("(") + 1 : mask.rindex(")")] if ")" in mask else "", ",")
-    colours = [part for stop in stops if rgb_of(part := next(parted(stop, " "))) is not None or part == "transparent"]
+    colours = [
+        part
+        for stop in stops
+        if rgb_of(part := next(parted(stop, " "))) is not None or part == "transparent"
+    ]
     return bool(colours) and all(map(is_clear_colour, colours))
 
 
@@ -337,9 +404,11 @@ def is_drawn(attributes: Mapping[str, str | None]) -> bool:
 
 
 def is_long(current: LexborNode) -> bool:
-    """Whether an element holds more than `LABEL_WORDS` words, or more than can be looked at in passing.
+    """Whether an element holds more than `LABEL_WORDS` words, or more than can be looked at in
+    passing.
 
-    Elements of this kind may stand within each other, so that counting all of their words would be quadratic.
+    Elements of this kind may stand within each other, so that counting all of their words would be
+    quadratic.
     """
     texts: list[str] = []
     size = 0
@@ -373,7 +442,9 @@ def _hashed(colour: str) -> str:
     return f"#{colour}" if re.fullmatch("[0-9a-f]{6}", colour) else colour
 
 
-def shade_under(above: Shade, attributes: Mapping[str, str | None], found: Mapping[str, str]) -> Shade:
+def shade_under(
+    above: Shade, attributes: Mapping[str, str | None], found: Mapping[str, str]
+) -> Shade:
     """Return what the text of an element inherits, by its style and by its attributes of old."""
     presented = _presented(attributes) if not PRESENTING.isdisjoint(attributes) else {}
     return above.under({**presented, **found}) if presented or found else above

@@ -1,7 +1,8 @@
-"""Reading a table element as a grid of cells: headers, rows as `header: value`, or nothing where it only lays out.
+"""Reading a table element as a grid of cells: headers, rows as `header: value`, or nothing where it
+only lays out.
 
-Spans are resolved: a cell that covers several rows belongs to each in the row's `header: value` text, but its words
-stand once in the page's text. Not for: rendering (`pipeline/prune`).
+Spans are resolved: a cell that covers several rows belongs to each in the row's `header: value`
+text, but its words stand once in the page's text. Not for: rendering (`pipeline/prune`).
 """
 
 from collections.abc import Iterator
@@ -15,14 +16,15 @@ MAX_SPAN: Final = 64
 _FEW_ROWS: Final = 2
 """Rows up to which a table without headers that holds another may lay out a page."""
 MAX_CARRIED: Final = 20
-"""Cells carried down by row spans, for each real cell; beyond, spans are ignored, so that a grid stays linear. A table
-of 100,000 cells, 40,000 of them spanning all rows, takes 4 processor seconds so, and 8 at 64."""
+"""Cells carried down by row spans, for each real cell; beyond, spans are ignored, so that a grid
+stays linear. A table of 100,000 cells, 40,000 of them spanning all rows, takes 4 processor seconds
+so, and 8 at 64."""
 _PARTS: Final = frozenset({"nav", "pre", "table"})
 """What no cell of a data table holds."""
 _HEADED: Final = frozenset({"article", "form", "h1", "h2", "h3"})
 LONG_CELL: Final = 50
-"""Words of a cell from which headings and forms in a table without header cells make it a page's layout; prices,
-opening hours and carts have them as well."""
+"""Words of a cell from which headings and forms in a table without header cells make it a page's
+layout; prices, opening hours and carts have them as well."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +34,8 @@ class Row:
     path: str
     """Below the table: `tr3`, `thead/tr`."""
     cells: tuple[str, ...]
-    """One text a column: a cell that covers several rows is repeated, one that covers several columns is not."""
+    """One text a column: a cell that covers several rows is repeated, one that covers several
+    columns is not."""
     shown: str
     """Texts of the cells that begin in this row, joined by ` | `."""
     text: str
@@ -40,9 +43,11 @@ class Row:
     node: Node
     is_header: bool
     group: str
-    """Text of the row across the whole table that heads this one and its neighbours, empty for none."""
+    """Text of the row across the whole table that heads this one and its neighbours, empty for
+    none."""
     opened: tuple[int, ...] = ()
-    """Children of the row's node that hold a table or listing of their own, and are read as containers behind it."""
+    """Children of the row's node that hold a table or listing of their own, and are read as
+    containers behind it."""
     carried: tuple[int, ...] = ()
     """Columns whose cell begins in a row above and covers this one."""
 
@@ -73,10 +78,13 @@ class _Cell:
 
 
 def read_grid(table: Node) -> Grid | None:
-    """Return the grid of a data table, or None for a table that lays out a page (its cells are ordinary containers)."""
+    """Return the grid of a data table, or None for a table that lays out a page (its cells are
+    ordinary containers)."""
     sources = list(_row_nodes(table))
     boxes = sum(node.boxed for _, node, _ in sources)
-    if not sources or (2 * boxes >= len(sources) and not (_is_captioned(table) or _has_heads(sources[0]))):
+    if not sources or (
+        2 * boxes >= len(sources) and not (_is_captioned(table) or _has_heads(sources[0]))
+    ):
         return None
     raw = [(path, node, in_head, _cells(node)) for path, node, in_head in sources]
     if _is_layout(table, [cells for _, _, _, cells in raw]):
@@ -96,7 +104,12 @@ def read_grid(table: Node) -> Grid | None:
             rows.append(Row(path, texts, shown, text, node, False, group, opened=opened))
         elif number in heads:
             rows.append(Row(path, texts, shown, "", node, True, ""))
-        elif len(cells) == 1 and width > 1 and cells[0].text and (cells[0].width >= width or cells[0].is_head):
+        elif (
+            len(cells) == 1
+            and width > 1
+            and cells[0].text
+            and (cells[0].width >= width or cells[0].is_head)
+        ):
             group = cells[0].text if count_words(cells[0].text) <= LABEL_WORDS else group
             rows.append(Row(path, (cells[0].text,), shown, "", node, False, ""))
         else:
@@ -122,9 +135,12 @@ def _is_captioned(table: Node) -> bool:
 
 
 def _has_heads(source: tuple[str, Node, bool]) -> bool:
-    """Whether a table's first row holds column headers, so that what its cells hold lays out no page."""
+    """Whether a table's first row holds column headers, so that what its cells hold lays out no
+    page."""
     _, row, in_head = source
-    cells = [child for child in row.children if isinstance(child, Node) and child.tag in {"td", "th"}]
+    cells = [
+        child for child in row.children if isinstance(child, Node) and child.tag in {"td", "th"}
+    ]
     return not row.boxed and len(cells) > 1 and (in_head or all(cell.tag == "th" for cell in cells))
 
 
@@ -141,18 +157,32 @@ def _cells(row: Node) -> list[_Cell]:
             text = inner if child.boxed else _cell_text(child)
             width = _span(child.attrs.get("colspan", ""), MAX_SPAN)
             height = _span(child.attrs.get("rowspan", ""), 65_534)
-            found.append(_Cell(text, child.tag == "th", width, height, child.boxed and not inner, _is_bold(child)))
+            found.append(
+                _Cell(
+                    text,
+                    child.tag == "th",
+                    width,
+                    height,
+                    child.boxed and not inner,
+                    _is_bold(child),
+                )
+            )
     return found
 
 
 def _inner_text(cell: Node) -> str:
-    """Return a small table in a cell on one line, its rows parted by strokes; empty for anything else."""
+    """Return a small table in a cell on one line, its rows parted by strokes; empty for anything
+    else."""
     words = 0
     for node in walk(cell):
         words += sum(count_words(child) for child in node.children if isinstance(child, str))
         if words > LONG_CELL or node.tag == "pre":
             return ""
-    parts = [" ".join(text_of(node).split()) for node in walk(cell) if node.tag == "tr" and not node.boxed]
+    parts = [
+        " ".join(text_of(node).split())
+        for node in walk(cell)
+        if node.tag == "tr" and not node.boxed
+    ]
     whole = " ".join(text_of(cell).split())
     return " / ".join(filter(None, parts)) if " ".join(filter(None, parts)) == whole else whole
 
@@ -164,10 +194,13 @@ def _is_bold(cell: Node) -> bool:
 
 
 def _cell_text(cell: Node) -> str:
-    """Return a cell's text behind what its images are said to show (a flag, a tick), where the text does not say it."""
+    """Return a cell's text behind what its images are said to show (a flag, a tick), where the text
+    does not say it."""
     text = text_of(cell)
     images = [node.attrs.get("alt", "") for node in walk(cell) if node.tag == "img"]
-    said = [alt for alt in dict.fromkeys(images) if alt not in text and count_words(alt) <= LABEL_WORDS]
+    said = [
+        alt for alt in dict.fromkeys(images) if alt not in text and count_words(alt) <= LABEL_WORDS
+    ]
     return " ".join((*said, text)).strip()
 
 
@@ -178,7 +211,10 @@ def _span(value: str, most: int) -> int:
 def _is_layout(table: Node, rows: list[list[_Cell]]) -> bool:
     if table.attrs.get("role") == "presentation" or not rows or max(len(row) for row in rows) < 2:
         return True
-    if any(isinstance(child, Node) and child.tag not in {"tr", "thead", "caption"} for child in table.children):
+    if any(
+        isinstance(child, Node) and child.tag not in {"tr", "thead", "caption"}
+        for child in table.children
+    ):
         return True
     if _is_captioned(table) or any(cell.is_head for row in rows for cell in row):
         return False
@@ -187,16 +223,21 @@ def _is_layout(table: Node, rows: list[list[_Cell]]) -> bool:
         inner -= {"table"}
     if not inner.isdisjoint(_PARTS) or len(rows) < 2:
         return True
-    if not inner.isdisjoint(_HEADED) and any(count_words(cell.text) > LONG_CELL for row in rows for cell in row):
+    if not inner.isdisjoint(_HEADED) and any(
+        count_words(cell.text) > LONG_CELL for row in rows for cell in row
+    ):
         return True
     return not any(cell.text for row in rows for cell in row)
 
 
 def _is_even(rows: list[list[_Cell]]) -> bool:
-    """Whether rows are as long as each other and their cells short, small tables in them included: values, no page."""
+    """Whether rows are as long as each other and their cells short, small tables in them included:
+    values, no page."""
     cells = [cell for row in rows for cell in row]
     even = len(rows) > _FEW_ROWS and len({sum(cell.width for cell in row) for row in rows}) == 1
-    return even and all(not cell.is_box and count_words(cell.text) <= 2 * LABEL_WORDS for cell in cells)
+    return even and all(
+        not cell.is_box and count_words(cell.text) <= 2 * LABEL_WORDS for cell in cells
+    )
 
 
 def _place(rows: list[list[_Cell]]) -> list[list[_Cell | None]]:
@@ -247,8 +288,11 @@ def _by_column(line: list[_Cell | None]) -> tuple[str, ...]:
     return tuple(texts)
 
 
-def _header_rows(raw: list[tuple[str, Node, bool, list[_Cell]]], placed: list[list[_Cell | None]]) -> range:
-    """Return which rows at the top hold column headers; a title over all columns may stand above them."""
+def _header_rows(
+    raw: list[tuple[str, Node, bool, list[_Cell]]], placed: list[list[_Cell | None]]
+) -> range:
+    """Return which rows at the top hold column headers; a title over all columns may stand above
+    them."""
     width = max((len(row) for row in placed), default=0)
     first = 0
     while first < len(raw) - 2 and _is_title(raw[first][3], width):
@@ -262,11 +306,20 @@ def _header_rows(raw: list[tuple[str, Node, bool, list[_Cell]]], placed: list[li
 
 
 def _is_title(cells: list[_Cell], width: int) -> bool:
-    return width > 1 and len(cells) == 1 and bool(cells[0].text) and cells[0].is_headlike and cells[0].width >= width
+    return (
+        width > 1
+        and len(cells) == 1
+        and bool(cells[0].text)
+        and cells[0].is_headlike
+        and cells[0].width >= width
+    )
 
 
 def _is_header(
-    raw: list[tuple[str, Node, bool, list[_Cell]]], placed: list[list[_Cell | None]], number: int, first: int
+    raw: list[tuple[str, Node, bool, list[_Cell]]],
+    placed: list[list[_Cell | None]],
+    number: int,
+    first: int,
 ) -> bool:
     """Whether a row, all above which are headers from `first` on, holds headers as well."""
     _, _, in_head, cells = raw[number]
@@ -278,21 +331,32 @@ def _is_header(
         if filled and all(cell.is_head for cell in filled) and spanned:
             return True
         return _goes_on(placed[number - 1], placed[number])
-    # Bold print heads columns where the row below it is bold as well, or plain under a cell over several columns.
+    # Bold print heads columns where the row below it is bold as well, or plain under a cell over
+    # several columns.
     wide = any(cell.width > 1 for cell in filled)
     below = [cell for cell in raw[number + 1][3] if cell.text] if number + 1 < len(raw) else []
-    return wide and all(cell.is_headlike for cell in filled) and len(below) > 1 and all(c.is_headlike for c in below)
+    return (
+        wide
+        and all(cell.is_headlike for cell in filled)
+        and len(below) > 1
+        and all(c.is_headlike for c in below)
+    )
 
 
 def _goes_on(above: list[_Cell | None], row: list[_Cell | None]) -> bool:
-    """Whether a row names the columns below headers that cover several: labels under those, nothing new elsewhere."""
+    """Whether a row names the columns below headers that cover several: labels under those, nothing
+    new elsewhere."""
     under = 0
     for column, cell in enumerate(row):
         head = above[column] if column < len(above) else None
         if cell is None or cell is head or not cell.text:
             continue
-        is_label = count_words(cell.text) <= LABEL_WORDS and not any(sign.isdigit() for sign in cell.text)
-        is_below = head is not None and (head.width > 1 or not head.text or (head.is_bold and cell.is_bold))
+        is_label = count_words(cell.text) <= LABEL_WORDS and not any(
+            sign.isdigit() for sign in cell.text
+        )
+        is_below = head is not None and (
+            head.width > 1 or not head.text or (head.is_bold and cell.is_bold)
+        )
         if not (is_label or cell.is_headlike) or not is_below:
             return False
         under += head is not None and head.width > 1
@@ -300,8 +364,11 @@ def _goes_on(above: list[_Cell | None], row: list[_Cell | None]) -> bool:
 
 
 def _unmarked_header(placed: list[list[_Cell | None]]) -> int:
-    """Return 1 where the first row reads like headers: short distinct words over columns with figures, else 0."""
-    if len(placed) < 3 or any(cell is not None and cell.is_head for row in placed for cell in row[:1]):
+    """Return 1 where the first row reads like headers: short distinct words over columns with
+    figures, else 0."""
+    if len(placed) < 3 or any(
+        cell is not None and cell.is_head for row in placed for cell in row[:1]
+    ):
         return 0
     first = [cell.text if cell else "" for cell in placed[0]]
     if len(first) < 2 or not all(first) or len(set(first)) < len(first):
@@ -309,8 +376,11 @@ def _unmarked_header(placed: list[list[_Cell | None]]) -> int:
     if any(count_words(text) > LABEL_WORDS or any(c.isdigit() for c in text) for text in first):
         return 0
     for column in range(len(first)):
-        values = [row[column].text for row in placed[1:] if column < len(row) and row[column] is not None]  # type: ignore[union-attr]  # checked in the same condition
-        if len(values) > 1 and sum(any(c.isdigit() for c in value) for value in values) * 2 > len(values):
+        below = (row[column] for row in placed[1:] if column < len(row))
+        values = [cell.text for cell in below if cell is not None]
+        if len(values) > 1 and sum(any(c.isdigit() for c in value) for value in values) * 2 > len(
+            values
+        ):
             return 1
     return 0
 

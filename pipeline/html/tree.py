@@ -1,9 +1,10 @@
 """The cleaned tree: a light node of our own, ways to walk it, and its text and HTML.
 
-Every walk is a loop with its own stack, so that a page cannot exhaust Python's; a tree is at most `MAX_DEPTH` deep
-because `pipeline/html/clean.py` builds it so. An element's end parts no word (`un<b>break</b>able`), and often is all
-that parts two: what begins with a capital or a digit right behind a whole word is a word of its own. Not for: parsing
-(`guard.py`, `clean.py`) or cutting into blocks.
+Every walk is a loop with its own stack, so that a page cannot exhaust Python's; a tree is at most
+`MAX_DEPTH` deep because `pipeline/html/clean.py` builds it so. An element's end parts no word
+(`un<b>break</b>able`), and often is all that parts two: what begins with a capital or a digit right
+behind a whole word is a word of its own. Not for: parsing (`guard.py`, `clean.py`) or cutting into
+blocks.
 """
 
 import html as entities
@@ -17,7 +18,8 @@ from selectolax.lexbor import LexborNode
 TEXT_NODE: Final = 2
 """Lexbor's tag id of text."""
 MAX_DEPTH: Final = 256
-"""Levels that are kept; deeper wrappers vanish and what they hold stays. The deepest of 495 real pages has 60."""
+"""Levels that are kept; deeper wrappers vanish and what they hold stays. The deepest of 495 real
+pages has 60."""
 
 LABEL_WORDS: Final = 12
 """Words up to which a text is a label (of a link, a row, an icon) rather than a sentence."""
@@ -29,8 +31,10 @@ def tags(names: str) -> frozenset[str]:
 
 
 BLOCK_TAGS: Final = tags(
-    "address article aside blockquote body caption center dd details dialog dir div dl dt fieldset figcaption figure "
-    "footer form h1 h2 h3 h4 h5 h6 header hgroup hr html legend li main menu nav ol optgroup option p pre search "
+    "address article aside blockquote body caption center dd details dialog dir div dl dt "
+    "fieldset figcaption figure "
+    "footer form h1 h2 h3 h4 h5 h6 header hgroup hr html legend li main menu nav ol optgroup "
+    "option p pre search "
     "section select summary table tbody td textarea tfoot th thead title tr ul"
 )
 """Elements that begin and end a line."""
@@ -39,7 +43,8 @@ VOID_TAGS: Final = frozenset({"br", "hr", "img", "wbr"})
 LINES: Final = BLOCK_TAGS | {"html"}
 _ENDS_LINE: Final = BLOCK_TAGS | VOID_TAGS
 NEUTRAL: Final = tags("center dir div fieldset form hgroup section search")
-"""Blocks that say nothing beyond where a line begins: merged with an only child or an only parent."""
+"""Blocks that say nothing beyond where a line begins: merged with an only child or an only
+parent."""
 STAYS_EMPTY: Final = frozenset({"td", "th"})
 LINE_ENDS: Final = frozenset({"br", "hr"})
 _HOLDS_ITS_P: Final = tags("blockquote caption dd dt figcaption li summary td th")
@@ -51,7 +56,8 @@ NO_ATTRS: Final[Mapping[str, str]] = {}
 _INVISIBLE: Final = re.compile(
     "[\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff\U000e0000-\U000e01ef]"
 )
-"""Characters without a glyph. Joiners (U+200C, U+200D) stay: they shape words of living scripts and emoji."""
+"""Characters without a glyph. Joiners (U+200C, U+200D) stay: they shape words of living scripts and
+emoji."""
 ROLE_ROW: Final = "row"
 """Name, until it is complete, of an element that is a table's row by its role."""
 _MARKED: Final = tags("del ins row rt s strike sub sup")
@@ -60,12 +66,14 @@ _RAISED: Final = re.compile(r"[-−–+]?\d+")
 _NOTES: Final = re.compile(r"\[?\d+\]?(?:\s*[,–-]\s*\[?\d+\]?)+")
 """Several notes at once."""
 _EXPONENT: Final = re.compile(r"(?:[-−–+]?\d*[nkxyijpNT]|\d+)(?:[-−–+](?:\d+|[nkxyij]))?")
-"""What is raised behind a number or variable without being an ordinal's end (`2nd`, `2e`) or an hour's sign (`5h`)."""
+"""What is raised behind a number or variable without being an ordinal's end (`2nd`, `2e`) or an
+hour's sign (`5h`)."""
 _VARIABLE: Final = re.compile(r"(?:[\d)\]]|(?<![^\W\d_])[^\W\d_])$")
 _NUMERATOR: Final = re.compile(r"\^\d+")
 _STROKES: Final = frozenset({"/", "⁄"})
 STRUCK: Final = "~~"
-"""Around what a page shows struck out, as Markdown writes it: an old price reads like the new one without."""
+"""Around what a page shows struck out, as Markdown writes it: an old price reads like the new one
+without."""
 _BASE: Final = re.compile(r"(?:\d|\)|(?<![^\W\d_])[^\W\d_]{1,3})$")
 """What a power stands behind: a number, a bracket, a variable or unit."""
 _PRICE: Final = re.compile(r"[$€£¥₹]\s?\d[\d,]*[.,]?$")
@@ -78,7 +86,8 @@ _CENTS: Final = re.compile(r"cent|decimal|fraction|minor", re.IGNORECASE)
 """Names of the element that holds the part of a price behind its point."""
 _CJK_CHARACTER: Final = re.compile(r"[぀-ヿ㐀-䶿一-鿿가-힯\U00020000-\U0002fa1f]")
 _THAI_CHARACTER: Final = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]")
-"""Thai, Lao, Burmese, Khmer: written without blanks between words of about five characters with their marks."""
+"""Thai, Lao, Burmese, Khmer: written without blanks between words of about five characters with
+their marks."""
 
 
 class Node:
@@ -96,8 +105,8 @@ class Node:
         self.boxed = False
         """Whether a table or listing stands below it."""
         self.furniture = 0
-        """`NAMED` where its name, role or class says navigation, footer, banner or the like, `OPENED` where a reader
-        opens it with a click, else 0."""
+        """`NAMED` where its name, role or class says navigation, footer, banner or the like,
+        `OPENED` where a reader opens it with a click, else 0."""
         self.place = ""
         """`Block.place`, where one begins here."""
 
@@ -151,7 +160,8 @@ def add_line(node: Node, mark: str = "\n") -> None:
 
 
 def point_before(node: Node, label: str, behind: str) -> str:
-    """Return the point to put before two digits that are a price's cents in an element of their own, else nothing.
+    """Return the point to put before two digits that are a price's cents in an element of their
+    own, else nothing.
 
     Args:
         node: What they are added to.
@@ -206,7 +216,8 @@ def trim(node: Node) -> None:
 
 
 def attach(parent: Node, node: Node) -> None:  # noqa: PLR0912  one walk's inner step, once an element
-    """Put a finished node below its parent: empty ones vanish, single-nested ones are merged (HtmlRAG §3.2.2)."""
+    """Put a finished node below its parent: empty ones vanish, single-nested ones are merged
+    (HtmlRAG §3.2.2)."""
     children = node.children
     tag = node.tag
     if tag in _MARKED and children:
@@ -229,7 +240,9 @@ def attach(parent: Node, node: Node) -> None:  # noqa: PLR0912  one walk's inner
                 if only.tag in NEUTRAL and not only.furniture and node.attrs and not only.attrs:
                     only.attrs = node.attrs
                 node = only
-            elif tag in BLOCK_TAGS and (only.tag in NEUTRAL or (only.tag == "p" and tag in _HOLDS_ITS_P)):
+            elif tag in BLOCK_TAGS and (
+                only.tag in NEUTRAL or (only.tag == "p" and tag in _HOLDS_ITS_P)
+            ):
                 node.children = only.children
                 node.furniture = max(node.furniture, only.furniture)
                 node.place = node.place or only.place
@@ -248,7 +261,8 @@ def attach(parent: Node, node: Node) -> None:  # noqa: PLR0912  one walk's inner
 
 
 def _is_written(parent: Node, node: Node) -> bool:
-    """Write an element whose meaning its text alone does not tell into its parent; return whether it is done."""
+    """Write an element whose meaning its text alone does not tell into its parent; return whether
+    it is done."""
     tag, children = node.tag, parent.children
     if tag == ROLE_ROW:
         _finish_row(node)
@@ -274,8 +288,12 @@ def _is_written(parent: Node, node: Node) -> bool:
 
 def _finish_row(row: Node) -> None:
     """Make what is a row by its role a table's row, or boxes where it holds anything but cells."""
-    row.children = [child for child in row.children if isinstance(child, Node) or not child.isspace()]
-    cells = [child for child in row.children if isinstance(child, Node) and child.tag in STAYS_EMPTY]
+    row.children = [
+        child for child in row.children if isinstance(child, Node) or not child.isspace()
+    ]
+    cells = [
+        child for child in row.children if isinstance(child, Node) and child.tag in STAYS_EMPTY
+    ]
     row.tag, row.breaks = "tr", True
     if len(cells) < len(row.children):
         row.tag = "div"
@@ -298,7 +316,8 @@ def _strike(parent: Node, node: Node, shown: str) -> None:
 
 
 def _lowered(parent: Node, before: str, text: str, _: Node) -> str:
-    """Return a lowered number behind a digit as text, empty for anything else; make a fraction's numerator one."""
+    """Return a lowered number behind a digit as text, empty for anything else; make a fraction's
+    numerator one."""
     children = parent.children
     numerator = children[-2] if len(children) > 1 and children[-1] in _STROKES else ""
     if isinstance(numerator, str) and _NUMERATOR.fullmatch(numerator):
@@ -307,10 +326,12 @@ def _lowered(parent: Node, before: str, text: str, _: Node) -> str:
 
 
 def _raised(_: Node, before: str, text: str, node: Node) -> str:
-    """Return what is raised as text that cannot be read as part of what stands before it, empty where it is no value.
+    """Return what is raised as text that cannot be read as part of what stands before it, empty
+    where it is no value.
 
-    Behind a number, bracket or unit it is a power (`10^6`, `2^(n+1)`) or the cents of a price (`$129.00`); behind a
-    longer word or a stop, or where it links to a place in a page, the mark of a note (`word[3]`).
+    Behind a number, bracket or unit it is a power (`10^6`, `2^(n+1)`) or the cents of a price
+    (`$129.00`); behind a longer word or a stop, or where it links to a place in a page, the mark of
+    a note (`word[3]`).
     """
     if not before or before[-1].isspace():
         return ""
@@ -327,7 +348,8 @@ def _raised(_: Node, before: str, text: str, node: Node) -> str:
 
 
 def join_texts(root: Node) -> Node:
-    """Make one text of texts that follow one another; they may be a million, where elements were not kept as such."""
+    """Make one text of texts that follow one another; they may be a million, where elements were
+    not kept as such."""
     for node in walk(root):
         if len(node.children) < 2:
             continue
@@ -355,7 +377,8 @@ def walk(root: Node) -> Iterator[Node]:
 
 
 def pieces(root: Node) -> list[str]:
-    """Return the texts below `root` in document order, with `"\\n"` at every block boundary and line break."""
+    """Return the texts below `root` in document order, with `"\\n"` at every block boundary and
+    line break."""
     out: list[str] = []
     above: list[tuple[Iterator[Node | str], str]] = []
     items: Iterator[Node | str] = iter((root,))
@@ -390,7 +413,8 @@ def text_of(root: Node) -> str:
 
 
 def code_of(root: Node) -> str:
-    """Return the text below `root` with its line breaks and indentation, without empty lines around it."""
+    """Return the text below `root` with its line breaks and indentation, without empty lines around
+    it."""
     lines = "".join(pieces(root)).split("\n")
     return "\n".join(line.rstrip() for line in lines).strip("\n")
 
@@ -398,7 +422,8 @@ def code_of(root: Node) -> str:
 def count_words(text: str) -> int:
     """Return the number of words in `text`, in languages without blanks by its characters.
 
-    Every two Chinese, Japanese or Korean characters count as one word, and every five Thai ones and the like.
+    Every two Chinese, Japanese or Korean characters count as one word, and every five Thai ones and
+    the like.
     """
     if text.isascii():
         return len(text.split())
@@ -408,7 +433,8 @@ def count_words(text: str) -> int:
 
 
 def to_html(root: Node, *, links: bool = False) -> str:
-    """Return the HTML of a cleaned tree, valid and without line breaks of our own; `href` only with `links`."""
+    """Return the HTML of a cleaned tree, valid and without line breaks of our own; `href` only with
+    `links`."""
     out: list[str] = []
     above: list[tuple[Iterator[Node | str], str]] = []
     items: Iterator[Node | str] = iter((root,))
@@ -441,12 +467,17 @@ def escaped(text: str) -> str:
 
 
 def _opening(node: Node, *, links: bool) -> str:
-    values = [f' {name}="{entities.escape(value)}"' for name, value in node.attrs.items() if links or name != "href"]
+    values = [
+        f' {name}="{entities.escape(value)}"'
+        for name, value in node.attrs.items()
+        if links or name != "href"
+    ]
     return f"<{node.tag}{''.join(values)}>"
 
 
 def label_children(node: Node) -> list[str]:
-    """Return one path label for each child node of `node`; equal siblings are numbered (`div1`, `div2`)."""
+    """Return one path label for each child node of `node`; equal siblings are numbered (`div1`,
+    `div2`)."""
     names = [child.tag for child in node.children if isinstance(child, Node)]
     if len(set(names)) == len(names):
         return names
@@ -468,7 +499,8 @@ _BEGUN: Final = re.compile(r"(?<![^\W\d_])[^\W\d_]{1,2}$")
 """Letters too few to be a word that ends where an element begins."""
 _SENTENCE_ENDS: Final = frozenset(".!?)")
 _COUNTED: Final = re.compile(r"\d[\d.,]*\s+[^\W\d]")
-"""A number with the word that it counts, which is no other number's end: `4.9` and `2,695 reviews`."""
+"""A number with the word that it counts, which is no other number's end: `4.9` and `2,695
+reviews`."""
 _FRACTION: Final = re.compile(r"\d[.,]\d+$")
 """The end of a number that a further element's digits seldom go on: `4.6` and `120`."""
 _NUMBER: Final = re.compile(r"\d[^\W\d_]?$")
@@ -477,14 +509,16 @@ _WORD: Final = re.compile(r"[^\W\d_]{2}[a-z]$")
 
 
 def part_links(node: Node) -> None:
-    """Put a blank behind a link where another one begins: of 15 such pairs in small letters one is one word."""
+    """Put a blank behind a link where another one begins: of 15 such pairs in small letters one is
+    one word."""
     last = node.children[-1]
     if isinstance(last, Node) and last.tag == "a":
         node.children.append(" ")
 
 
 def part_number(parent: Node, text: str, current: LexborNode, *, raised: bool) -> str:
-    """Return a text that begins with a digit, parted from the number or word before it that it does not go on with.
+    """Return a text that begins with a digit, parted from the number or word before it that it does
+    not go on with.
 
     Args:
         parent: What it is added to.
@@ -504,13 +538,15 @@ def part_number(parent: Node, text: str, current: LexborNode, *, raised: bool) -
 
 
 def _is_counted_apart(node: Node, current: LexborNode, text: str) -> bool:
-    """Whether a number or count in an element is none of the number or word that stands right before it."""
+    """Whether a number or count in an element is none of the number or word that stands right
+    before it."""
     before = last_text(node)
     if not before[-1:].isalnum():
         return False
     if current.prev is None or current.prev.tag_id != TEXT_NODE:
         return any(
-            found is not None for found in (_COUNTED.match(text), _WORD.search(before), _FRACTION.search(before))
+            found is not None
+            for found in (_COUNTED.match(text), _WORD.search(before), _FRACTION.search(before))
         )
     return _COUNTED.match(text) is not None and _NUMBER.search(before) is not None
 
@@ -518,8 +554,9 @@ def _is_counted_apart(node: Node, current: LexborNode, text: str) -> bool:
 def is_apart(parent: Node, text: str, current: LexborNode, *, marks: bool) -> bool:
     """Whether an element that begins with a capital goes on with no word that ends right before it.
 
-    A word in small letters may (`i<b>Phone</b>`, `Mac<b>Book</b>`) where text stands before an element that only
-    `marks` words, and where it has been begun with one letter or two. One in capitals is its own before `Excellent`.
+    A word in small letters may (`i<b>Phone</b>`, `Mac<b>Book</b>`) where text stands before an
+    element that only `marks` words, and where it has been begun with one letter or two. One in
+    capitals is its own before `Excellent`.
     """
     before = last_text(parent)
     follows_text = current.prev is not None and current.prev.tag_id == TEXT_NODE

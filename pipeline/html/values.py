@@ -1,8 +1,10 @@
-"""Words for what a page draws without text (formulas, boxes, ratings, meters, marks in cells), and listings' languages.
+"""Words for what a page draws without text (formulas, boxes, ratings, meters, marks in cells), and
+listings' languages.
 
-A label is read only where it says a value that a person sees (`4.6 out of 5`, a tick in a cell), since a label is also
-where a page can say what nobody sees; a formula's TeX only where it says what its drawing says. Not for: images, which
-carry their text by `alt` (`clean.py`), or raised and lowered text (`tree.py`).
+A label is read only where it says a value that a person sees (`4.6 out of 5`, a tick in a cell),
+since a label is also where a page can say what nobody sees; a formula's TeX only where it says what
+its drawing says. Not for: images, which carry their text by `alt` (`clean.py`), or raised and
+lowered text (`tree.py`).
 """
 
 import re
@@ -15,21 +17,28 @@ from pipeline.text.frame import LONGEST
 
 _SLACK: Final = 12
 """Letters and digits that TeX may have beyond those drawn: columns of an array, sizes."""
-_COMMAND: Final = re.compile(r"\\(?:begin|end|operatorname|mathrm|color|textcolor)\s*\*?\{[^}]*\}|\\[A-Za-z]+")
+_COMMAND: Final = re.compile(
+    r"\\(?:begin|end|operatorname|mathrm|color|textcolor)\s*\*?\{[^}]*\}|\\[A-Za-z]+"
+)
 _DISPLAY: Final = re.compile(r"\{\s*\\(?:displaystyle|textstyle)\s*(.*)\}", re.DOTALL)
 _LONG_WORD: Final = re.compile(r"[A-Za-z]{4,}")
-_RATED: Final = re.compile(r"\d.*(?:out of|/|%|stars?\b|rat(?:ed|ing))|(?:rat(?:ed|ing)|score)\D*\d", re.IGNORECASE)
+_RATED: Final = re.compile(
+    r"\d.*(?:out of|/|%|stars?\b|rat(?:ed|ing))|(?:rat(?:ed|ing)|score)\D*\d", re.IGNORECASE
+)
 _DRAWN_ROLES: Final = frozenset({"img", "meter", "progressbar"})
 _PLAIN_ROLES: Final = frozenset({"", "none", "presentation", "graphics-symbol"})
 DESCRIBED_WORDS: Final = 3
-"""Words from which what an image or drawing is said to show is more than a button's or icon's name (`Enlarge`)."""
+"""Words from which what an image or drawing is said to show is more than a button's or icon's name
+(`Enlarge`)."""
 _CELLS: Final = frozenset({"td", "th"})
 _TICKED: Final = tags("dd label li p td")
 """What a box stands in whose state is content: tasks, answers, features."""
 _DATE: Final = re.compile(r"\d{4}-\d\d[\dT:+.Z -]{0,24}")
 _MEASURED: Final = re.compile(r"(?=.*[1-9])\d{0,12}(?:\.\d{1,12})?")
 """A value above 0, from which a bar is drawn."""
-_LANGUAGE: Final = re.compile(r"\b(?:lang(?:uage)?-|brush:\s*|highlight-source-)(?!none|plain|text)([\w+#]+)")
+_LANGUAGE: Final = re.compile(
+    r"\b(?:lang(?:uage)?-|brush:\s*|highlight-source-)(?!none|plain|text)([\w+#]+)"
+)
 """How highlighters name the language of a listing."""
 _AROUND: Final = 2
 """Elements around a listing that may name its language: a box, and one for its buttons."""
@@ -37,19 +46,27 @@ _SILENT: Final = frozenset({"annotation", "annotation-xml", "mphantom"})
 _LISTING_TABLES: Final = tags("diff-table highlight js-file-line-container")
 
 
-def stands_for(current: LexborNode, name: str, attributes: dict[str, str | None], parent: str) -> str:
+def stands_for(
+    current: LexborNode, name: str, attributes: dict[str, str | None], parent: str
+) -> str:
     """Return the words that an element stands for whose own text is not read, empty for none."""
     if name == "math":
         return formula(current, attributes)
     if name == "script":
         is_tex = (attributes.get("type") or "").startswith("math/tex")
         tex = current.text(deep=True) if is_tex and not _is_drawn_before(current) else ""
-        return " ".join(tex.split()) if len(_LONG_WORD.findall(_COMMAND.sub(" ", tex))) <= LABEL_WORDS else ""
+        return (
+            " ".join(tex.split())
+            if len(_LONG_WORD.findall(_COMMAND.sub(" ", tex))) <= LABEL_WORDS
+            else ""
+        )
     if name == "input":
         behind = current.next
         if attributes.get("type") != "checkbox" or parent not in _TICKED or behind is None:
             return ""
-        if not behind.text(deep=True).strip() and (behind.next is None or not behind.next.text(deep=True).strip()):
+        if not behind.text(deep=True).strip() and (
+            behind.next is None or not behind.next.text(deep=True).strip()
+        ):
             return ""
         return "[x]" if "checked" in attributes else "[ ]" if "disabled" in attributes else ""
     return _label(current, attributes, parent)
@@ -57,7 +74,9 @@ def stands_for(current: LexborNode, name: str, attributes: dict[str, str | None]
 
 def said_by(current: LexborNode, name: str, attributes: dict[str, str | None], parent: str) -> str:
     """Return what an element without text says by its attributes, empty for none."""
-    if "aria-label" in attributes and (said := _label(current, attributes, parent if parent in _CELLS else "")):
+    if "aria-label" in attributes and (
+        said := _label(current, attributes, parent if parent in _CELLS else "")
+    ):
         return "" if current.text(deep=True).strip() else said
     if current.first_child is not None:
         return ""
@@ -73,8 +92,11 @@ def said_by(current: LexborNode, name: str, attributes: dict[str, str | None], p
 
 
 def title_of(svg: LexborNode, attributes: dict[str, str | None]) -> str:
-    """Return what a drawing is said to show, where it is more than an icon's name; as little seen as an image's."""
-    words = attributes.get("aria-label") or next((node.text(deep=True) for node in svg.css("title")), "")
+    """Return what a drawing is said to show, where it is more than an icon's name; as little seen
+    as an image's."""
+    words = attributes.get("aria-label") or next(
+        (node.text(deep=True) for node in svg.css("title")), ""
+    )
     return words if count_words(words) >= DESCRIBED_WORDS else ""
 
 
@@ -96,7 +118,8 @@ def _label(current: LexborNode, attributes: dict[str, str | None], parent: str) 
 
 
 def language_of(current: LexborNode) -> str:
-    """Return the language that highlighters name at a listing, or at a box around a `pre`; empty for none."""
+    """Return the language that highlighters name at a listing, or at a box around a `pre`; empty
+    for none."""
     node: LexborNode | None = current
     for level in range(1 + _AROUND * (current.tag == "pre")):
         names = node.attributes if node is not None else {}
@@ -125,7 +148,9 @@ def formula(math: LexborNode, attributes: dict[str, str | None]) -> str:
     """Return a MathML formula as the TeX that it carries, or on one line: `(a+b)/2`, `x_1^2`."""
     shown = _on_a_line(math, 0)
     found = [
-        note.text(deep=True) for note in math.css("annotation") if "tex" in (note.attributes.get("encoding") or "")
+        note.text(deep=True)
+        for note in math.css("annotation")
+        if "tex" in (note.attributes.get("encoding") or "")
     ]
     tex = bare_tex((found or [attributes.get("alttext") or ""])[0])
     letters = sum(map(str.isalnum, _COMMAND.sub("", tex)))
@@ -151,7 +176,9 @@ def _on_a_line(node: LexborNode, depth: int) -> str:
         child = child.next
     parts = [part for part in parts if part]
     if len(parts) in {2, 3} and (marks := _SCRIPTS.get(name)):
-        return parts[0] + "".join(mark + _group(part) for mark, part in zip(marks, parts[1:], strict=False))
+        return parts[0] + "".join(
+            mark + _group(part) for mark, part in zip(marks, parts[1:], strict=False)
+        )
     if len(parts) == 2 and name == "mfrac":
         return f"{_group(parts[0])}/{_group(parts[1])}"
     if len(parts) == 2 and name == "mroot":
@@ -173,8 +200,12 @@ def _group(part: str) -> str:
 
 
 def is_listing(table: LexborNode, classes: str) -> bool:
-    """Whether a table holds the lines of a listing in its rows, as on GitHub; if so, blanks between cells go."""
-    if _LISTING_TABLES.isdisjoint(classes.split()) or table.css_first(".blob-code, .js-file-line") is None:
+    """Whether a table holds the lines of a listing in its rows, as on GitHub; if so, blanks between
+    cells go."""
+    if (
+        _LISTING_TABLES.isdisjoint(classes.split())
+        or table.css_first(".blob-code, .js-file-line") is None
+    ):
         return False
     for part in table.css("tbody, tr"):
         for child in part.iter(include_text=True):

@@ -1,8 +1,9 @@
 """Lines of a page as compact HTML, Markdown or plain text.
 
-HTML has no attributes, and every closing tag: common converters to Markdown read a table whose cells are left open as
-one cell. A cell's markup costs six tokens there and one in Markdown, which is GFM: tables with a delimiter row, fences
-longer than any inside, items indented under those they are nested in. Not for: which lines there are (`render.py`).
+HTML has no attributes, and every closing tag: common converters to Markdown read a table whose
+cells are left open as one cell. A cell's markup costs six tokens there and one in Markdown, which
+is GFM: tables with a delimiter row, fences longer than any inside, items indented under those they
+are nested in. Not for: which lines there are (`render.py`).
 """
 
 import re
@@ -15,7 +16,9 @@ from pipeline.evidence.show import GAP
 from pipeline.text.frame import inert
 
 Form = Literal["html", "markdown", "text"]
-LineKind = Literal["heading", "paragraph", "item", "definition", "code", "table", "gap", "reference"]
+LineKind = Literal[
+    "heading", "paragraph", "item", "definition", "code", "table", "gap", "reference"
+]
 _TICKS: Final = re.compile(r"`{3,}")
 
 
@@ -94,7 +97,8 @@ def _close_list(out: list[str], opened: list[Place]) -> None:
 
 
 def _open_item(out: list[str], opened: list[Place], line: Line) -> None:
-    """Close the lists that an item does not stand in, open its own where it is not open, and begin the item."""
+    """Close the lists that an item does not stand in, open its own where it is not open, and begin
+    the item."""
     own = line.places[-1]
     while opened and opened[-1].list != own.list and not own.path.startswith(f"{opened[-1].path}/"):
         _close_list(out, opened)
@@ -148,12 +152,15 @@ def _pipes(rows: Sequence[Sequence[str]]) -> str:
 
 
 def _indented(lines: Sequence[Line], one: Callable[[Line], str], *, apart: str) -> str:
-    """Return the lines, items and what stands in them indented by the marks of the items around that are shown."""
+    """Return the lines, items and what stands in them indented by the marks of the items around
+    that are shown."""
     out: list[str] = []
     opened: list[tuple[Place, int]] = []
     last, begins = "", False
     for line in lines:
-        around = {place.path for place in (line.places[:-1] if line.kind == "item" else line.places)}
+        around = {
+            place.path for place in (line.places[:-1] if line.kind == "item" else line.places)
+        }
         while opened and opened[-1][0].path not in around:
             opened.pop()
         indent = " " * sum(width for _, width in opened)
@@ -187,7 +194,9 @@ def _markdown_line(line: Line) -> str:
         first, *rows = [line.header, *line.rows] if line.header else line.rows
         width = max(len(row) for row in (first, *rows))
         head = (*first, *[""] * (width - len(first)))
-        return "\n".join([_gfm_row(head), "|".join("-" * width) if width > 1 else "|-|", *map(_gfm_row, rows)])
+        return "\n".join(
+            [_gfm_row(head), "|".join("-" * width) if width > 1 else "|-|", *map(_gfm_row, rows)]
+        )
     return inert(line.text) or ("" if line.kind == "item" else GAP)
 
 

@@ -1,11 +1,14 @@
-"""HtmlRAG's two steps: the lowest blocks of the block tree are deleted (Algorithm 2), then finer ones (Algorithm 3).
+"""HtmlRAG's two steps: the lowest blocks of the block tree are deleted (Algorithm 2), then finer
+ones (Algorithm 3).
 
-Algorithm 2 is kept for comparison and for readers who want whole HTML subtrees; `prune.py` says why it is not the
-default. Algorithm 3 (§3.4.2) takes a generator's probabilities of block paths for scores: paths become a token tree by
-the model's own tokenizer; a token without rivals has probability 1, rivals share a soft-max, and a block's score is the
-sum of its tokens' log-probabilities. The model layer evaluates shared beginnings once. The authors' pruners as GGUF
-fit: their prompt is `prompts/prune_html.md`, and their code numbers equal siblings from 0 where the paper prints 1, so
-the model's name decides. Not for: choosing by the scores (`prune.py`), token trees (`models/llama/token_tree.py`).
+Algorithm 2 is kept for comparison and for readers who want whole HTML subtrees; `prune.py` says why
+it is not the default. Algorithm 3 (§3.4.2) takes a generator's probabilities of block paths for
+scores: paths become a token tree by the model's own tokenizer; a token without rivals has
+probability 1, rivals share a soft-max, and a block's score is the sum of its tokens'
+log-probabilities. The model layer evaluates shared beginnings once. The authors' pruners as GGUF
+fit: their prompt is `prompts/prune_html.md`, and their code numbers equal siblings from 0 where the
+paper prints 1, so the model's name decides. Not for: choosing by the scores (`prune.py`), token
+trees (`models/llama/token_tree.py`).
 """
 
 from bisect import bisect_left
@@ -29,13 +32,16 @@ from prompts import load
 
 PROMPT: Final = "prune_html"
 HEAD_WORDS: Final = 4
-"""Words of the text after a path that ends at an opened node, which the paths of its children go on from."""
+"""Words of the text after a path that ends at an opened node, which the paths of its children go on
+from."""
 SHOWN: Final = 1_500
-"""Most tokens of HTML in one prompt: on two cores under a load of 15 a model of 135 M parameters read 42 a second."""
+"""Most tokens of HTML in one prompt: on two cores under a load of 15 a model of 135 M parameters
+read 42 a second."""
 PATH_WEIGHT: Final = 0.25
-"""Weight of a general model's path scores against the other scores, both standardised. Such a model was never taught
-the task (HtmlRAG §3.4.2 says as much): with SmolLM2-135M, shown 600 tokens, 12 of 18 development table questions keep
-their answer at 256 tokens against 13 without it, so it breaks ties and no more."""
+"""Weight of a general model's path scores against the other scores, both standardised. Such a model
+was never taught the task (HtmlRAG §3.4.2 says as much): with SmolLM2-135M, shown 600 tokens, 12 of
+18 development table questions keep their answer at 256 tokens against 13 without it, so it breaks
+ties and no more."""
 _PRUNERS: Final = ("html-pruner", "htmlpruner")
 _MERGED: Final = frozenset({"article", "body", "div", "main", "section"})
 """Wrappers that vanish when one child is left in them."""
@@ -49,7 +55,8 @@ class PaperBlocks:
     """Index of the document, for each block."""
     blocks: list[Block] = field(default_factory=list)
     split: dict[int, set[str]] = field(default_factory=dict)
-    """By document, the paths of nodes that were opened: a block there is the node's own text only."""
+    """By document, the paths of nodes that were opened: a block there is the node's own text
+    only."""
 
 
 def paper_blocks(documents: Sequence[Document], *, max_words: int = PAPER_WORDS) -> PaperBlocks:
@@ -64,11 +71,16 @@ def paper_blocks(documents: Sequence[Document], *, max_words: int = PAPER_WORDS)
 
 
 def finer_blocks(
-    documents: Sequence[Document], found: PaperBlocks, kept: Sequence[int], *, max_words: int = PAPER_WORDS // 2
+    documents: Sequence[Document],
+    found: PaperBlocks,
+    kept: Sequence[int],
+    *,
+    max_words: int = PAPER_WORDS // 2,
 ) -> PaperBlocks:
     """Return the blocks of at most `max_words` words that the `kept` blocks of `found` are made of.
 
-    Algorithm 1 at fewer words only cuts further, so each finer block lies in exactly one block of the first step.
+    Algorithm 1 at fewer words only cuts further, so each finer block lies in exactly one block of
+    the first step.
     """
     finer = paper_blocks(documents, max_words=max_words)
     survivors = {(found.documents[number], found.blocks[number].path) for number in kept}
@@ -98,7 +110,9 @@ def keep_within(
 
     def is_over(count: int) -> bool:
         check_cancelled()
-        return count_tokens("\n".join(_texts(documents, found, order[:count]).values())) > max_tokens
+        return (
+            count_tokens("\n".join(_texts(documents, found, order[:count]).values())) > max_tokens
+        )
 
     kept = bisect_left(range(1, len(order) + 1), True, key=is_over)
     while kept and is_over(kept):
@@ -106,7 +120,9 @@ def keep_within(
     return list(order[:kept]), _texts(documents, found, order[:kept])
 
 
-def _texts(documents: Sequence[Document], found: PaperBlocks, kept: Sequence[int]) -> dict[int, str]:
+def _texts(
+    documents: Sequence[Document], found: PaperBlocks, kept: Sequence[int]
+) -> dict[int, str]:
     paths: dict[int, set[str]] = {}
     for number in kept:
         paths.setdefault(found.documents[number], set()).add(found.blocks[number].path)
@@ -121,11 +137,13 @@ def _repaired(root: Node, paths: set[str], split: set[str]) -> Node | None:
     return _remaining(root, root.tag, paths, split, ancestors(paths))
 
 
-def _remaining(node: Node, path: str, paths: set[str], split: set[str], inner: set[str]) -> Node | None:
+def _remaining(
+    node: Node, path: str, paths: set[str], split: set[str], inner: set[str]
+) -> Node | None:
     """Return a tree of the kept blocks only: emptied parents are gone, single-nested ones merged.
 
-    A block that is a whole node keeps all below it; one that is a split node's own text keeps the text alone.
-    Recursive, since a cleaned tree is at most `html.tree.MAX_DEPTH` deep.
+    A block that is a whole node keeps all below it; one that is a split node's own text keeps the
+    text alone. Recursive, since a cleaned tree is at most `html.tree.MAX_DEPTH` deep.
     """
     if path in paths and path not in split:
         return node
@@ -136,12 +154,16 @@ def _remaining(node: Node, path: str, paths: set[str], split: set[str], inner: s
             shell.children.extend([child] if path in paths else [])
             continue
         name = f"{path}/{next(labels)}"
-        if (name in paths or name in inner) and (kept := _remaining(child, name, paths, split, inner)):
+        if (name in paths or name in inner) and (
+            kept := _remaining(child, name, paths, split, inner)
+        ):
             shell.children.append(kept)
     if not shell.children:
         return None
     only = shell.children[0]
-    merges = len(shell.children) == 1 and isinstance(only, Node) and node.tag in _MERGED and only.breaks
+    merges = (
+        len(shell.children) == 1 and isinstance(only, Node) and node.tag in _MERGED and only.breaks
+    )
     return only if merges and isinstance(only, Node) else shell
 
 
@@ -193,9 +215,15 @@ class PathScorer:
     """Scores the finer blocks of the second step by a generator's probabilities of their paths."""
 
     def __init__(
-        self, model: TreeScorer, documents: Sequence[Document], *, context_tokens: int, seconds: float
+        self,
+        model: TreeScorer,
+        documents: Sequence[Document],
+        *,
+        context_tokens: int,
+        seconds: float,
     ) -> None:
-        """Score blocks of `documents` by `model`, whose context has `context_tokens` of its own, within `seconds`."""
+        """Score blocks of `documents` by `model`, whose context has `context_tokens` of its own,
+        within `seconds`."""
         self._model = model
         self._seconds = seconds
         self._documents = documents
@@ -224,8 +252,11 @@ class PathScorer:
         return self.cost.log_probabilities.astype(np.float32)
 
 
-def path_scorer(generator: Generator | None, documents: Sequence[Document], *, seconds: float) -> PathScorer | None:
-    """Return the scorer that `generator` makes possible, None where there is none that can score paths."""
+def path_scorer(
+    generator: Generator | None, documents: Sequence[Document], *, seconds: float
+) -> PathScorer | None:
+    """Return the scorer that `generator` makes possible, None where there is none that can score
+    paths."""
     model = tree_scorer(generator)
     if generator is None or model is None:
         return None
@@ -233,16 +264,23 @@ def path_scorer(generator: Generator | None, documents: Sequence[Document], *, s
 
 
 async def rank_finer(
-    documents: Sequence[Document], query: str, found: PaperBlocks, order: Sequence[int], scorer: PathScorer
+    documents: Sequence[Document],
+    query: str,
+    found: PaperBlocks,
+    order: Sequence[int],
+    scorer: PathScorer,
 ) -> PathRanking:
-    """Return the finer blocks of what `scorer` can be shown of the first step's survivors, with their scores.
+    """Return the finer blocks of what `scorer` can be shown of the first step's survivors, with
+    their scores.
 
-    The input is fitted by leaving out whole blocks of the first step, lowest first; `PathRanking` tells how many.
+    The input is fitted by leaving out whole blocks of the first step, lowest first; `PathRanking`
+    tells how many.
 
     Args:
         order: Their indices, best first.
 
-    A model that fails, or has no room for a single block, scores nothing; the reason is in the result.
+    A model that fails, or has no room for a single block, scores nothing; the reason is in the
+    result.
     """
     failure = "its context has no room for a block of these pages"
     for limit in shrinking(scorer.max_tokens):
@@ -261,7 +299,9 @@ async def rank_finer(
     return PathRanking(PaperBlocks(), np.zeros(0, dtype=np.float32), 0, len(found.blocks), failure)
 
 
-def spread_scores(documents: Sequence[Document], ranking: PathRanking, units: Sequence[tuple[int, int]]) -> Floats:
+def spread_scores(
+    documents: Sequence[Document], ranking: PathRanking, units: Sequence[tuple[int, int]]
+) -> Floats:
     """Return the standardised score of the finer block that each content unit lies in [n].
 
     Args:
@@ -273,7 +313,9 @@ def spread_scores(documents: Sequence[Document], ranking: PathRanking, units: Se
     values = standardise(ranking.scores)
     by_path = {
         (document, block.path): float(value)
-        for document, block, value in zip(ranking.blocks.documents, ranking.blocks.blocks, values, strict=True)
+        for document, block, value in zip(
+            ranking.blocks.documents, ranking.blocks.blocks, values, strict=True
+        )
     }
     lowest = float(values.min())
     result = np.zeros(len(units), dtype=np.float32)
@@ -290,8 +332,8 @@ def spread_scores(documents: Sequence[Document], ranking: PathRanking, units: Se
 def block_paths(found: PaperBlocks, *, first: int) -> list[str]:
     """Return each block's path as a model writes it: `<html><body><div2><p>`.
 
-    Pages are equal siblings at the top. A block that is the text of an opened node ends in the head of that text, since
-    its path alone begins the paths of the node's children.
+    Pages are equal siblings at the top. A block that is the text of an opened node ends in the head
+    of that text, since its path alone begins the paths of the node's children.
     """
     roots = _roots(found, first=first)
     paths = []
@@ -304,8 +346,8 @@ def block_paths(found: PaperBlocks, *, first: int) -> list[str]:
 
 
 def numbered_html(documents: Sequence[Document], found: PaperBlocks, *, first: int) -> str:
-    """Return the blocks of `found` as HTML whose tags are numbered down to the blocks, as in their paths; pages one
-    after another."""
+    """Return the blocks of `found` as HTML whose tags are numbered down to the blocks, as in their
+    paths; pages one after another."""
     roots = _roots(found, first=first)
     wanted: dict[int, set[str]] = {}
     for document, block in zip(found.documents, found.blocks, strict=True):
@@ -324,11 +366,15 @@ def _roots(found: PaperBlocks, *, first: int) -> dict[int, str]:
         named.setdefault(document, block.path.split("/", 1)[0])
     if len(named) == 1:
         return named
-    return {document: f"{named[document]}{number}" for number, document in enumerate(sorted(named), start=first)}
+    return {
+        document: f"{named[document]}{number}"
+        for number, document in enumerate(sorted(named), start=first)
+    }
 
 
 def _label(step: str, first: int) -> str:
-    """A step of `Block.path`, whose numbers begin at 1, in the model's numbering; `h1` to `h6` alone are names."""
+    """A step of `Block.path`, whose numbers begin at 1, in the model's numbering; `h1` to `h6`
+    alone are names."""
     name = step.rstrip("0123456789")
     number = step[len(name) :]
     if name == "h" and number:
@@ -337,8 +383,11 @@ def _label(step: str, first: int) -> str:
     return f"{name}{int(number) - 1 + first}" if number else step
 
 
-def _numbered(node: Node, path: str, name: str, kept: tuple[set[str], set[str], set[str]], first: int) -> str:
-    """A node by the paths of all blocks, of those that are whole nodes, and of what stands above blocks.
+def _numbered(
+    node: Node, path: str, name: str, kept: tuple[set[str], set[str], set[str]], first: int
+) -> str:
+    """A node by the paths of all blocks, of those that are whole nodes, and of what stands above
+    blocks.
 
     Recursive, since a cleaned tree is at most `html.tree.MAX_DEPTH` deep.
     """

@@ -1,9 +1,10 @@
 """Pruning: what several pages hold about a question, within one budget of tokens, written as pages.
 
-Two methods: `winnow` (default) takes the units that the core finds relevant (`pipeline/rank`) and writes them compactly
-in document order; `paper` deletes the lowest blocks of the block tree (HtmlRAG Algorithms 2 and 3). At 256 to 4,096
-tokens the paper's loses to plain chunks, since markup costs tokens and one large block shuts out small ones. Not for:
-fetching, or cited passages (`pipeline/evidence`).
+Two methods: `winnow` (default) takes the units that the core finds relevant (`pipeline/rank`) and
+writes them compactly in document order; `paper` deletes the lowest blocks of the block tree
+(HtmlRAG Algorithms 2 and 3). At 256 to 4,096 tokens the paper's loses to plain chunks, since markup
+costs tokens and one large block shuts out small ones. Not for: fetching, or cited passages
+(`pipeline/evidence`).
 """
 
 from bisect import bisect_left
@@ -50,7 +51,8 @@ class PruneOptions:
     """How to prune."""
 
     max_tokens: int | None = None
-    """Budget for the texts of all pages together, by `count_tokens`; None ends where units are much weaker."""
+    """Budget for the texts of all pages together, by `count_tokens`; None ends where units are much
+    weaker."""
     format: Form = "markdown"
     links: bool = False
     """Whether links become numbered references, listed below each page."""
@@ -83,11 +85,13 @@ class Pruned:
     budget: int
     """Tokens there were, given or chosen."""
     left_out: int
-    """Units that are neither in this part nor in an earlier one; of main content, while it is read from the top."""
+    """Units that are neither in this part nor in an earlier one; of main content, while it is read
+    from the top."""
     around: int = 0
     """Units around the main content of pages read from the top, which are a part behind it."""
     scored_by: str = ""
-    """What made the scores besides the core, and what of the pages it was shown; empty for nothing."""
+    """What made the scores besides the core, and what of the pages it was shown; empty for
+    nothing."""
     reading: Reading | None = field(default=None, repr=False, compare=False)
     """The scores of all units; None where whole blocks were scored."""
 
@@ -130,13 +134,16 @@ async def prune(
     question = question.strip()
     if options.method == "paper":
         printed = await _prune_as_printed(documents, question, options, embedder, finer)
-        # The paper knows no blocks but texts: a page of described images has none, and is read as others are.
+        # The paper knows no blocks but texts: a page of described images has none, and is read as
+        # others are.
         if printed.pages or printed.left_out or options.part > 1:
             return printed
     if not question:
         reading = await in_thread(_reading_order, documents)
         budget = UNASKED_PAGE if options.max_tokens is None else options.max_tokens
-        return await in_thread(_fill_parts, documents, reading, replace(options, max_tokens=budget), open_end=False)
+        return await in_thread(
+            _fill_parts, documents, reading, replace(options, max_tokens=budget), open_end=False
+        )
     # 1. The core scores every unit; a generator's scores of finer blocks are added
     reading = await read_documents(question, documents, reader=reader)
     by = ""
@@ -150,7 +157,8 @@ async def prune(
 
 
 def _reading_order(documents: Sequence[Document]) -> Reading:
-    """Return a reading without a question: scores fall with the place on the page, content before furniture."""
+    """Return a reading without a question: scores fall with the place on the page, content before
+    furniture."""
     tagged = tuple(tag_sentences(document) for document in documents)
     content = [main_content(document) for document in documents]
     values = np.array(
@@ -164,8 +172,11 @@ def _reading_order(documents: Sequence[Document]) -> Reading:
     return Reading("answered", "", 1.0, tagged, values, "content")
 
 
-def _fill_parts(documents: Sequence[Document], reading: Reading, options: PruneOptions, *, open_end: bool) -> Pruned:
-    """Return the part that is asked for: passages about the question, or what follows in reading order without one."""
+def _fill_parts(
+    documents: Sequence[Document], reading: Reading, options: PruneOptions, *, open_end: bool
+) -> Pruned:
+    """Return the part that is asked for: passages about the question, or what follows in reading
+    order without one."""
     # The title is in the answer's head where something is asked; the budget is for what answers it.
     asked = reading.made_by != "content"
     pages = _Pages(documents, reading, Style(options.format, options.links, titled=asked))
@@ -185,7 +196,9 @@ def _fill_parts(documents: Sequence[Document], reading: Reading, options: PruneO
             ready = [row for row in left if reading.values[row] > 1]
             around = len(left) - len(ready) if ready else 0
             ready = ready or left
-            chosen = fill(ready, pages.costs, lambda rows: count_tokens(_text(pages.write(rows))), budget)
+            chosen = fill(
+                ready, pages.costs, lambda rows: count_tokens(_text(pages.write(rows))), budget
+            )
         written = pages.write(chosen)
         if ready and not chosen:  # the best does not fit: its beginning does
             chosen, written = ready[:1], pages.beginning(ready[0], options)
@@ -197,7 +210,9 @@ def _fill_parts(documents: Sequence[Document], reading: Reading, options: PruneO
     return Pruned(written, tokens, budget, len(left) - around, around=around, reading=reading)
 
 
-def _passages(pages: "_Pages", maker: PassageMaker, ready: Sequence[int], budget: int, end: float) -> list[int]:
+def _passages(
+    pages: "_Pages", maker: PassageMaker, ready: Sequence[int], budget: int, end: float
+) -> list[int]:
     """Return the units of the passages that fit the budget, the best passage first."""
 
     def over(passages: Sequence[Passage]) -> int:
@@ -229,14 +244,16 @@ class _Pages:
         self._style = style
 
     def order(self, end: float) -> list[int]:
-        """Return the rows that say something by themselves, best first, down to the share `end` of the best score."""
+        """Return the rows that say something by themselves, best first, down to the share `end` of
+        the best score."""
         rows: list[int] = np.argsort(-self._values, kind="stable").tolist()
         worth = [row for row in rows if self._values[row] >= end * self._values[rows[0]]]
         # A page of a word or two is shown all the same.
         return list(filter(self._says_something, worth)) or worth
 
     def cost(self, passage: Passage) -> int:
-        """Return the tokens of a passage as it is written alone, with the line that parts it from others."""
+        """Return the tokens of a passage as it is written alone, with the line that parts it from
+        others."""
         place = self.places[passage.start][0]
         kept = [self._kept(place, row) for row in range(passage.start, passage.stop)]
         return count_tokens(render(self.documents[place], kept, self._style)) + 1
@@ -247,7 +264,8 @@ class _Pages:
         return self.documents[place].blocks[unit.block].speaks
 
     def _says_something(self, row: int) -> bool:
-        """Whether a unit says something by itself: short headings and header rows come with what stands below them."""
+        """Whether a unit says something by itself: short headings and header rows come with what
+        stands below them."""
         place, unit = self.places[row]
         blocks = self.documents[place].blocks
         block = blocks[unit.block]
@@ -276,7 +294,8 @@ class _Pages:
         return Kept(unit.block, unit.start - block.start, unit.end - block.start)
 
     def beginning(self, row: int, options: PruneOptions) -> tuple[PrunedPage, ...]:
-        """Return what fits of a unit that is over the budget alone; a budget too small for a word gives nothing."""
+        """Return what fits of a unit that is over the budget alone; a budget too small for a word
+        gives nothing."""
         place, unit = self.places[row]
         text = _cut_to_form(unit.text, options.format, options.max_tokens or 0)
         if not text:
@@ -287,16 +306,24 @@ class _Pages:
 async def _first_step(
     documents: Sequence[Document], question: str, embedder: Embedder | None
 ) -> tuple[PaperBlocks, list[int]]:
-    """Return the paper's blocks at 256 words, and their order by words and embedding (HtmlRAG §3.4.1)."""
+    """Return the paper's blocks at 256 words, and their order by words and embedding (HtmlRAG
+    §3.4.1)."""
     found = await in_thread(paper_blocks, documents)
-    relevance = await score_texts([block.text for block in found.blocks], question, embedder=embedder)
+    relevance = await score_texts(
+        [block.text for block in found.blocks], question, embedder=embedder
+    )
     return found, best_first(relevance)
 
 
 async def _with_paths(
-    documents: Sequence[Document], question: str, reading: Reading, embedder: Embedder | None, finer: PathScorer
+    documents: Sequence[Document],
+    question: str,
+    reading: Reading,
+    embedder: Embedder | None,
+    finer: PathScorer,
 ) -> tuple[str, Reading]:
-    """Return who scored the paths, and the reading with the score of the finer block around each unit."""
+    """Return who scored the paths, and the reading with the score of the finer block around each
+    unit."""
     found, order = await _first_step(documents, question, embedder)
     ranking = await rank_finer(documents, question, found, order, finer)
     places = [(place, unit.block) for place, unit in reading.places]
@@ -321,12 +348,15 @@ async def _prune_as_printed(
     """Prune by HtmlRAG Algorithm 2; the text is HTML whatever the format asked for."""
     if not question:
         found = await in_thread(paper_blocks, documents)
-        return await in_thread(_paper_parts, documents, found, list(range(len(found.blocks))), options)
+        return await in_thread(
+            _paper_parts, documents, found, list(range(len(found.blocks))), options
+        )
     # 1. By embedding, at 256 words.
     found, order = await _first_step(documents, question, embedder)
     by = ""
     if finer is not None:
-        # 2. By generation, at 128 words, on what the scorer can be shown of the first step's survivors.
+        # 2. By generation, at 128 words, on what the scorer can be shown of the first step's
+        # survivors.
         ranking = await rank_finer(documents, question, found, order, finer)
         by = _made_by(finer, ranking)
         if ranking.shown:
@@ -339,7 +369,9 @@ def best_first(values: Floats) -> list[int]:
     return [int(number) for number in np.argsort(-values, kind="stable")]
 
 
-def _paper_parts(documents: Sequence[Document], found: PaperBlocks, order: list[int], options: PruneOptions) -> Pruned:
+def _paper_parts(
+    documents: Sequence[Document], found: PaperBlocks, order: list[int], options: PruneOptions
+) -> Pruned:
     budget = UNASKED_PAGE if options.max_tokens is None else options.max_tokens
     texts: dict[int, str] = {}
     kept: list[int] = []
@@ -372,7 +404,9 @@ def _cut_to_form(text: str, form: Form, most: int) -> str:
     def written(end: int) -> str:
         return escape(line[:end], quote=False) if form == "html" else line[:end]
 
-    end = bisect_left(range(1, len(line) + 1), True, key=lambda end: count_tokens(written(end)) > most)
+    end = bisect_left(
+        range(1, len(line) + 1), True, key=lambda end: count_tokens(written(end)) > most
+    )
     if end < len(line) and line[end] != " ":
         end = line.rfind(" ", 0, end) if " " in line[:end] else end
     return written(end).rstrip()

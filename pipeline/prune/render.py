@@ -1,9 +1,10 @@
 """A selection of content units as lines: in document order, with what makes each readable.
 
-Headings above stand on one line, as far as they are not shown yet; rows stand under their header row, items under their
-lead-in, each written once; gaps are marked by an ellipsis. Links to other pages over http(s) may be marked, and listed
-below, each address once. Not for: choosing (`prune.py`), how lines are written (`forms.py`), HTML of whole trees
-(`tree.to_html`), or following links (`pipeline/research.py`).
+Headings above stand on one line, as far as they are not shown yet; rows stand under their header
+row, items under their lead-in, each written once; gaps are marked by an ellipsis. Links to other
+pages over http(s) may be marked, and listed below, each address once. Not for: choosing
+(`prune.py`), how lines are written (`forms.py`), HTML of whole trees (`tree.to_html`), or following
+links (`pipeline/research.py`).
 """
 
 import re
@@ -75,13 +76,17 @@ def headings_above(blocks: Sequence[Block]) -> list[tuple[int, ...]]:
 
 
 def repeats_title(block: Block, title: str) -> bool:
-    """Whether a heading says no more than the page's title: that one, or the topmost of its words."""
-    return block.text == title or (not block.heading_path and block.text.casefold() in title.casefold())
+    """Whether a heading says no more than the page's title: that one, or the topmost of its
+    words."""
+    return block.text == title or (
+        not block.heading_path and block.text.casefold() in title.casefold()
+    )
 
 
 @kept_with_document
 def _above(document: Document) -> list[tuple[int, ...]]:
-    """Return `headings_above` of a document, kept: each passage that is tried for an answer is rendered."""
+    """Return `headings_above` of a document, kept: each passage that is tried for an answer is
+    rendered."""
     return headings_above(document.blocks)
 
 
@@ -91,7 +96,8 @@ def table_of(block: Block) -> str:
 
 
 def is_header_row(blocks: Sequence[Block], number: int) -> bool:
-    """Whether a row is the header row that a row below it names in its lead, or one of several that it joins."""
+    """Whether a row is the header row that a row below it names in its lead, or one of several that
+    it joins."""
     block = blocks[number]
     if block.kind != "row" or block.header or len(block.cells) < 2:
         return False
@@ -101,7 +107,8 @@ def is_header_row(blocks: Sequence[Block], number: int) -> bool:
         if below.header:
             columns = below.header.split(" | ")
             return below.header == " | ".join(block.cells) or all(
-                not cell or (place < len(columns) and cell in columns[place]) for place, cell in enumerate(block.cells)
+                not cell or (place < len(columns) and cell in columns[place])
+                for place, cell in enumerate(block.cells)
             )
     return False
 
@@ -136,9 +143,15 @@ class _Writer:
         while position < len(wanted):
             number = wanted[position]
             # A gap is marked between units under the same heading; a new heading says as much.
-            fresh = self._heading((*above[number], number) if blocks[number].kind == "heading" else above[number])
+            fresh = self._heading(
+                (*above[number], number) if blocks[number].kind == "heading" else above[number]
+            )
             if blocks[number].kind != "heading":
-                if last >= 0 and not fresh and any(self._left_out(n, number, shown) for n in range(last + 1, number)):
+                if (
+                    last >= 0
+                    and not fresh
+                    and any(self._left_out(n, number, shown) for n in range(last + 1, number))
+                ):
                     self._gap(last, number)
                 if blocks[number].kind == "row":
                     count = self._table(wanted[position:], spans)
@@ -150,14 +163,18 @@ class _Writer:
         return self.lines if self.references is None else [*self.lines, *self.references.lines()]
 
     def _left_out(self, skipped: int, number: int, shown: set[int]) -> bool:
-        """Whether a unit before `number` is missing; what stands with its row as caption or header is not."""
+        """Whether a unit before `number` is missing; what stands with its row as caption or header
+        is not."""
         block = self.document.blocks[skipped]
         if skipped in shown or is_header_row(self.document.blocks, skipped):
             return False
-        return block.kind != "caption" or block.text not in self.document.blocks[number].lead.split("\n")
+        return block.kind != "caption" or block.text not in self.document.blocks[number].lead.split(
+            "\n"
+        )
 
     def _gap(self, last: int, number: int) -> None:
-        """Mark a gap; within a list as an item, in a numbered one not at all, since its numbers say so."""
+        """Mark a gap; within a list as an item, in a numbered one not at all, since its numbers say
+        so."""
         block = self.document.blocks[number]
         if block.kind == "item" and block.lead and not self._stands(block.lead):
             return  # its lead-in begins anew
@@ -168,7 +185,8 @@ class _Writer:
             self.lines.append(Line("item", GAP, places=after))
 
     def _heading(self, chain: tuple[int, ...]) -> bool:
-        """Write on one line the headings of `chain` that what stands there is not under yet; whether there are any."""
+        """Write on one line the headings of `chain` that what stands there is not under yet;
+        whether there are any."""
         blocks = self.document.blocks
         same = 0
         while same < min(len(chain), len(self.chain)) and chain[same] == self.chain[same]:
@@ -176,8 +194,14 @@ class _Writer:
         if same == len(chain):
             return False
         self.chain = chain
-        shown = [blocks[number] for number in chain[same:] if not repeats_title(blocks[number], self.title)]
-        texts = [f"{block.ordinal.mark} {block.text}" if block.ordinal else block.text for block in shown]
+        shown = [
+            blocks[number]
+            for number in chain[same:]
+            if not repeats_title(blocks[number], self.title)
+        ]
+        texts = [
+            f"{block.ordinal.mark} {block.text}" if block.ordinal else block.text for block in shown
+        ]
         if not texts:
             return False
         level = min(6, len(blocks[chain[-1]].heading_path) + 1)
@@ -190,8 +214,12 @@ class _Writer:
         if block.kind == "code":
             named = _LANGUAGE.match(block.html)
             language = named[1] if named else ""
-            self.lines.extend([Line("item", places=places)] if block.ordinal and spans[0][0] == 0 else [])
-            self.lines.append(Line("code", _listing(block.text, spans), places=places, language=language))
+            self.lines.extend(
+                [Line("item", places=places)] if block.ordinal and spans[0][0] == 0 else []
+            )
+            self.lines.append(
+                Line("code", _listing(block.text, spans), places=places, language=language)
+            )
             return
         text = _joined(block.text, spans)
         is_name = block.lead in block.heading_path[-1:]
@@ -200,7 +228,9 @@ class _Writer:
             lead = block.lead
             if is_name:  # some of a record's names may stand there as its labels
                 near = [line.text for line in self.lines[self.record :]]
-                lead = NAMES.join(n for n in lead.split(NAMES) if not any(text.endswith(n) for text in near))
+                lead = NAMES.join(
+                    n for n in lead.split(NAMES) if not any(text.endswith(n) for text in near)
+                )
             self.lines.extend([Line("paragraph", lead, places=places[:-1])] if lead else [])
         if self.references is not None:
             text = self.references.marked(number, text)
@@ -214,10 +244,13 @@ class _Writer:
 
     def _stands(self, lead: str) -> bool:
         near = [line.text for line in self.lines[-40:]]
-        return lead in self.printed or all(any(text.endswith(part) for text in near) for part in lead.split(NAMES))
+        return lead in self.printed or all(
+            any(text.endswith(part) for text in near) for part in lead.split(NAMES)
+        )
 
     def _table(self, wanted: Sequence[int], spans: dict[int, list[tuple[int, int]]]) -> int:
-        """Write the rows of one table that begin `wanted`; return how many of `wanted` that took."""
+        """Write the rows of one table that begin `wanted`; return how many of `wanted` that
+        took."""
         blocks = self.document.blocks
         table = table_of(blocks[wanted[0]])
         rows: list[int] = []
@@ -230,9 +263,13 @@ class _Writer:
         titles = [n for n in rows if heads and n < heads[0]]
         self._titles([blocks[number].text for number in titles])
         body = [n for n in rows if n not in {*heads, *titles}]
-        self.lines.extend(Line("paragraph", line) for line in self._leads(blocks[(body or rows)[0]]))
+        self.lines.extend(
+            Line("paragraph", line) for line in self._leads(blocks[(body or rows)[0]])
+        )
         columns = header.split(" | ")
-        if len(columns) > 1 and len(set(columns)) == 1:  # one cell over all columns names the table, not a column
+        if (
+            len(columns) > 1 and len(set(columns)) == 1
+        ):  # one cell over all columns names the table, not a column
             self.lines.extend([] if self._stands(columns[0]) else [Line("paragraph", columns[0])])
             self.printed.add(columns[0])
             header = ""
@@ -245,9 +282,13 @@ class _Writer:
         for number in body:
             written.extend((line,) for line in self._leads(blocks[number]))
             cells = blocks[number].cells or (blocks[number].text,)
-            written.append(cells if self.references is None else self.references.marked_cells(number, cells))
+            written.append(
+                cells if self.references is None else self.references.marked_cells(number, cells)
+            )
             self.printed.add(blocks[number].text)
-        self.lines.append(Line("table", header=tuple(header.split(" | ")) if header else (), rows=tuple(written)))
+        self.lines.append(
+            Line("table", header=tuple(header.split(" | ")) if header else (), rows=tuple(written))
+        )
         return len(rows)
 
     def _titles(self, titles: Sequence[str]) -> None:
@@ -264,14 +305,16 @@ class _Writer:
 
 
 def _is_read_alone(row: Block, header: str) -> bool:
-    """Whether a row reads as `header: value`, which is shorter than a table but says nothing of empty columns."""
+    """Whether a row reads as `header: value`, which is shorter than a table but says nothing of
+    empty columns."""
     return not has_gaps(row) and (len(row.cells) < 2 or bool(header) or ": " in row.text)
 
 
 def places_of(block: Block) -> tuple[Place, ...]:
     """Return the list items that a unit stands in, outermost first."""
     places = [
-        Place(block.path[: found.end()], found[1] == "ol", int(found[2] or 1)) for found in _ITEM.finditer(block.path)
+        Place(block.path[: found.end()], found[1] == "ol", int(found[2] or 1))
+        for found in _ITEM.finditer(block.path)
     ]
     if places and block.ordinal:
         value, form, mark = block.ordinal
@@ -320,7 +363,8 @@ class References:
         return self.marked_cells(block, (text,))[0]
 
     def marked_cells(self, block: int, cells: Sequence[str]) -> tuple[str, ...]:
-        """Return the cells of a row with a mark after each link; links are looked for in their order."""
+        """Return the cells of a row with a mark after each link; links are looked for in their
+        order."""
         marked = list(cells)
         cell, position = 0, 0
         for words, address in links_in(self._document, block):
@@ -328,7 +372,9 @@ class References:
                 found = marked[place].find(words, position if place == cell else 0)
                 if found >= 0:
                     shown = self._mark(words, address)
-                    marked[place] = f"{marked[place][:found]}{shown}{marked[place][found + len(words) :]}"
+                    marked[place] = (
+                        f"{marked[place][:found]}{shown}{marked[place][found + len(words) :]}"
+                    )
                     cell, position = place, found + len(shown)
                     break
         return tuple(marked)
@@ -336,7 +382,10 @@ class References:
     def lines(self) -> list[Line]:
         """Return the list of addresses, one a line."""
         sign = ":" if self._form == "markdown" else ""
-        return [Line("reference", f"[{number}]{sign} {address}") for address, number in self._numbers.items()]
+        return [
+            Line("reference", f"[{number}]{sign} {address}")
+            for address, number in self._numbers.items()
+        ]
 
     def _mark(self, words: str, address: str) -> str:
         number = self._numbers.setdefault(address, len(self._numbers) + 1)
@@ -356,7 +405,11 @@ def links_in(document: Document, block: int) -> Iterator[tuple[str, str]]:
         one = stack.pop()
         below = [child for child in one.children if isinstance(child, Node)]
         stack.extend(child for child in reversed(below) if not (run and child.breaks))
-        if one.tag == "a" and (words := text_of(one)) and (address := absolute(one.attrs.get("href", ""), here)):
+        if (
+            one.tag == "a"
+            and (words := text_of(one))
+            and (address := absolute(one.attrs.get("href", ""), here))
+        ):
             yield words, address
 
 
@@ -367,7 +420,9 @@ def all_links(document: Document) -> dict[str, str]:
     for node in walk(document.root):
         words = FRAME if node.tag == "iframe" else text_of(node) if node.tag == "a" else ""
         href = node.attrs.get("href", "")
-        if words and (address := absolute(href, here) or (_beside(href, here) if words == FRAME else "")):
+        if words and (
+            address := absolute(href, here) or (_beside(href, here) if words == FRAME else "")
+        ):
             found.setdefault(address, words)
     return found
 
@@ -385,8 +440,8 @@ def _beside(href: str, base: str) -> str:
 def absolute(href: str, base: str) -> str:
     """Return the address of a link to another page, empty for any other.
 
-    It is one of the web, or of a file where the page is one. Longer ones than `LONGEST` carry tracking data and cost
-    more than they tell.
+    It is one of the web, or of a file where the page is one. Longer ones than `LONGEST` carry
+    tracking data and cost more than they tell.
     """
     try:
         address = urljoin(base, "".join(href.split()))

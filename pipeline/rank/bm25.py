@@ -1,16 +1,19 @@
-"""BM25: of plain texts, and of the units and windows of pages as the core reads them; putting score lists together.
+"""BM25: of plain texts, and of the units and windows of pages as the core reads them; putting score
+lists together.
 
-All is built per call. Terms are numbered as they come and kept as one flat array, so that building costs little more
-than cutting the texts into terms; a query scans the array once a term. `okapi` is the formula for whoever has counts
-already, `word_vectors` stand in for an embedder that cannot read a text. `blend` keeps distances and is the default
-inside a page (75.0 against 70.7 recall at 256 tokens); `reciprocal_rank_fusion` keeps order only and is for lists whose
-scales cannot be compared, such as an engine's order.
+All is built per call. Terms are numbered as they come and kept as one flat array, so that building
+costs little more than cutting the texts into terms; a query scans the array once a term. `okapi` is
+the formula for whoever has counts already, `word_vectors` stand in for an embedder that cannot read
+a text. `blend` keeps distances and is the default inside a page (75.0 against 70.7 recall at 256
+tokens); `reciprocal_rank_fusion` keeps order only and is for lists whose scales cannot be compared,
+such as an engine's order.
 
-A page is a list of units in reading order, each with what stands above it; units (`pipeline/extract/sentences.py`) are
-sentences, headings, items, table rows, definitions and pieces of code. Plain lists, so that data sets without pages can
-be measured too. Terms are counted over all pages at hand; each page is stemmed in its own language, and a
-question's word is looked up in every page's form of it. Not for: persistent indexes (`pipeline/search/word_index.py`),
-or cutting text into terms (`pipeline/text/words.py`).
+A page is a list of units in reading order, each with what stands above it; units
+(`pipeline/extract/sentences.py`) are sentences, headings, items, table rows, definitions and pieces
+of code. Plain lists, so that data sets without pages can be measured too. Terms are counted over
+all pages at hand; each page is stemmed in its own language, and a question's word is looked up in
+every page's form of it. Not for: persistent indexes (`pipeline/search/word_index.py`), or cutting
+text into terms (`pipeline/text/words.py`).
 """
 
 import re
@@ -39,17 +42,22 @@ B: Final = 0.3
 
 
 def rarity(found: NDArray[np.integer], size: int) -> NDArray[np.float64]:
-    """Return ln(1 + (N - n + 0.5) / (n + 0.5)) of terms that stand in n of N texts; never below zero."""
+    """Return ln(1 + (N - n + 0.5) / (n + 0.5)) of terms that stand in n of N texts; never below
+    zero."""
     weights: NDArray[np.float64] = np.log1p((size - found + 0.5) / (found + 0.5))
     return weights
 
 
-def okapi(counts: NDArray[np.floating] | NDArray[np.integer], lengths: NDArray[np.floating]) -> Floats:
+def okapi(
+    counts: NDArray[np.floating] | NDArray[np.integer], lengths: NDArray[np.floating]
+) -> Floats:
     """Return the Okapi scores [n] of texts with `counts` [terms, n] and `lengths` [n]."""
     weights = rarity(np.count_nonzero(counts, axis=1), counts.shape[1]).astype(np.float32)
     mean = float(lengths.mean()) if len(lengths) and lengths.any() else 1.0
     norm = K1 * (1 - B + B * lengths / mean)
-    scores: Floats = (weights[:, None] * counts * (K1 + 1) / (counts + norm)).sum(axis=0).astype(np.float32)
+    scores: Floats = (
+        (weights[:, None] * counts * (K1 + 1) / (counts + norm)).sum(axis=0).astype(np.float32)
+    )
     return scores
 
 
@@ -74,7 +82,9 @@ class BM25:
         for i, text in enumerate(texts):
             numbers = known.get(text)
             if numbers is None:
-                numbers = known[text] = list(map(self._numbers.__getitem__, index_terms(text, language=language)))
+                numbers = known[text] = list(
+                    map(self._numbers.__getitem__, index_terms(text, language=language))
+                )
             terms.extend(numbers)
             lengths[i] = len(numbers)
         self._terms = np.asarray(terms, dtype=np.int32)
@@ -84,12 +94,19 @@ class BM25:
     def scores(self, query: str) -> Floats:
         """Return one score a text [n], 0 where no term of `query` occurs."""
         cut = index_terms(query, language=self._language)
-        terms = dict.fromkeys(cut or index_terms(query, language=self._language, keep_stop_words=True))
+        terms = dict.fromkeys(
+            cut or index_terms(query, language=self._language, keep_stop_words=True)
+        )
         numbers = [self._numbers[term] for term in terms if term in self._numbers]
         if not numbers:
             return np.zeros(len(self._lengths), dtype=np.float32)
         size = len(self._lengths)
-        counts = np.stack([np.bincount(self._text_of[self._terms == number], minlength=size) for number in numbers])
+        counts = np.stack(
+            [
+                np.bincount(self._text_of[self._terms == number], minlength=size)
+                for number in numbers
+            ]
+        )
         return okapi(counts, self._lengths)
 
 
@@ -103,8 +120,8 @@ def rarities(texts: Sequence[Counter[str]]) -> dict[str, float]:
 def word_vectors(texts: Sequence[Counter[str]]) -> Floats:
     """Return unit vectors [n, 256] of TF-IDF weights, terms hashed with a sign (the hashing trick).
 
-    At 256 two of a passage's some 50 terms rarely fall together. Texts that share rare words are near; one without
-    terms gets an even vector.
+    At 256 two of a passage's some 50 terms rarely fall together. Texts that share rare words are
+    near; one without terms gets an even vector.
 
     Args:
         texts: How often each term stands in each text, [n].
@@ -143,7 +160,8 @@ def blend(lists: Sequence[Floats]) -> Floats:
 
 
 def reciprocal_rank_fusion(orders: Sequence[Sequence[int]], count: int) -> Floats:
-    """Return fused scores [count]; each order lists item indices best first and may leave items out."""
+    """Return fused scores [count]; each order lists item indices best first and may leave items
+    out."""
     fused = np.zeros(count, dtype=np.float32)
     for order in orders:
         for place, item in enumerate(order, start=1):
@@ -156,8 +174,8 @@ def reciprocal_rank_fusion(orders: Sequence[Sequence[int]], count: int) -> Float
 Windows = NDArray[np.int64]
 """Stretches of units, first and last-plus-one [n, 2]; none crosses a page."""
 GROUP: Final = 4
-"""Letters of the groups that a question shares with texts in another language (names, loan words, cognates); 3 and 5
-find as much."""
+"""Letters of the groups that a question shares with texts in another language (names, loan words,
+cognates); 3 and 5 find as much."""
 _WORD: Final = re.compile(rf"[^\W\d_]{{{GROUP},}}|\d{{2,}}")
 _LATIN: Final = "a b v g d e e zh z i i k l m n o p r s t u f h ts ch sh sch y e yu ya"
 _CYRILLIC: Final = str.maketrans(
@@ -175,15 +193,19 @@ class PageUnits:
 
     texts: Sequence[str]
     above: Sequence[str]
-    """Title, headings and lead-in above each unit, joined by `JOINT`; empty strings where nothing stands above."""
+    """Title, headings and lead-in above each unit, joined by `JOINT`; empty strings where nothing
+    stands above."""
     language: str = ""
     """ISO 639-1 code; guessed from the texts where empty."""
     vectors: NDArray[np.float32] | None = None
-    """Unit vectors by the reader's embedder [units, d], where something keeps them; else units are embedded."""
+    """Unit vectors by the reader's embedder [units, d], where something keeps them; else units are
+    embedded."""
 
     def headed(self, place: int) -> str:
         """Return a unit with everything above it in front, as a reranker reads it."""
-        return f"{self.above[place]}: {self.texts[place]}" if self.above[place] else self.texts[place]
+        return (
+            f"{self.above[place]}: {self.texts[place]}" if self.above[place] else self.texts[place]
+        )
 
 
 def page_units(document: Document, sentences: Sequence[Sentence]) -> PageUnits:
@@ -192,14 +214,17 @@ def page_units(document: Document, sentences: Sequence[Sentence]) -> PageUnits:
     above: list[str] = []
     for sentence in sentences:
         lead = _lead(document.blocks[sentence.block])
-        texts = dict.fromkeys(one_line(text) for text in (title, *sentence.heading_path, lead) if text)
+        texts = dict.fromkeys(
+            one_line(text) for text in (title, *sentence.heading_path, lead) if text
+        )
         texts.pop(sentence.text, None)
         above.append(JOINT.join(texts))
     return PageUnits([sentence.text for sentence in sentences], above, document.page.language)
 
 
 def _lead(block: Block) -> str:
-    """Return an item's lead-in or a row's caption; a row's header stands in its own text already."""
+    """Return an item's lead-in or a row's caption; a row's header stands in its own text
+    already."""
     first = block.lead.partition("\n")[0]
     return "" if block.kind == "row" and " | " in first else first
 
@@ -213,8 +238,12 @@ class TermIndex:
         Raises:
             Stopped: The call was cancelled (in a worker thread only).
         """
-        self.languages = [page.language or guess_language(" ".join(page.texts[:60])) or "en" for page in pages]
-        self.page_starts = np.concatenate(([0], np.cumsum([len(page.texts) for page in pages]))).astype(np.int64)
+        self.languages = [
+            page.language or guess_language(" ".join(page.texts[:60])) or "en" for page in pages
+        ]
+        self.page_starts = np.concatenate(
+            ([0], np.cumsum([len(page.texts) for page in pages]))
+        ).astype(np.int64)
         self.size = int(self.page_starts[-1])
         self._own: dict[str, dict[str, list[tuple[int, int]]]] = {}
         self._above: dict[str, dict[str, list[int]]] = {}
@@ -235,10 +264,14 @@ class TermIndex:
                 row += 1
 
     def terms(self, text: str) -> list[dict[str, str]]:
-        """Return the distinct terms of a question, each as {page language: index term}, without stop words."""
+        """Return the distinct terms of a question, each as {page language: index term}, without
+        stop words."""
         own = guess_language(text) or "en"
         languages = list(dict.fromkeys(self.languages)) or [own]
-        forms = {code: index_terms(text, language=code, keep_stop_words=True) for code in {own, *languages}}
+        forms = {
+            code: index_terms(text, language=code, keep_stop_words=True)
+            for code in {own, *languages}
+        }
         content = set(index_terms(text, language=own)) or set(forms[own])
         found: dict[str, dict[str, str]] = {}
         for place, term in enumerate(forms[own]):
@@ -247,12 +280,14 @@ class TermIndex:
         return list(found.values())
 
     def has_prefix(self, text: str) -> bool:
-        """Whether a word of any page, or of what is above its units, begins with `text`, in lower case."""
+        """Whether a word of any page, or of what is above its units, begins with `text`, in lower
+        case."""
         terms = chain(*self._own.values(), *self._above.values())
         return any(term.startswith(text) for term in terms)
 
     def counts(self, terms: Sequence[dict[str, str]]) -> tuple[Floats, Floats]:
-        """Return how often each term stands in each unit, and whether it stands above it: two [terms, units]."""
+        """Return how often each term stands in each unit, and whether it stands above it: two
+        [terms, units]."""
         own = np.zeros((len(terms), self.size), dtype=np.float32)
         above = np.zeros((len(terms), self.size), dtype=np.float32)
         for place, forms in enumerate(terms):
@@ -269,23 +304,32 @@ class TermIndex:
         return np.searchsorted(self.page_starts, units, side="right") - 1
 
     def as_heard(self, question: str) -> dict[str, NDArray[np.bool_]]:
-        """Return what a question is for its pages (see `heard`), each text with the units that hear it."""
+        """Return what a question is for its pages (see `heard`), each text with the units that hear
+        it."""
         texts = [heard(question, language) for language in self.languages] or [question]
         pages = self.owners(np.arange(self.size))
-        return {text: np.array([one == text for one in texts])[pages] for text in dict.fromkeys(texts)}
+        return {
+            text: np.array([one == text for one in texts])[pages] for text in dict.fromkeys(texts)
+        }
 
     def question_counts(self, question: str) -> tuple[Floats, Floats]:
         """Return `counts` of a question's terms, of each unit those of what its page hears."""
-        pairs = [(self.counts(self.terms(text)), units) for text, units in self.as_heard(question).items()]
+        pairs = [
+            (self.counts(self.terms(text)), units)
+            for text, units in self.as_heard(question).items()
+        ]
         if len(pairs) == 1:
             return pairs[0][0]
-        own, above = (np.concatenate([counts[side] * units for counts, units in pairs]) for side in (0, 1))
+        own, above = (
+            np.concatenate([counts[side] * units for counts, units in pairs]) for side in (0, 1)
+        )
         return own, above
 
     def window_scores(self, own: Floats, above: Floats, windows: Windows) -> Floats:
         """Return BM25 of windows of units [n]; what stands above counts once a window."""
         counts = window_sums(own, windows) + (window_sums(above, windows) > 0)
-        # Windows are cut to a length: with BM25's own share of it .5 they show .01 less of table and bridge questions.
+        # Windows are cut to a length: with BM25's own share of it .5 they show .01 less of table
+        # and bridge questions.
         return okapi(counts, np.ones(len(windows)))
 
 
@@ -296,7 +340,8 @@ def window_sums(counts: Floats, windows: Windows) -> Floats:
 
 
 def cut_windows(tokens: Floats, starts: Sequence[int] | NDArray[np.int64], most: int) -> Windows:
-    """Return stretches of whole units of at most `most` tokens, each beginning half a window after the last.
+    """Return stretches of whole units of at most `most` tokens, each beginning half a window after
+    the last.
 
     Args:
         tokens: Of every unit [units]; a unit of more is a window of its own.
@@ -309,7 +354,9 @@ def cut_windows(tokens: Floats, starts: Sequence[int] | NDArray[np.int64], most:
         start = int(low)
         while start < high:
             before = ends[start] - tokens[start] - 1
-            stop = max(start + 1, min(int(high), int(np.searchsorted(ends, before + most, side="right"))))
+            stop = max(
+                start + 1, min(int(high), int(np.searchsorted(ends, before + most, side="right")))
+            )
             found.append((start, stop))
             if stop == high:
                 break
@@ -322,7 +369,11 @@ def letter_groups(text: str) -> list[str]:
     groups: dict[str, None] = {}
     for word in _WORD.findall(_latin(text)):
         whole = word.isdigit() or len(word) <= GROUP
-        groups.update(dict.fromkeys([word] if whole else [word[i : i + GROUP] for i in range(len(word) - GROUP + 1)]))
+        groups.update(
+            dict.fromkeys(
+                [word] if whole else [word[i : i + GROUP] for i in range(len(word) - GROUP + 1)]
+            )
+        )
     return list(groups)
 
 

@@ -1,11 +1,13 @@
-"""Mixed ranking of pages: snippet and content compete, the engines' order has a vote (zero-index §3.2).
+"""Mixed ranking of pages: snippet and content compete, the engines' order has a vote (zero-index
+§3.2).
 
-The paper scores the bare snippet and the whole content as separate items, 2n for n pages, and takes each page's better
-one. As printed that lets short snippets outbid pages (notes/zeroindex §0.10), so the default puts the title in front
-of the snippet, takes the best passage for the content, and then fuses the order by each page's better item with the
-engines' order by reciprocal ranks, three votes to one; the paper's form stays selectable. The best passage by BM25
-ranks pages better than the whole content as one text (nDCG@10 .891 against .848 and .974 against .965). Not for:
-fetching, or ranking inside a page.
+The paper scores the bare snippet and the whole content as separate items, 2n for n pages, and takes
+each page's better one. As printed that lets short snippets outbid pages (notes/zeroindex §0.10), so
+the default puts the title in front of the snippet, takes the best passage for the content, and then
+fuses the order by each page's better item with the engines' order by reciprocal ranks, three votes
+to one; the paper's form stays selectable. The best passage by BM25 ranks pages better than the
+whole content as one text (nDCG@10 .891 against .848 and .974 against .965). Not for: fetching, or
+ranking inside a page.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,15 +30,18 @@ from pipeline.work import STEP_SHARE, in_thread, time_left, traced
 RankForm = Literal["mixed", "snippet", "engine", "paper"]
 WonBy = Literal["snippet", "content", "engine"]
 PASSAGES: Final = (4, 4, 2, 2)
-"""Passages of the engines' first pages that a model scores, chosen by BM25; one of each page after them. nDCG@10 of 161
-questions with MiniLM, 15 hits each: .979, as with four of every page, which are twice as many texts. Words alone cost
-nothing and score four of every page: .957 instead of .942."""
+"""Passages of the engines' first pages that a model scores, chosen by BM25; one of each page after
+them. nDCG@10 of 161 questions with MiniLM, 15 hits each: .979, as with four of every page, which
+are twice as many texts. Words alone cost nothing and score four of every page: .957 instead of
+.942."""
 ITEM_VOTES: Final = 3.0
-"""Votes of the order by best items against one of the engines' order: a place there weighs as much as three of the
-engines'. Chosen on half of 161 questions, nDCG@10 of BM25 and of BM25 with MiniLM (`python -m bench.search`): this .959
-and .976, without the engines .946 and .978, a vote each for title+snippet, best passage and engines .945 and .957."""
+"""Votes of the order by best items against one of the engines' order: a place there weighs as much
+as three of the engines'. Chosen on half of 161 questions, nDCG@10 of BM25 and of BM25 with MiniLM
+(`python -m bench.search`): this .959 and .976, without the engines .946 and .978, a vote each for
+title+snippet, best passage and engines .945 and .957."""
 PAPER_TOKENS: Final = 512
-"""Tokens of a whole content that the paper's form scores: its model's default cut (notes/zeroindex §0.11)."""
+"""Tokens of a whole content that the paper's form scores: its model's default cut (notes/zeroindex
+§0.11)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +50,8 @@ class RankedPage:
 
     result: SearchResult
     score: Score
-    """`value` orders the pages of one answer; `made_by` is the scorer (`engine` where none was asked)."""
+    """`value` orders the pages of one answer; `made_by` is the scorer (`engine` where none was
+    asked)."""
     won_by: WonBy
     """Which of the page's items brought it here."""
     passage: str
@@ -102,7 +108,9 @@ async def mixed_rank(
     # 3. Each page keeps its best item of each kind
     best = _best_items(items, scores, len(results))
     # 4. Pages by their best item, the engines' order having a vote
-    strongest = np.asarray([max(float(scores[item]) for item in kinds.values()) for kinds in best], dtype=np.float32)
+    strongest = np.asarray(
+        [max(float(scores[item]) for item in kinds.values()) for kinds in best], dtype=np.float32
+    )
     places, engine = _places(strongest), np.arange(1, len(best) + 1, dtype=np.float32)
     fused = strongest
     if form == "engine":
@@ -132,11 +140,19 @@ def _items(
     items = []
     for page, result in enumerate(results):
         document = documents.get(result.url) if form != "snippet" else None
-        passages = best_passages(document, question, limit=PASSAGES[0], language=language) if document else []
+        passages = (
+            best_passages(document, question, limit=PASSAGES[0], language=language)
+            if document
+            else []
+        )
         # A folder's snippet is a passage of the file, which need not be scored twice.
         if form == "paper" or all(one_line(one.text) != result.snippet for one in passages):
             titled = f"{result.title}\n{result.snippet}".strip()
-            items.append(_Item(page, "snippet", result.snippet if form == "paper" else titled, result.snippet))
+            items.append(
+                _Item(
+                    page, "snippet", result.snippet if form == "paper" else titled, result.snippet
+                )
+            )
         if document is None:
             continue
         if form == "paper":
@@ -152,8 +168,13 @@ def _items(
 async def _scored(
     question: str, items: list[_Item], embedder: Embedder | None, reranker: Reranker | None
 ) -> tuple[list[_Item], Floats, ScoreMaker]:
-    """Return what was scored, and a score of each [n]: by a model in the time that is left, else by words."""
-    few = [item for item in items if item.number < (PASSAGES[item.page] if item.page < len(PASSAGES) else 1)]
+    """Return what was scored, and a score of each [n]: by a model in the time that is left, else by
+    words."""
+    few = [
+        item
+        for item in items
+        if item.number < (PASSAGES[item.page] if item.page < len(PASSAGES) else 1)
+    ]
     texts = [item.text for item in few]
     with anyio.move_on_after(STEP_SHARE * time_left()):
         if reranker is not None:
@@ -174,14 +195,16 @@ def _best_items(items: Sequence[_Item], scores: Floats, pages: int) -> list[dict
 
 
 def _places(values: Floats) -> Floats:
-    """Places [n] by falling value. Equal values share a place: a list that knows nothing must not repeat the engine."""
+    """Places [n] by falling value. Equal values share a place: a list that knows nothing must not
+    repeat the engine."""
     _, group, sizes = np.unique(-values, return_inverse=True, return_counts=True)
     last = np.cumsum(sizes)
     return np.asarray((last - (sizes - 1) / 2)[group], dtype=np.float32)
 
 
 def _winner(kinds: Mapping[WonBy, int], scores: Floats, *, ahead: bool, form: RankForm) -> WonBy:
-    """The kind that brought the page here: its better item, or the engines where they have it `ahead` of its items."""
+    """The kind that brought the page here: its better item, or the engines where they have it
+    `ahead` of its items."""
     if form == "engine" or (form == "mixed" and ahead):
         return "engine"
     return max(kinds, key=lambda kind: (float(scores[kinds[kind]]), kind == "content"))
@@ -204,7 +227,9 @@ class Passage:
         return f"{' > '.join(self.heading_path)}\n{self.text}" if self.heading_path else self.text
 
 
-def best_passages(document: Document, question: str, *, limit: int, language: str = "en") -> list[Passage]:
+def best_passages(
+    document: Document, question: str, *, limit: int, language: str = "en"
+) -> list[Passage]:
     """Return up to `limit` passages, best first; those without any term of `question` last."""
     page = document.page.language or _guessed(document)
     asked = heard(question, page)
@@ -227,14 +252,20 @@ def _counted(document: Document, language: str) -> tuple[list[Passage], BM25]:
 def cut_passages(document: Document) -> list[Passage]:
     """Return the core's largest windows in reading order, none over a heading.
 
-    Furniture (`Block.main` false) is left out unless the page has nothing else, and so is what is no running text. What
-    speaks to a model is a passage by itself: it is shown where it is nearest to the question, not along with others.
+    Furniture (`Block.main` false) is left out unless the page has nothing else, and so is what is
+    no running text. What speaks to a model is a passage by itself: it is shown where it is nearest
+    to the question, not along with others.
     """
     tagged = tag_sentences(document)
-    spoken = [unit for unit in tagged if document.blocks[unit.block].kind not in {"heading", "about"}]
+    spoken = [
+        unit for unit in tagged if document.blocks[unit.block].kind not in {"heading", "about"}
+    ]
     units = [unit for unit in spoken if document.blocks[unit.block].main] or spoken or list(tagged)
     # Between two that do not follow each other stood a heading, or furniture.
-    kinds = [(unit.number - place, document.blocks[unit.block].speaks) for place, unit in enumerate(units)]
+    kinds = [
+        (unit.number - place, document.blocks[unit.block].speaks)
+        for place, unit in enumerate(units)
+    ]
     starts = [place for place, kind in enumerate(kinds) if not place or kind != kinds[place - 1]]
     tokens = np.array(count_each([unit.text for unit in units]), dtype=np.float32)
     return [

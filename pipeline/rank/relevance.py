@@ -1,16 +1,17 @@
 """How much every unit of some pages bears on a question: the one scorer behind all tools.
 
-`Reader` is its interface. `Blend` judges a unit by itself and by the windows of text that hold it, of three sizes: what
-answers seldom repeats the question's words, but stands near them.
+`Reader` is its interface. `Blend` judges a unit by itself and by the windows of text that hold it,
+of three sizes: what answers seldom repeats the question's words, but stands near them.
 
     window = standardised BM25 + MEANING × standardised cosine
     unit   = mean over itself and the sizes of the best window around it
 
-Units are embedded under their headings, and the vector of a window is the mean of its units': one embedding a unit,
-whatever the question. Words and sentence vectors cannot tell "mentions it" from "answers it"; a cross-encoder can, at
-some 20 ms a window, so `Reread` has it read only where the blend's best units stand, and adds what it finds to their
-scores: alone it orders worse. Not for: saying whether anything answers (`verdict.py`), the cross-encoder
-(`models/onnx.py`), or filling a budget (`pipeline/evidence`).
+Units are embedded under their headings, and the vector of a window is the mean of its units': one
+embedding a unit, whatever the question. Words and sentence vectors cannot tell "mentions it" from
+"answers it"; a cross-encoder can, at some 20 ms a window, so `Reread` has it read only where the
+blend's best units stand, and adds what it finds to their scores: alone it orders worse. Not for:
+saying whether anything answers (`verdict.py`), the cross-encoder (`models/onnx.py`), or filling a
+budget (`pipeline/evidence`).
 """
 
 import math
@@ -43,33 +44,40 @@ from pipeline.text.words import also_in_english, guess_language, heard
 from pipeline.work import STEP_SHARE, in_thread, time_left
 
 SIZES: Final = (0, 40, 80, 160)
-"""Tokens of windows, 0 for a unit by itself; the largest leaves the reader, which sees 256, room for what is above."""
+"""Tokens of windows, 0 for a unit by itself; the largest leaves the reader, which sees 256, room
+for what is above."""
 MEANING: Final = 2.0
-"""Weight of the cosine against BM25, both standardised: 1.5 shows .855 of the asked questions at 512 tokens, 2 .863."""
+"""Weight of the cosine against BM25, both standardised: 1.5 shows .855 of the asked questions at
+512 tokens, 2 .863."""
 LETTERS: Final = 0.5
-"""Weight of shared letter groups for a question in another language than the page: .42 to .50 of 26 at 512 tokens."""
+"""Weight of shared letter groups for a question in another language than the page: .42 to .50 of 26
+at 512 tokens."""
 SMOOTHING: Final = 0.1
-"""Part of each neighbour's score in a unit's own, so that stretches are chosen rather than crumbs."""
+"""Part of each neighbour's score in a unit's own, so that stretches are chosen rather than
+crumbs."""
 EMBED_TOKENS: Final = 32_000
-"""Most tokens that one call embeds, units in the best windows by BM25 first: 9.8 processor seconds of MiniLM,
-by 16,000 tokens of prose in 4.9."""
+"""Most tokens that one call embeds, units in the best windows by BM25 first: 9.8 processor seconds
+of MiniLM, by 16,000 tokens of prose in 4.9."""
 EMBEDDED_AT_ONCE: Final = 64
-"""Texts between two looks at the time, .5 processor seconds. What is done is kept: the same call goes on from it."""
+"""Texts between two looks at the time, .5 processor seconds. What is done is kept: the same call
+goes on from it."""
 EMBED_LONGEST: Final = 96
 """Tokens of a unit with its headings that the embedder sees; longer ones are cut."""
 MOST_TEXTS: Final = EMBED_TOKENS // EMBED_LONGEST
 """Texts without structure that are embedded in one call, best BM25 first."""
 WINDOWS: Final = 16
-"""Windows of one page that are read, some .3 processor seconds: 12 show .727 / .871 / .898 of 256 asked questions at
-256, 512, 1,000 tokens and .876 / .914 / .947 of 209 others, 16 .727 / .871 / .910 and .885 / .919 / .952."""
+"""Windows of one page that are read, some .3 processor seconds: 12 show .727 / .871 / .898 of 256
+asked questions at 256, 512, 1,000 tokens and .876 / .914 / .947 of 209 others, 16 .727 / .871 /
+.910 and .885 / .919 / .952."""
 WINDOWS_OF_PAGES: Final = 40
-"""Most windows of several pages; as many units see a reranker: these hold .97 to 1.0 of the evidence on pages of
-paragraphs."""
+"""Most windows of several pages; as many units see a reranker: these hold .97 to 1.0 of the
+evidence on pages of paragraphs."""
 WORTH: Final = 0.5
-"""Share of the best score from which a unit is worth its tokens where nobody asked for so many, a further page its
-place in an answer, and, by its best unit, a window beyond the first `WINDOWS` its reading. Of windows, units best first
-at 256, 512, 1,000 tokens: 98 questions to the sample library .847 / .939 / .990 with 24 windows read in the mean, the
-same with all 40; 112 to a folder of 28 pages .688 / .786 / .821 with 25, .679 / .768 / .830 with 40."""
+"""Share of the best score from which a unit is worth its tokens where nobody asked for so many, a
+further page its place in an answer, and, by its best unit, a window beyond the first `WINDOWS` its
+reading. Of windows, units best first at 256, 512, 1,000 tokens: 98 questions to the sample library
+.847 / .939 / .990 with 24 windows read in the mean, the same with all 40; 112 to a folder of 28
+pages .688 / .786 / .821 with 25, .679 / .768 / .830 with 40."""
 READ_AT_ONCE: Final = 4
 """Windows between two looks at the time; the model reads one a batch."""
 
@@ -85,18 +93,21 @@ class Relevance:
     windows: Windows
     """The largest windows [n, 2], as a cross-encoder reads them."""
     cosines: Floats | None
-    """Cosine of the question with the nearest middle-sized window around each unit [units], NaN where nothing of it was
-    embedded; None where the embedder does not read question or pages."""
+    """Cosine of the question with the nearest middle-sized window around each unit [units], NaN
+    where nothing of it was embedded; None where the embedder does not read question or pages."""
     foreign: bool
     """Whether the question is in another language than every page."""
     read: Floats | None = None
-    """Probability that a unit answers, by a cross-encoder [units]; 0 where it did not look, None without one."""
+    """Probability that a unit answers, by a cross-encoder [units]; 0 where it did not look, None
+    without one."""
 
 
 class Reader(Protocol):
     """Judges units against a question."""
 
-    async def read(self, question: str, pages: Sequence[PageUnits], *, share: float = 1.0) -> Relevance:
+    async def read(
+        self, question: str, pages: Sequence[PageUnits], *, share: float = 1.0
+    ) -> Relevance:
         """Return one score a unit.
 
         Args:
@@ -115,12 +126,16 @@ class Blend:
     """Words and meaning together; the reader that needs no training."""
 
     embedder: Embedder | None
-    """Left out where it does not read the question's script, and for pages whose script it does not read."""
+    """Left out where it does not read the question's script, and for pages whose script it does not
+    read."""
     reranker: Reranker | None = None
     """Orders the best `WINDOWS_OF_PAGES` units anew where given."""
 
-    async def read(self, question: str, pages: Sequence[PageUnits], *, share: float = 1.0) -> Relevance:
-        """Return one score a unit; see the module. Units are embedded once for all questions, whatever the `share`.
+    async def read(
+        self, question: str, pages: Sequence[PageUnits], *, share: float = 1.0
+    ) -> Relevance:
+        """Return one score a unit; see the module. Units are embedded once for all questions,
+        whatever the `share`.
 
         Raises:
             ModelError: Embedder or reranker failed.
@@ -146,14 +161,17 @@ class Blend:
     async def _vectors(
         self, question: str, pages: Sequence[PageUnits], counted: "_Counted"
     ) -> tuple[Floats | None, Floats | None]:
-        """Return the vectors of all units [units, d], zeros where not embedded, and each page's question [pages, d]."""
+        """Return the vectors of all units [units, d], zeros where not embedded, and each page's
+        question [pages, d]."""
         if self.embedder is None or not counted.index.size:
             return None, None
         questions = _heard_by(self.embedder, question, counted.index)
         if not questions:
             return None, None
         kept = [page.vectors for page in pages if page.vectors is not None]
-        rows, texts = ([], []) if kept else await in_thread(_to_embed, pages, counted, self.embedder)
+        rows, texts = (
+            ([], []) if kept else await in_thread(_to_embed, pages, counted, self.embedder)
+        )
         if not rows and not kept:
             return None, None
         asked: Floats | None = None
@@ -163,7 +181,9 @@ class Blend:
             found = await self.embedder.embed(each, kind="query")
             asked = found[[each.index(text) for text in questions]]
             for start in range(0, len(rows), EMBEDDED_AT_ONCE):
-                found = await self.embedder.embed(texts[start : start + EMBEDDED_AT_ONCE], kind="passage")
+                found = await self.embedder.embed(
+                    texts[start : start + EMBEDDED_AT_ONCE], kind="passage"
+                )
                 if vectors is None:
                     vectors = np.zeros((counted.index.size, found.shape[1]), dtype=np.float32)
                 vectors[rows[start : start + EMBEDDED_AT_ONCE]] = found
@@ -171,14 +191,18 @@ class Blend:
 
 
 def _heard_by(model: Embedder | CrossEncoder, question: str, index: TermIndex) -> list[str]:
-    """Return what a model is asked of each page; nothing where it would read the question for some of them only.
+    """Return what a model is asked of each page; nothing where it would read the question for some
+    of them only.
 
-    A model that reads Chinese is taken for one of many languages, which reads the question as it is; others read
-    English. Asked of German pages, too, an English question finds more than its words in German: 256 tokens .925, .895
-    of 200.
+    A model that reads Chinese is taken for one of many languages, which reads the question as it
+    is; others read English. Asked of German pages, too, an English question finds more than its
+    words in German: 256 tokens .925, .895 of 200.
     """
     many = model.reads("中文")
-    texts = [question if many or language != "en" else heard(question, "en") for language in index.languages]
+    texts = [
+        question if many or language != "en" else heard(question, "en")
+        for language in index.languages
+    ]
     return texts if all(map(model.reads, texts)) else []
 
 
@@ -205,13 +229,19 @@ class _Counted:
         return scores
 
 
-def _to_embed(pages: Sequence[PageUnits], counted: _Counted, embedder: Embedder) -> tuple[list[int], list[str]]:
-    """Return the units to embed, those in the best windows first within `EMBED_TOKENS`, and their texts.
+def _to_embed(
+    pages: Sequence[PageUnits], counted: _Counted, embedder: Embedder
+) -> tuple[list[int], list[str]]:
+    """Return the units to embed, those in the best windows first within `EMBED_TOKENS`, and their
+    texts.
 
-    Above a unit stands its innermost heading; where several pages are read also the title, which tells pages apart.
+    Above a unit stands its innermost heading; where several pages are read also the title, which
+    tells pages apart.
     """
     readable = [embedder.reads(" ".join(page.texts[:20])) for page in pages]
-    owners = [(number, place) for number, page in enumerate(pages) for place in range(len(page.texts))]
+    owners = [
+        (number, place) for number, page in enumerate(pages) for place in range(len(page.texts))
+    ]
     near = _spread(counted.words[1], counted.windows[1], counted.index.size)
     rows: list[int] = []
     texts: list[str] = []
@@ -240,12 +270,20 @@ def _blend(counted: _Counted, vectors: Floats | None, asked: Floats | None) -> R
     index = counted.index
     values = np.zeros(index.size, dtype=np.float32)
     cosines: Floats | None = None
-    running = None if vectors is None or asked is None else _running(vectors, np.sqrt(counted.tokens))
-    for number, (windows, words) in enumerate(zip(counted.windows, counted.words, strict=True) if index.size else ()):
+    running = (
+        None if vectors is None or asked is None else _running(vectors, np.sqrt(counted.tokens))
+    )
+    for number, (windows, words) in enumerate(
+        zip(counted.windows, counted.words, strict=True) if index.size else ()
+    ):
         fused = words
         if running is not None and asked is not None:
             found = _cosines(running, asked[index.owners(windows[:, 0])], windows)
-            cosines = _spread(found, windows, index.size) if number == len(counted.windows) // 2 else cosines
+            cosines = (
+                _spread(found, windows, index.size)
+                if number == len(counted.windows) // 2
+                else cosines
+            )
             fused = words + np.float32(MEANING) * _standing(found)
         values += _spread(fused, windows, index.size)
     values = unit_range(_smoothed(values, index.page_starts))
@@ -254,14 +292,16 @@ def _blend(counted: _Counted, vectors: Floats | None, asked: Floats | None) -> R
 
 
 def _running(vectors: Floats, weights: Floats) -> NDArray[np.float64]:
-    """Return the sums of the weighted vectors of all units before each, and of all [units + 1, d]."""
+    """Return the sums of the weighted vectors of all units before each, and of all [units + 1,
+    d]."""
     running = np.zeros((len(vectors) + 1, vectors.shape[1]))
     np.cumsum(vectors * weights[:, None], axis=0, out=running[1:])
     return running
 
 
 def _cosines(running: NDArray[np.float64], asked: Floats, windows: Windows) -> Floats:
-    """Return the cosine of the questions [n, d] with the sum of each window's vectors [n], NaN where none is known."""
+    """Return the cosine of the questions [n, d] with the sum of each window's vectors [n], NaN
+    where none is known."""
     sums = running[windows[:, 1]] - running[windows[:, 0]]
     lengths = np.linalg.norm(sums, axis=1)
     found: Floats = np.full(len(windows), np.nan, dtype=np.float32)
@@ -276,7 +316,8 @@ def _standing(cosines: Floats) -> Floats:
 
 
 def _spread(scores: Floats, windows: Windows, size: int) -> Floats:
-    """Return for each unit [size] the best known score of a window that holds it, NaN where none is known."""
+    """Return for each unit [size] the best known score of a window that holds it, NaN where none is
+    known."""
     best: Floats = np.full(size, np.nan, dtype=np.float32)
     for (start, stop), score in zip(windows.tolist(), scores.tolist(), strict=True):
         np.fmax(best[start:stop], score, out=best[start:stop])
@@ -289,7 +330,9 @@ def _smoothed(values: Floats, page_starts: NDArray[np.int64]) -> Floats:
     for low, high in pairwise(page_starts.tolist()):
         if high > low:
             padded = np.pad(values[low:high], 1, mode="edge")
-            smooth[low:high] = SMOOTHING * (padded[:-2] + padded[2:]) + (1 - 2 * SMOOTHING) * padded[1:-1]
+            smooth[low:high] = (
+                SMOOTHING * (padded[:-2] + padded[2:]) + (1 - 2 * SMOOTHING) * padded[1:-1]
+            )
     return smooth
 
 
@@ -300,8 +343,11 @@ class Reread:
     first: Reader
     encoder: CrossEncoder
 
-    async def read(self, question: str, pages: Sequence[PageUnits], *, share: float = 1.0) -> Relevance:
-        """Return the first reader's scores with what the cross-encoder found in the best windows added.
+    async def read(
+        self, question: str, pages: Sequence[PageUnits], *, share: float = 1.0
+    ) -> Relevance:
+        """Return the first reader's scores with what the cross-encoder found in the best windows
+        added.
 
         A question of several reads its `share` of the windows.
 
@@ -313,11 +359,16 @@ class Reread:
         if not relevance.index.size or not questions:
             return relevance
         chosen, windows = await in_thread(_best_windows, pages, relevance, share)
-        asked = [questions[page] for page in relevance.index.owners([start for start, _ in chosen]).tolist()]
+        asked = [
+            questions[page]
+            for page in relevance.index.owners([start for start, _ in chosen]).tolist()
+        ]
         readings: list[WindowReading] = []
         with anyio.move_on_after(STEP_SHARE * time_left()):
             for at in range(0, len(windows), READ_AT_ONCE):
-                for text, run in groupby(range(at, min(at + READ_AT_ONCE, len(windows))), key=asked.__getitem__):
+                for text, run in groupby(
+                    range(at, min(at + READ_AT_ONCE, len(windows))), key=asked.__getitem__
+                ):
                     readings += await self.encoder.read(text, [windows[place] for place in run])
         if not readings:
             return relevance
@@ -325,8 +376,9 @@ class Reread:
         for (start, stop), reading in zip(chosen, readings, strict=False):
             part = found[start:stop]
             np.maximum(part, reading.keep * np.float32(reading.answers**0.5), out=part)
-        # The fourth root of a probability against the blend's scores, both 0..1: the square root shows .699 and .848 of
-        # 256 asked questions by fetch at 256 and 512 tokens, the fourth .719 and .863; .809 and .842 of 209 others.
+        # The fourth root of a probability against the blend's scores, both 0..1: the square root
+        # shows .699 and .848 of 256 asked questions by fetch at 256 and 512 tokens, the fourth .719
+        # and .863; .809 and .842 of 209 others.
         values = unit_range(relevance.values + found**0.25)
         return replace(relevance, values=values, made_by="read", read=found)
 
@@ -334,10 +386,14 @@ class Reread:
 def _best_windows(
     pages: Sequence[PageUnits], relevance: Relevance, share: float
 ) -> tuple[list[tuple[int, int]], list[Window]]:
-    """Return the windows that hold the best units, each by the window in which it stands most central."""
+    """Return the windows that hold the best units, each by the window in which it stands most
+    central."""
     owners = [(page, place) for page in pages for place in range(len(page.texts))]
     windows = relevance.windows
-    least, most = (math.ceil(share * count) for count in (WINDOWS, WINDOWS if len(pages) == 1 else WINDOWS_OF_PAGES))
+    least, most = (
+        math.ceil(share * count)
+        for count in (WINDOWS, WINDOWS if len(pages) == 1 else WINDOWS_OF_PAGES)
+    )
     middles = windows.sum(axis=1) / 2
     covered = np.zeros(relevance.index.size, dtype=bool)
     chosen: list[tuple[int, int]] = []
@@ -358,9 +414,11 @@ def _best_windows(
 
 
 async def score_texts(texts: Sequence[str], question: str, *, embedder: Embedder | None) -> Floats:
-    """Return one score a text [n] by BM25 and, where it reads the question, the embedder: for texts without structure.
+    """Return one score a text [n] by BM25 and, where it reads the question, the embedder: for texts
+    without structure.
 
-    A question in another language is asked in English too, since nobody knows what the texts are in.
+    A question in another language is asked in English too, since nobody knows what the texts are
+    in.
 
     Raises:
         ModelError: The embedder failed.

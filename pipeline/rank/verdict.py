@@ -1,8 +1,10 @@
-"""Whether anything on the pages answers a question: answered, unsure or none (zero-index §4.1), by words and meaning.
+"""Whether anything on the pages answers a question: answered, unsure or none (zero-index §4.1), by
+words and meaning.
 
-A logistic over features that anybody can read off a page, taken page by page; the page that answers best decides. What
-shares neither words nor meaning with a question cannot answer it; what shares either may. A plausible question about
-the page's own subject stays hard, and the figures below say so. Not for: ordering units (`relevance.py`).
+A logistic over features that anybody can read off a page, taken page by page; the page that answers
+best decides. What shares neither words nor meaning with a question cannot answer it; what shares
+either may. A plausible question about the page's own subject stays hard, and the figures below say
+so. Not for: ordering units (`relevance.py`).
 """
 
 import math
@@ -19,28 +21,39 @@ from errors import QUOTED
 from pipeline.documents import Verdict as Word
 from pipeline.rank.bm25 import Floats, TermIndex, rarity
 from pipeline.rank.relevance import Relevance
-from pipeline.text.words import guess_language, heard, index_terms, languages, meanings, raw_words, words
+from pipeline.text.words import (
+    guess_language,
+    heard,
+    index_terms,
+    languages,
+    meanings,
+    raw_words,
+    words,
+)
 
-# Fitted by `python -m bench.extract --fit` on the half of ../shared/data/evidence called `tuned`, the sample library's
-# dev questions, and the dev part of the reader's questions with their twins; negatives besides are unanswerable
-# questions, pages without the answering paragraph, and other pages, which count a quarter for what a reader read.
-# Order: constant, unit, names, length, cosine.
+# Fitted by `python -m bench.extract --fit` on the half of ../shared/data/evidence called `tuned`,
+# the sample library's dev questions, and the dev part of the reader's questions with their twins;
+# negatives besides are unanswerable questions, pages without the answering paragraph, and other
+# pages, which count a quarter for what a reader read. Order: constant, unit, names, length, cosine.
 _WORDS: Final = (-8.4, 5.9, 3.94, 2.38, 0.0)
 _MEANING: Final = (-5.26, 3.15, 2.34, 1.02, 2.2)
-# Order: constant, names, log-odds of what was read. With words, length and cosine beside them AUC over the twins is
-# .833 in place of .835 (cross-validated, 618 questions, 397 twins); over questions and twins each bin of the confidence
-# (100 to 250 of them) is right within .07 of what it says.
+# Order: constant, names, log-odds of what was read. With words, length and cosine beside them AUC
+# over the twins is .833 in place of .835 (cross-validated, 618 questions, 397 twins); over
+# questions and twins each bin of the confidence (100 to 250 of them) is right within .07 of what it
+# says.
 _READ: Final = (-0.11, 1.09, 0.53)
 _LEAST: Final = 0.001
 """Probability below which a reader is taken by; its log-odds have no end."""
 SURE: Final = 0.6
-"""Confidence from which a question is taken for answered: .74 of 618 written questions of sites that the reader was not
-trained on, .25 of their 397 almost-answered twins, .08 of 309 on other pages; .5 gives .83, .33, .10."""
+"""Confidence from which a question is taken for answered: .74 of 618 written questions of sites
+that the reader was not trained on, .25 of their 397 almost-answered twins, .08 of 309 on other
+pages; .5 gives .83, .33, .10."""
 NONE: Final = 0.12
 """Confidence below which nothing answers, where the meaning says so too."""
 NEAR: Final = 0.34
-"""Cosine from which a window is near enough in meaning that the answer is never None. With both, .006 of 785 questions
-are None on their own page and .69 of 459 on another; with a confidence of .2 .010 and .73."""
+"""Cosine from which a window is near enough in meaning that the answer is never None. With both,
+.006 of 785 questions are None on their own page and .69 of 459 on another; with a confidence of .2
+.010 and .73."""
 
 ABSENT_DIGITS: Final = 3
 """Digits of a number from which its absence is worth a word."""
@@ -51,8 +64,11 @@ _ASKING: Final = frozenset(
     for word in words(section, language)
     for term in index_terms(word, language=language)
 )
-"""Terms of words that say what kind of answer is wanted, or choose among rows; what answers seldom repeats them."""
-_MONTHS: Final = frozenset(name for pair in meanings("months.short").items() for name in pair) | {"may"}
+"""Terms of words that say what kind of answer is wanted, or choose among rows; what answers seldom
+repeats them."""
+_MONTHS: Final = frozenset(name for pair in meanings("months.short").items() for name in pair) | {
+    "may"
+}
 _OF_PEOPLES: Final = words("verdict.peoples")
 """Endings of names of peoples and of possessives."""
 _STEM: Final = 4
@@ -60,7 +76,8 @@ _STEM: Final = 4
 _FLOOR: Final = 0.3
 """Least weight of a word, as a share of the heaviest: common words count little, but they count."""
 _LONG: Final = 10
-"""Words of a question from which on its length changes nothing: long questions are never covered whole."""
+"""Words of a question from which on its length changes nothing: long questions are never covered
+whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +85,8 @@ class Features:
     """What the verdict sees of one page, each 0..1."""
 
     unit: float
-    """Share of the question's words, rare ones weighing more, in the best unit with what stands above it."""
+    """Share of the question's words, rare ones weighing more, in the best unit with what stands
+    above it."""
     names: float
     """Share of its names and numbers that stand on the page; 1 where it has none."""
     length: float
@@ -119,16 +137,20 @@ def judge(question: str, relevance: Relevance) -> Verdict:
         return Verdict("unsure", round(confidence, 4), f"{reason}.", absent)
     if relevance.foreign:
         # Words of another language are not found by words: that is no sign that nothing answers.
-        return Verdict("unsure", round(confidence, 4), f"{reason}; the question is in another language than the page.")
+        return Verdict(
+            "unsure",
+            round(confidence, 4),
+            f"{reason}; the question is in another language than the page.",
+        )
     return Verdict("none", round(confidence, 4), f"{reason}.", absent)
 
 
 def _absent(question: str, pages: Sequence[Features], index: TermIndex) -> tuple[str, ...]:
     """Return the names and numbers of the question that are on none of the pages.
 
-    Left out is what a page may well say in another form: names in another language's letters, short numbers (in words),
-    months (in digits), units behind a number, names with an abbreviation in brackets that a page has, and names of
-    peoples where a page has the country.
+    Left out is what a page may well say in another form: names in another language's letters, short
+    numbers (in words), months (in digits), units behind a number, names with an abbreviation in
+    brackets that a page has, and names of peoples where a page has the country.
     """
     if any(page.heard for page in pages):
         return ()
@@ -142,17 +164,25 @@ def _said_otherwise(name: str, question: str, missing: Sequence[str], index: Ter
         return len(name) < ABSENT_DIGITS
     if name.lower() in _MONTHS or re.search(rf"\d\s?{re.escape(name)}\b", question):
         return True
-    brackets = re.search(rf"\b{re.escape(name)} \(([\w.]+)\)|([\w.]+) \({re.escape(name)}\)", question)
+    brackets = re.search(
+        rf"\b{re.escape(name)} \(([\w.]+)\)|([\w.]+) \({re.escape(name)}\)", question
+    )
     if brackets and (brackets[1] or brackets[2]) not in missing:
         return True
-    stems = [name.lower().removesuffix(ending) for ending in _OF_PEOPLES if name.lower().endswith(ending)]
+    stems = [
+        name.lower().removesuffix(ending) for ending in _OF_PEOPLES if name.lower().endswith(ending)
+    ]
     return any(len(stem) >= _STEM and index.has_prefix(stem) for stem in stems)
 
 
 def confidence_of(features: Features) -> float:
     """Return the logistic of the features, 0..1."""
-    weights = _READ if features.read is not None else _WORDS if features.cosine is None else _MEANING
-    total = weights[0] + sum(weight * value for weight, value in zip(weights[1:], as_row(features), strict=True))
+    weights = (
+        _READ if features.read is not None else _WORDS if features.cosine is None else _MEANING
+    )
+    total = weights[0] + sum(
+        weight * value for weight, value in zip(weights[1:], as_row(features), strict=True)
+    )
     return 1.0 / (1.0 + math.exp(-total))
 
 
@@ -175,7 +205,9 @@ def read_features(question: str, relevance: Relevance) -> list[Features]:
             continue
         asked = looked_for[text]
         shares, names = asked.shares, asked.names
-        missing = tuple(name for name, rows in names.items() if not rows[:, low:high].any(axis=1).all())
+        missing = tuple(
+            name for name, rows in names.items() if not rows[:, low:high].any(axis=1).all()
+        )
         found.append(
             Features(
                 unit=float(shares[low:high].max()),
@@ -203,14 +235,17 @@ class _Asked:
 
 
 def _shares(held: NDArray[np.bool_]) -> Floats:
-    """Return the share of the question's words that each unit holds [units] by `held` [words, units], rare ones first.
+    """Return the share of the question's words that each unit holds [units] by `held` [words,
+    units], rare ones first.
 
-    Words that stand nowhere weigh like those that stand twice. Not a matrix product, whose BLAS may warn of invalid
-    values where there are none.
+    Words that stand nowhere weigh like those that stand twice. Not a matrix product, whose BLAS may
+    warn of invalid values where there are none.
     """
     weights = rarity(np.maximum(held.sum(axis=1), 2), max(held.shape[1], 3))
     weights = np.maximum(weights, _FLOOR * weights.max(initial=0.0))
-    shares: Floats = ((weights[:, None] * held).sum(axis=0) / max(weights.sum(), 1e-9)).astype(np.float32)
+    shares: Floats = ((weights[:, None] * held).sum(axis=0) / max(weights.sum(), 1e-9)).astype(
+        np.float32
+    )
     return shares
 
 
@@ -221,7 +256,8 @@ def _best(values: Floats | None, low: int, high: int) -> float | None:
 
 
 def _names(question: str, index: TermIndex) -> dict[str, NDArray[np.bool_]]:
-    """Return the names and numbers of the question, each with where its words stand [words, units]."""
+    """Return the names and numbers of the question, each with where its words stand [words,
+    units]."""
     nouns_too = guess_language(question) == "de"
     found: dict[str, NDArray[np.bool_]] = {}
     for place, word in enumerate(raw_words(question)):

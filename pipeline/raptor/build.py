@@ -1,7 +1,8 @@
 """From documents to a tree: leaves, vectors, then cluster and summarise layer by layer (RAPTOR §3).
 
-Every document gets a tree of its own and the roots are clustered above them: one more document then changes only the
-top, 1 to 2 % of the summaries against 60 to 96 %. Not for: asking a tree (`query.py`).
+Every document gets a tree of its own and the roots are clustered above them: one more document then
+changes only the top, 1 to 2 % of the summaries against 60 to 96 %. Not for: asking a tree
+(`query.py`).
 """
 
 from collections import Counter
@@ -23,7 +24,14 @@ from pipeline.rank.bm25 import rarities, word_vectors
 from pipeline.rank.relevance import EMBEDDED_AT_ONCE
 from pipeline.raptor.cluster import CHILDREN, MOST_CHILDREN, Layer, cluster, join_clusters
 from pipeline.raptor.leaves import main_sentences, make_leaves, pack_sentences, unbroken
-from pipeline.raptor.summarise import EXTRACTIVE, Quotable, Summary, Writer, extract_summary, kept_summary
+from pipeline.raptor.summarise import (
+    EXTRACTIVE,
+    Quotable,
+    Summary,
+    Writer,
+    extract_summary,
+    kept_summary,
+)
 from pipeline.raptor.tree import (
     BuiltWith,
     Leaf,
@@ -77,9 +85,15 @@ async def build_tree(  # noqa: PLR0913  what a tree is made with, each by its na
         ModelError: The embedder failed; a failing generator only costs its summary.
         MissingExtra: `umap` was chosen and is not installed.
     """
-    reading = embedder if embedder is not None and await in_thread(_is_read, documents, embedder) else None
+    reading = (
+        embedder
+        if embedder is not None and await in_thread(_is_read, documents, embedder)
+        else None
+    )
     idms = (idms or Idms()) if options.chunking == "idms" else None
-    built_with = BuiltWith(reading.name if reading else "lexical", _summariser(writer, idms), options)
+    built_with = BuiltWith(
+        reading.name if reading else "lexical", _summariser(writer, idms), options
+    )
     before = grown_from if grown_from and _goes_on(grown_from.built_with, built_with) else None
     handle = tree_handle(documents, built_with, grown_from=before.id if before else "")
     if store is not None and (kept := await in_thread(find_tree, store, handle)) is not None:
@@ -88,7 +102,9 @@ async def build_tree(  # noqa: PLR0913  what a tree is made with, each by its na
     growth = _Growth(reading, options, store, writer, report)
     # 1. leaves: whole sentences, about 100 tokens
     await growth.cut(documents, idms)
-    if _summariser(writer, idms) != built_with.summariser:  # something failed: not the tree that the handle names
+    if (
+        _summariser(writer, idms) != built_with.summariser
+    ):  # something failed: not the tree that the handle names
         built_with = replace(built_with, summariser=_summariser(writer, idms))
         handle = tree_handle(documents, built_with, grown_from=before.id if before else "")
     growth.earlier = Earlier(before, growth.leaves) if before else None
@@ -100,7 +116,10 @@ async def build_tree(  # noqa: PLR0913  what a tree is made with, each by its na
     tree = growth.finished(handle, documents, roots, built_with)
     if store is not None:
         await in_thread(keep_tree, store, tree)
-    await growth.tell(f"tree of {len(tree.leaves)} leaves and {len(tree.layers)} layers is ready", done=growth.total)
+    await growth.tell(
+        f"tree of {len(tree.leaves)} leaves and {len(tree.layers)} layers is ready",
+        done=growth.total,
+    )
     return tree
 
 
@@ -112,11 +131,15 @@ def _summariser(writer: Writer | None, idms: Idms | None) -> str:
 def _goes_on(before: BuiltWith, now: BuiltWith) -> bool:
     """Whether what is in an earlier tree may stand in one that is made so now.
 
-    Where summaries are extracted now, written ones stay: they were checked, and lack quotes, by which they are known.
+    Where summaries are extracted now, written ones stay: they were checked, and lack quotes, by
+    which they are known.
     """
     if (before.embedder, before.options) != (now.embedder, now.options):
         return False
-    (wrote, _, cut), (writes, _, cuts) = before.summariser.partition("; "), now.summariser.partition("; ")
+    (wrote, _, cut), (writes, _, cuts) = (
+        before.summariser.partition("; "),
+        now.summariser.partition("; "),
+    )
     return cut == cuts and writes in (wrote, EXTRACTIVE)
 
 
@@ -126,7 +149,9 @@ def _is_read(documents: Sequence[Document], embedder: Embedder) -> bool:
     return 2 * read >= sum(len(d.text) for d in documents)
 
 
-def _with_terms(chunks: Sequence[Sequence[str]], language: str) -> list[list[tuple[str, list[str]]]]:
+def _with_terms(
+    chunks: Sequence[Sequence[str]], language: str
+) -> list[list[tuple[str, list[str]]]]:
     return [[(text, index_terms(text, language=language)) for text in chunk] for chunk in chunks]
 
 
@@ -172,25 +197,39 @@ class _Growth:
             sentences = await in_thread(main_sentences, document)
             least, most = self._options.segment_tokens
             if idms is None:
-                ranges = await in_thread(pack_sentences, document, sentences, leaf_tokens=self._options.leaf_tokens)
+                ranges = await in_thread(
+                    pack_sentences, document, sentences, leaf_tokens=self._options.leaf_tokens
+                )
             else:
-                found = await idms.ranges(sentences, embedder=self._embedder, minimum=least, maximum=most)
+                found = await idms.ranges(
+                    sentences, embedder=self._embedder, minimum=least, maximum=most
+                )
                 ranges = unbroken(sentences, found)
             chunks = [[sentence.text for sentence in sentences[begin:end]] for begin, end in ranges]
             forms.extend(await idms.forms(chunks, language=language) if idms else ())
             self._sentences.extend(await in_thread(_with_terms, chunks, language or "en"))
-            leaves = await in_thread(make_leaves, document, sentences, ranges, number=number, before=before)
+            leaves = await in_thread(
+                make_leaves, document, sentences, ranges, number=number, before=before
+            )
             self.leaves.extend(leaves)
-            message = f"cut {number + 1} of {len(documents)} documents into {len(self.leaves)} leaves"
+            message = (
+                f"cut {number + 1} of {len(documents)} documents into {len(self.leaves)} leaves"
+            )
             await self._report(0, None, message)
-        if idms is not None and idms.writes:  # forms of some documents and not of others would tip the scales
-            self.leaves = [leaf._replace(form=form) for leaf, form in zip(self.leaves, forms, strict=True)]
+        if (
+            idms is not None and idms.writes
+        ):  # forms of some documents and not of others would tip the scales
+            self.leaves = [
+                leaf._replace(form=form) for leaf, form in zip(self.leaves, forms, strict=True)
+            ]
         terms = [Counter(term for _, terms in leaf for term in terms) for leaf in self._sentences]
         self._idf = rarities(terms)
-        # Counts of all leaves take 50 MB over a million tokens: they are kept for vectors of words only.
+        # Counts of all leaves take 50 MB over a million tokens: they are kept for vectors of words
+        # only.
         self._terms = terms if self._embedder is None else []
         self.nodes = [leaf_node(place, leaf) for place, leaf in enumerate(self.leaves)]
-        # A tree in which every node has about `CHILDREN` children has one inner node for so many leaves less one.
+        # A tree in which every node has about `CHILDREN` children has one inner node for so many
+        # leaves less one.
         self.total = max(1.0, len(self.leaves) * (1 + 1 / (CHILDREN - 1)))
 
     async def embed_leaves(self) -> None:
@@ -199,26 +238,48 @@ class _Growth:
             self.vectors.append(await in_thread(word_vectors, self._terms))
             await self.tell("counted the words of the leaves", done=len(self.leaves))
             return
-        self.vectors.append(await self._embedded(self.nodes, [leaf.embedded for leaf in self.leaves], self._embedder))
+        self.vectors.append(
+            await self._embedded(
+                self.nodes, [leaf.embedded for leaf in self.leaves], self._embedder
+            )
+        )
 
-    async def _embedded(self, nodes: Sequence[TreeNode], texts: Sequence[str], embedder: Embedder) -> Floats:
+    async def _embedded(
+        self, nodes: Sequence[TreeNode], texts: Sequence[str], embedder: Embedder
+    ) -> Floats:
         """Embed the nodes' texts in batches, between which a build can be cancelled.
 
         What an earlier tree knows is taken over.
         """
-        known = {i: self.earlier.vector(node.id) for i, node in enumerate(nodes)} if self.earlier else {}
+        known = (
+            {i: self.earlier.vector(node.id) for i, node in enumerate(nodes)}
+            if self.earlier
+            else {}
+        )
         rows = {i: row for i, row in known.items() if row is not None}
         fresh = [i for i in range(len(nodes)) if i not in rows]
         self._done += len(rows)
         for low in range(0, len(fresh), EMBEDDED_AT_ONCE):
             part = fresh[low : low + EMBEDDED_AT_ONCE]
-            rows.update(zip(part, await embedder.embed([texts[i] for i in part], kind="passage"), strict=True))
+            rows.update(
+                zip(
+                    part,
+                    await embedder.embed([texts[i] for i in part], kind="passage"),
+                    strict=True,
+                )
+            )
             await self.tell(f"embedded {low + len(part)} of {len(fresh)} nodes", done=len(part))
         if not nodes:
             return np.zeros((0, embedder.dimension), dtype=np.float32)
         return np.stack([rows[i] for i in range(len(nodes))])
 
-    def finished(self, handle: str, documents: Sequence[Document], roots: Sequence[int], built_with: BuiltWith) -> Tree:
+    def finished(
+        self,
+        handle: str,
+        documents: Sequence[Document],
+        roots: Sequence[int],
+        built_with: BuiltWith,
+    ) -> Tree:
         pages = [document.page for document in documents]
         return Tree(
             id=handle,
@@ -227,14 +288,18 @@ class _Growth:
             roots=tuple(roots),
             vectors=np.concatenate([rows.astype(np.float16) for rows in self.vectors]),
             sources=tuple(
-                Source(p.final_url or p.url, p.title, p.content_hash, p.published, p.unread, p.rest) for p in pages
+                Source(p.final_url or p.url, p.title, p.content_hash, p.published, p.unread, p.rest)
+                for p in pages
             ),
             built_with=built_with,
         )
 
     async def grow(self) -> list[int]:
         """Add layers until no group can be clustered; returns the roots in reading order."""
-        groups = [list(own) for _, own in groupby(range(len(self.leaves)), key=lambda i: self.leaves[i].document)]
+        groups = [
+            list(own)
+            for _, own in groupby(range(len(self.leaves)), key=lambda i: self.leaves[i].document)
+        ]
         joined = False
         while True:
             kept = [self.earlier.clusters(group) if self.earlier else {} for group in groups]
@@ -247,17 +312,26 @@ class _Growth:
                 return [node for group in groups for node in group]
 
     def _clusters(
-        self, groups: Sequence[Sequence[int]], kept: Sequence[Mapping[int, Sequence[int]]], *, by_leaves: bool
+        self,
+        groups: Sequence[Sequence[int]],
+        kept: Sequence[Mapping[int, Sequence[int]]],
+        *,
+        by_leaves: bool,
     ) -> list[list[tuple[int, ...]]]:
-        """Cluster each group of nodes, or let it join the clusters that stood; empty where it cannot be.
+        """Cluster each group of nodes, or let it join the clusters that stood; empty where it
+        cannot be.
 
-        With `by_leaves`, a node counts as the mean of its leaves: all of its text tells more of a document than a
-        summary of 130 tokens.
+        With `by_leaves`, a node counts as the mean of its leaves: all of its text tells more of a
+        document than a summary of 130 tokens.
         """
         found: list[list[tuple[int, ...]]] = []
         for group, stood in zip(groups, kept, strict=True):
             nodes = [self.nodes[i] for i in group]
-            vectors = self._mean_vectors(nodes) if by_leaves else np.stack([self._vector(i) for i in group])
+            vectors = (
+                self._mean_vectors(nodes)
+                if by_leaves
+                else np.stack([self._vector(i) for i in group])
+            )
             layer = Layer(vectors, [node.tokens for node in nodes], self._options.window_tokens)
             place = {node: i for i, node in enumerate(group)}
             before = [[place[node] for node in members] for members in stood.values()]
@@ -272,7 +346,8 @@ class _Growth:
         kept: Sequence[dict[int, list[int]]],
         found: Sequence[Sequence[tuple[int, ...]]],
     ) -> list[list[int]]:
-        """Add a node over each cluster found; returns the groups above, a group without clusters as it was."""
+        """Add a node over each cluster found; returns the groups above, a group without clusters as
+        it was."""
         first, made = len(self.nodes), self._made
         calls = [partial(self._parent, members) for clusters in found for members in clusters]
         # A generator writes several summaries at once; extraction is work for one thread.
@@ -287,7 +362,9 @@ class _Growth:
             if self.earlier and stood and parents:
                 self.earlier.settle(stood, list(zip(parents, clusters, strict=True)))
         if self._embedder is not None:
-            self.vectors.append(await self._embedded(fresh, [node.text for node in fresh], self._embedder))
+            self.vectors.append(
+                await self._embedded(fresh, [node.text for node in fresh], self._embedder)
+            )
         else:
             self.vectors.append(await in_thread(self._mean_vectors, fresh))
             self._done += len(fresh)
@@ -305,7 +382,9 @@ class _Growth:
         return vector
 
     def _mean_vectors(self, nodes: Sequence[TreeNode]) -> Floats:
-        return unit_rows(np.stack([self.vectors[0][np.asarray(node.leaves)].mean(axis=0) for node in nodes]))
+        return unit_rows(
+            np.stack([self.vectors[0][np.asarray(node.leaves)].mean(axis=0) for node in nodes])
+        )
 
     async def _parent(self, members: tuple[int, ...]) -> TreeNode:
         """Return the node over `members`, taken over from an earlier tree, or summarised."""
@@ -318,18 +397,31 @@ class _Growth:
         self._made += 1
         summary = Summary("")
         if self._writer is not None:
-            # One failed summary is extracted instead; a dead generator must not cost the tree. Those that are written
-            # are kept by content, so a build that was killed writes none twice.
+            # One failed summary is extracted instead; a dead generator must not cost the tree.
+            # Those that are written are kept by content, so a build that was killed writes none
+            # twice.
             with suppress(ModelError):
                 texts, most = [child.text for child in children], self._options.summary_tokens
-                summary = await kept_summary(self._writer, texts, max_tokens=most, store=self._store)
+                summary = await kept_summary(
+                    self._writer, texts, max_tokens=most, store=self._store
+                )
         if not summary.text:
             summary = await in_thread(self._extracted, children)
         tokens = count_tokens(summary.text)
-        return TreeNode(node_id, layer, summary.text, members, leaves, tokens, summary.quotes, summary.unsupported)
+        return TreeNode(
+            node_id,
+            layer,
+            summary.text,
+            members,
+            leaves,
+            tokens,
+            summary.quotes,
+            summary.unsupported,
+        )
 
     def _extracted(self, children: Sequence[TreeNode]) -> Summary:
-        """Summarise the sentences that the children show: all of a leaf, the quoted ones of a summary."""
+        """Summarise the sentences that the children show: all of a leaf, the quoted ones of a
+        summary."""
         shown: dict[Quote, int] = {}
         for number, child in enumerate(children, start=1):
             # A written summary quotes nothing: its first leaves speak for it.
@@ -342,20 +434,28 @@ class _Growth:
         cosines = rows @ unit_rows(rows.mean(axis=0, keepdims=True))[0]
         likeness = dict(zip(leaves, cosines.tolist(), strict=True))
         candidates = [
-            Quotable(quote, *self._sentences[quote.leaf][quote.sentence], likeness[quote.leaf], shown[quote])
+            Quotable(
+                quote,
+                *self._sentences[quote.leaf][quote.sentence],
+                likeness[quote.leaf],
+                shown[quote],
+            )
             for quote in sorted(shown)
         ]
         return extract_summary(candidates, self._idf, max_tokens=self._options.summary_tokens)
 
 
 class Earlier:
-    """A finished tree, seen from one that grows from it: its clusters, summaries and vectors, nodes known by their ids.
+    """A finished tree, seen from one that grows from it: its clusters, summaries and vectors, nodes
+    known by their ids.
 
-    A page that is added joins the clusters that stand; only summaries whose children changed are made again.
+    A page that is added joins the clusters that stand; only summaries whose children changed are
+    made again.
     """
 
     def __init__(self, tree: Tree, leaves: Sequence[Leaf]) -> None:
-        """Find which of `leaves`, those of the growing tree in order, the earlier `tree` has as well."""
+        """Find which of `leaves`, those of the growing tree in order, the earlier `tree` has as
+        well."""
         self._tree = tree
         self._places = {node.id: i for i, node in enumerate(tree.nodes)}
         self._now: dict[int, list[int]] = {}
@@ -382,26 +482,33 @@ class Earlier:
         return np.asarray(unit_rows(self._tree.vectors[place : place + 1].astype(np.float32))[0])
 
     def summary(self, node_id: str) -> TreeNode | None:
-        """Return the inner node with this id, its quotes on the leaves of the growing tree; None if there is none."""
+        """Return the inner node with this id, its quotes on the leaves of the growing tree; None if
+        there is none."""
         place = self._places.get(node_id)
         if place is None:
             return None
         node = self._tree.nodes[place]
-        return node._replace(quotes=tuple(Quote(self._now[q.leaf][0], q.sentence) for q in node.quotes))
+        return node._replace(
+            quotes=tuple(Quote(self._now[q.leaf][0], q.sentence) for q in node.quotes)
+        )
 
     def clusters(self, group: Sequence[int]) -> dict[int, list[int]]:
-        """Return the earlier parents all of whose surviving children stand in `group`, with those children."""
+        """Return the earlier parents all of whose surviving children stand in `group`, with those
+        children."""
         inside = set(group)
         known = {old for node in group for old in self._was.get(node, ())}
         found: dict[int, list[int]] = {}
         for parent in sorted({above for old in known for above in self._parents.get(old, ())}):
-            members = {n for child in self._tree.nodes[parent].children for n in self._now.get(child, ())}
+            members = {
+                n for child in self._tree.nodes[parent].children for n in self._now.get(child, ())
+            }
             if parent not in self._now and members and members <= inside:
                 found[parent] = sorted(members)
         return found
 
     def settle(self, kept: dict[int, list[int]], made: Sequence[tuple[int, Sequence[int]]]) -> None:
-        """Note which new parents stand for the earlier ones: each for the one that it shares most children with."""
+        """Note which new parents stand for the earlier ones: each for the one that it shares most
+        children with."""
         above: dict[int, list[int]] = {}
         for parent, members in kept.items():
             for member in members:

@@ -1,12 +1,16 @@
-"""Grouping the nodes of one layer: soft clusters, global then local, none over the summariser's window (RAPTOR §3).
+"""Grouping the nodes of one layer: soft clusters, global then local, none over the summariser's
+window (RAPTOR §3).
 
 Three methods with one result, clusters of node numbers in which every node stands at least once:
-- `kmeans`: spherical k-means in two steps, some nodes in two clusters. Loses 0 to 0.7 points of collapsed recall
+- `kmeans`: spherical k-means in two steps, some nodes in two clusters. Loses 0 to 0.7 points of
+collapsed recall
   against UMAP and a Gaussian mixture at a three-hundredth of their time, hence the default.
-- `gmm`: the paper's soft Gaussian mixture, its size chosen by BIC, on principal components instead of UMAP. With
+- `gmm`: the paper's soft Gaussian mixture, its size chosen by BIC, on principal components instead
+of UMAP. With
   *diagonal* covariances BIC wants clusters of two or three; full ones, priced by their parameters, do not.
-- `umap`: the same on UMAP's points, as in the paper (extra `umap`; 30 to 40 ms a leaf, and no better for finding).
-Deterministic: one seed, ties to the lower number. Not for: summaries, or which nodes make a layer (`build.py`).
+- `umap`: the same on UMAP's points, as in the paper (extra `umap`; 30 to 40 ms a leaf, and no
+better for finding). Deterministic: one seed, ties to the lower number. Not for: summaries, or which
+nodes make a layer (`build.py`).
 """
 
 import math
@@ -34,19 +38,21 @@ MOST_CHILDREN: Final = 12
 SPILL_SHARE: Final = 0.15
 """Most of the nodes that may join a second cluster, those nearest to it first."""
 SPILL_GAP: Final = 0.08
-"""Largest difference of cosine at which a node joins its second cluster as well: without it, one more document changes
-half as many nodes again."""
+"""Largest difference of cosine at which a node joins its second cluster as well: without it, one
+more document changes half as many nodes again."""
 ROUNDS: Final = 8
 """Rounds of k-means; assignments hardly change after six."""
 COMPARED: Final = 1024
-"""Nodes compared with all centres at a time, which bounds memory; also the clusters up to which a node may spill into
-any of them and not only into those of its own coarse group, which keeps time near linear."""
+"""Nodes compared with all centres at a time, which bounds memory; also the clusters up to which a
+node may spill into any of them and not only into those of its own coarse group, which keeps time
+near linear."""
 CENTRES: Final = 128
-"""Most clusters of one coarse step, enough for 114,688 nodes (`CHILDREN` times its square). With 32, the mean cosine of
-32,000 nodes to their cluster's centre is .786, not .813."""
+"""Most clusters of one coarse step, enough for 114,688 nodes (`CHILDREN` times its square). With
+32, the mean cosine of 32,000 nodes to their cluster's centre is .786, not .813."""
 FINE: Final = 3584
-"""Most nodes of one fine step, four times as many as a coarse cluster has of 114,688. A larger one, of nodes that are
-nearly equal or of more nodes, is cut again: a fine step's time grows with the square of its nodes."""
+"""Most nodes of one fine step, four times as many as a coarse cluster has of 114,688. A larger one,
+of nodes that are nearly equal or of more nodes, is cut again: a fine step's time grows with the
+square of its nodes."""
 DIMENSIONS: Final = 10
 """Dimensions that vectors are reduced to (the paper's code)."""
 MOST_CLUSTERS: Final = 50
@@ -71,11 +77,15 @@ class Layer(NamedTuple):
 
     def has_room(self, group: Sequence[int], node: int) -> bool:
         """Whether `node` can join `group` within the window and `MOST_CHILDREN`."""
-        return len(group) < MOST_CHILDREN and sum(self.tokens[i] for i in (*group, node)) <= self.window
+        return (
+            len(group) < MOST_CHILDREN
+            and sum(self.tokens[i] for i in (*group, node)) <= self.window
+        )
 
 
 def cluster(layer: Layer, method: Clustering) -> list[tuple[int, ...]]:
-    """Return clusters of 0..n-1, each in order, by first member; empty where clustering is infeasible.
+    """Return clusters of 0..n-1, each in order, by first member; empty where clustering is
+    infeasible.
 
     Infeasible means: fewer than two nodes, or no fewer clusters than nodes.
     """
@@ -86,11 +96,14 @@ def cluster(layer: Layer, method: Clustering) -> list[tuple[int, ...]]:
     return _in_order(_mixture(layer, by_umap=method == "umap"), layer)
 
 
-def join_clusters(layer: Layer, kept: Sequence[Sequence[int]], method: Clustering) -> list[tuple[int, ...]]:
-    """Return the clusters `kept` with the nodes that none of them has let into the nearest; as `cluster` does.
+def join_clusters(
+    layer: Layer, kept: Sequence[Sequence[int]], method: Clustering
+) -> list[tuple[int, ...]]:
+    """Return the clusters `kept` with the nodes that none of them has let into the nearest; as
+    `cluster` does.
 
-    A cluster that becomes too large is cut in two, and a newcomer between two clusters may join both. Where less than
-    half of the nodes are in `kept`, all are clustered anew.
+    A cluster that becomes too large is cut in two, and a newcomer between two clusters may join
+    both. Where less than half of the nodes are in `kept`, all are clustered anew.
     """
     n = len(layer.vectors)
     known = {i for group in kept for i in group}
@@ -104,7 +117,9 @@ def join_clusters(layer: Layer, kept: Sequence[Sequence[int]], method: Clusterin
         for node, to in zip(fresh, nearest.tolist(), strict=True):
             clusters[to].append(node)
     clusters = [part for group in clusters for part in _capped(layer, group, most)]
-    return _in_order(_spilled(layer, _without_singles(layer, clusters), only=frozenset(fresh)), layer)
+    return _in_order(
+        _spilled(layer, _without_singles(layer, clusters), only=frozenset(fresh)), layer
+    )
 
 
 def _in_order(groups: Groups, layer: Layer) -> list[tuple[int, ...]]:
@@ -114,8 +129,11 @@ def _in_order(groups: Groups, layer: Layer) -> list[tuple[int, ...]]:
 
 def _mixture(layer: Layer, *, by_umap: bool) -> Groups:
     """Soft clusters by Gaussian mixture, global then local; those over the window are cut again."""
-    # Neighbours as in the paper's code: the square root of the nodes for the whole, ten within a part.
-    coarse = soft_mixture(layer.vectors, neighbours=math.isqrt(len(layer.vectors) - 1) if by_umap else None)
+    # Neighbours as in the paper's code: the square root of the nodes for the whole, ten within a
+    # part.
+    coarse = soft_mixture(
+        layer.vectors, neighbours=math.isqrt(len(layer.vectors) - 1) if by_umap else None
+    )
     clusters: Groups = []
     for rough in coarse:
         local = soft_mixture(layer.vectors[np.asarray(rough)], neighbours=10 if by_umap else None)
@@ -136,11 +154,14 @@ def _soft_kmeans(layer: Layer) -> Groups:
         bundles.append([piece for part in parts for piece in _capped(layer, part, MOST_CHILDREN)])
     if sum(map(len, bundles)) <= COMPARED:
         bundles = [[piece for bundle in bundles for piece in bundle]]
-    return [group for bundle in bundles for group in _spilled(layer, _without_singles(layer, bundle))]
+    return [
+        group for bundle in bundles for group in _spilled(layer, _without_singles(layer, bundle))
+    ]
 
 
 def _coarse(x: Floats, group: list[int]) -> Groups:
-    """Cut `group` into about the square root of its clusters, and again what is too large for one fine step."""
+    """Cut `group` into about the square root of its clusters, and again what is too large for one
+    fine step."""
     if len(group) <= MOST_CHILDREN:
         return [group]
     wished = math.ceil(math.sqrt(math.ceil(len(group) / CHILDREN)))
@@ -149,10 +170,15 @@ def _coarse(x: Floats, group: list[int]) -> Groups:
         if FINE < len(part) <= len(group) // 2:
             fine.extend(_coarse(x, part))
             continue
-        # The vectors of a larger part are nearly equal: a coarse step would leave them together once more.
+        # The vectors of a larger part are nearly equal: a coarse step would leave them together
+        # once more.
         pieces = [part]
         while max(map(len, pieces)) > FINE:
-            pieces = [half for piece in pieces for half in (_halves(x, piece) if len(piece) > FINE else [piece])]
+            pieces = [
+                half
+                for piece in pieces
+                for half in (_halves(x, piece) if len(piece) > FINE else [piece])
+            ]
         fine.extend(pieces)
     return fine
 
@@ -172,7 +198,8 @@ def _capped(layer: Layer, group: list[int], most: int) -> Groups:
 
 
 def _halves(x: Floats, group: list[int]) -> Groups:
-    """Two non-empty halves: by 2-means, or in reading order where that leaves one side (nearly) empty."""
+    """Two non-empty halves: by 2-means, or in reading order where that leaves one side (nearly)
+    empty."""
     parts = kmeans(x, group, 2)
     if len(parts) == 2 and min(map(len, parts)) * 8 >= len(group):
         return parts
@@ -218,7 +245,8 @@ def _nearest(rows: Floats, centres: Floats, *, but: Ints | None = None) -> tuple
 
 
 def _without_singles(layer: Layer, clusters: Groups) -> Groups:
-    """Give the only member of a cluster to the nearest cluster with room; a node over one node tells nothing new."""
+    """Give the only member of a cluster to the nearest cluster with room; a node over one node
+    tells nothing new."""
     singles = [c for c, group in enumerate(clusters) if len(group) == 1]
     if not singles or len(clusters) < 2:
         return clusters
@@ -236,7 +264,8 @@ def _without_singles(layer: Layer, clusters: Groups) -> Groups:
 
 
 def _spilled(layer: Layer, clusters: Groups, only: frozenset[int] | None = None) -> Groups:
-    """Let the nodes (of `only`, if given) that stand between two of `clusters` join both, within cap and window."""
+    """Let the nodes (of `only`, if given) that stand between two of `clusters` join both, within
+    cap and window."""
     if len(clusters) < 2:
         return clusters
     members = np.concatenate([np.asarray(group) for group in clusters])
@@ -244,7 +273,9 @@ def _spilled(layer: Layer, clusters: Groups, only: frozenset[int] | None = None)
     rows, centres = layer.vectors[members], _centres(layer.vectors, clusters)
     second, cosine = _nearest(rows, centres, but=own)
     gap = (rows * centres[own]).sum(axis=1) - cosine
-    order = [i for i in np.lexsort((members, gap)).tolist() if only is None or int(members[i]) in only]
+    order = [
+        i for i in np.lexsort((members, gap)).tolist() if only is None or int(members[i]) in only
+    ]
     for i in order[: int(SPILL_SHARE * (len(members) if only is None else len(only)))]:
         node, to = int(members[i]), int(second[i])
         if gap[i] <= SPILL_GAP and layer.has_room(clusters[to], node):
@@ -262,7 +293,8 @@ class _Fit(NamedTuple):
 
 
 def soft_mixture(vectors: Rows, *, neighbours: int | None = None) -> list[list[int]]:
-    """Return the clusters of the best mixture by BIC, each a list of row numbers; a row may stand in several.
+    """Return the clusters of the best mixture by BIC, each a list of row numbers; a row may stand
+    in several.
 
     Args:
         vectors: Rows to cluster, [n, d].
@@ -278,7 +310,11 @@ def soft_mixture(vectors: Rows, *, neighbours: int | None = None) -> list[list[i
     rows, dimensions = vectors.astype(np.float64), min(DIMENSIONS, max(2, n // 8))
     # The spectral start of a layout needs clearly more rows than dimensions.
     layout = neighbours is not None and n >= 2 * DIMENSIONS
-    points = umap_points(rows, dimensions, neighbours or 2) if layout else principal_components(rows, dimensions)
+    points = (
+        umap_points(rows, dimensions, neighbours or 2)
+        if layout
+        else principal_components(rows, dimensions)
+    )
     if float(points.var(axis=0).sum()) < 1e-9:
         return [list(range(n))]
     best = _fitted(points, 1)
@@ -296,10 +332,11 @@ def soft_mixture(vectors: Rows, *, neighbours: int | None = None) -> list[list[i
 
 
 def umap_points(rows: Doubles, dimensions: int, neighbours: int) -> Doubles:
-    """Return the rows [n, d] as points [n, dimensions] whose neighbourhoods are those of the rows, by cosine.
+    """Return the rows [n, d] as points [n, dimensions] whose neighbourhoods are those of the rows,
+    by cosine.
 
-    Seeded, so that two builds agree, which costs UMAP its threads. A layout that has begun runs to its end: a cancelled
-    call returns at once, its thread only then.
+    Seeded, so that two builds agree, which costs UMAP its threads. A layout that has begun runs to
+    its end: a cancelled call returns at once, its thread only then.
 
     Raises:
         MissingExtra: umap-learn is not installed.
@@ -318,7 +355,8 @@ def umap_points(rows: Doubles, dimensions: int, neighbours: int) -> Doubles:
 
 
 def principal_components(rows: Doubles, dimensions: int) -> Doubles:
-    """Return the rows on their first principal components, [n, dimensions]; signs fixed so that runs agree."""
+    """Return the rows on their first principal components, [n, dimensions]; signs fixed so that
+    runs agree."""
     centred = rows - rows.mean(axis=0)
     left, values, _ = np.linalg.svd(centred, full_matrices=False)
     scores = (left * values)[:, :dimensions]
@@ -327,22 +365,30 @@ def principal_components(rows: Doubles, dimensions: int) -> Doubles:
 
 
 def spread_seeds(rows: Rows, k: int) -> list[int]:
-    """Return k-means++ seeds by squared distance, from a seeded generator; row numbers, repeated if rows are equal."""
+    """Return k-means++ seeds by squared distance, from a seeded generator; row numbers, repeated if
+    rows are equal."""
     generator = np.random.default_rng(SEED)
     norms = (rows * rows).sum(axis=1)
     chosen = [int(generator.integers(len(rows)))]
     distance = np.full(len(rows), np.inf)
     for _ in range(k - 1):
         last = chosen[-1]
-        distance = np.minimum(distance, np.maximum(norms + norms[last] - 2 * (rows @ rows[last]), 0))
+        distance = np.minimum(
+            distance, np.maximum(norms + norms[last] - 2 * (rows @ rows[last]), 0)
+        )
         reached = np.cumsum(distance, dtype=np.float64)
-        at = int(np.searchsorted(reached, generator.random() * reached[-1])) if reached[-1] > 1e-9 else last
+        at = (
+            int(np.searchsorted(reached, generator.random() * reached[-1]))
+            if reached[-1] > 1e-9
+            else last
+        )
         chosen.append(min(at, len(rows) - 1))
     return chosen
 
 
 def _fitted(points: Doubles, k: int) -> _Fit:
-    """Expectation-maximisation from k-means++ seeds; BIC = ln(n) p - 2 ln L, with the memberships."""
+    """Expectation-maximisation from k-means++ seeds; BIC = ln(n) p - 2 ln L, with the
+    memberships."""
     n, d = points.shape
     # A share of the mean variance on every covariance, so that equal points do not collapse it.
     ridge = 1e-3 * float(points.var(axis=0).mean()) + 1e-9
@@ -362,7 +408,8 @@ def _fitted(points: Doubles, k: int) -> _Fit:
 
 
 def _log_densities(points: Doubles, members: Doubles, ridge: float) -> Doubles:
-    """M-step from `members`, then ln(weight x density) of every point in every component, [n, k]."""
+    """M-step from `members`, then ln(weight x density) of every point in every component, [n,
+    k]."""
     n, d = points.shape
     logs = np.empty(members.shape)
     for c, share in enumerate(members.T):
@@ -372,5 +419,7 @@ def _log_densities(points: Doubles, members: Doubles, ridge: float) -> Doubles:
         lower = np.linalg.cholesky(covariance)
         solved = np.linalg.solve(lower, away.T)
         log_volume = 2 * float(np.log(np.diag(lower)).sum())
-        logs[:, c] = np.log(weight / n) - 0.5 * (d * np.log(2 * np.pi) + log_volume + (solved**2).sum(axis=0))
+        logs[:, c] = np.log(weight / n) - 0.5 * (
+            d * np.log(2 * np.pi) + log_volume + (solved**2).sum(axis=0)
+        )
     return logs

@@ -1,7 +1,7 @@
 """A tree as one HTML file that opens in any browser: its layers, clusters, summaries and sources.
 
-Self-contained: no script, no style or picture from elsewhere; every text of a page is escaped. The desk draws the
-picture of a tree, from `layout`. Not for: text (`outline.py`).
+Self-contained: no script, no style or picture from elsewhere; every text of a page is escaped. The
+desk draws the picture of a tree, from `layout`. Not for: text (`outline.py`).
 """
 
 from collections import Counter
@@ -24,8 +24,10 @@ table{border-collapse:collapse}td,th{padding:.1rem 1.2rem .1rem 0;text-align:rig
 [id]{scroll-margin-top:4em}:target{background:#fff3c4}.left-out{color:#a33}
 """
 _HEAD: Final = (
-    '<!doctype html><html><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
-    "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"
+    '<!doctype html><html><head><meta charset="utf-8"><meta name="viewport" '
+    'content="width=device-width">'
+    '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; style-src '
+    "'unsafe-inline'\">"
 )
 
 
@@ -43,8 +45,10 @@ def draw(tree: Tree) -> str:
     parts = [
         _HEAD,
         f"<title>{title}</title><style>{_STYLE}</style></head><body><h1>{title}</h1>",
-        f'<p class="about">{len(tree.leaves)} leaves, {len(summaries)} summaries in {max(0, len(tree.layers) - 1)} '
-        f"layers; ask it again as {escape(tree.id)}<br>vectors: {escape(built.embedder)}; summaries: "
+        f'<p class="about">{len(tree.leaves)} leaves, {len(summaries)} summaries in '
+        f"{max(0, len(tree.layers) - 1)} "
+        f"layers; ask it again as {escape(tree.id)}<br>vectors: {escape(built.embedder)}; "
+        f"summaries: "
         f"{escape(built.summariser)}{f' ({written} of {len(summaries)} written)' if written else ''}; clusters: "
         f"{escape(built.options.clustering)}</p>",
         f'<details class="list" open><summary><b>Sources ({len(tree.sources)})</b></summary><ol>',
@@ -59,7 +63,8 @@ def draw(tree: Tree) -> str:
 
 
 def layout(tree: Tree) -> dict[str, object]:
-    """Return what draws `tree` on the desk: sources, and every node with its children and its place among the leaves.
+    """Return what draws `tree` on the desk: sources, and every node with its children and its place
+    among the leaves.
 
     `begin` and `end` count leaves, ordered so that each stands below its first parent.
     """
@@ -73,16 +78,25 @@ def layout(tree: Tree) -> dict[str, object]:
             "begin": begin,
             "end": end,
             "documents": tree.documents_below(node),
-            "span": [tree.leaves[place].start, tree.leaves[place].end] if place < len(tree.leaves) else [],
+            "span": [tree.leaves[place].start, tree.leaves[place].end]
+            if place < len(tree.leaves)
+            else [],
         }
         for place, (node, (begin, end)) in enumerate(zip(tree.nodes, _spans(tree), strict=True))
     ]
     sources = [{"url": source.url, "title": source.title} for source in tree.sources]
-    return {"tree": tree.id, "leaves": len(tree.leaves), "sources": sources, "roots": tree.roots, "nodes": nodes}
+    return {
+        "tree": tree.id,
+        "leaves": len(tree.leaves),
+        "sources": sources,
+        "roots": tree.roots,
+        "nodes": nodes,
+    }
 
 
 def _spans(tree: Tree) -> list[tuple[int, int]]:
-    """Places [begin, end) of every node in a row of all leaves, ordered so that each stands below its first parent."""
+    """Places [begin, end) of every node in a row of all leaves, ordered so that each stands below
+    its first parent."""
     spans = [(0, 0)] * len(tree.nodes)
     begins: dict[int, int] = {}
     placed = 0
@@ -102,13 +116,16 @@ def _spans(tree: Tree) -> list[tuple[int, int]]:
 def _sources(tree: Tree) -> list[str]:
     leaves = Counter(leaf.document for leaf in tree.leaves)
     return [
-        f'<li>{_link(source.url, source.title or source.url)} <span class="size">{leaves[i]} leaves</span></li>'
+        f'<li>{_link(source.url, source.title or source.url)} <span class="size">{leaves[i]} '
+        f"leaves</span></li>"
         for i, source in enumerate(tree.sources)
     ]
 
 
 def _layers(tree: Tree) -> str:
-    rows = ["<table><tr><th>layer<th>nodes<th>tokens<th>children a node<th>in several clusters</tr>"]
+    rows = [
+        "<table><tr><th>layer<th>nodes<th>tokens<th>children a node<th>in several clusters</tr>"
+    ]
     parents = Counter(child for node in tree.nodes for child in node.children)
     for layer, places in reversed(list(enumerate(tree.layers))):
         nodes = [tree.nodes[i] for i in places]
@@ -130,7 +147,10 @@ def _nodes(tree: Tree) -> list[str]:
             parts.append(step)
         elif step in drawn:
             node = tree.nodes[step]
-            parts.append(f'<p class="about">also here: <a href="#n{node.id}">{escape(label(tree, node))}</a></p>')
+            parts.append(
+                f'<p class="about">also here: <a '
+                f'href="#n{node.id}">{escape(label(tree, node))}</a></p>'
+            )
         else:
             drawn.add(step)
             node = tree.nodes[step]
@@ -142,17 +162,20 @@ def _nodes(tree: Tree) -> list[str]:
 
 
 def _open(tree: Tree, node: TreeNode) -> str:
-    """A summary up to its children. The id stands inside, for a browser opens what is around the target of a link."""
+    """A summary up to its children. The id stands inside, for a browser opens what is around the
+    target of a link."""
     marks = ", ".join(map(escape, node.unsupported))
     lost = f'<p class="left-out">Left out for what no child has: {marks}</p>' if marks else ""
     links = [
-        f'<sup><a href="#n{tree.nodes[quote.leaf].id}">{n}</a></sup>' for n, quote in enumerate(node.quotes, start=1)
+        f'<sup><a href="#n{tree.nodes[quote.leaf].id}">{n}</a></sup>'
+        for n, quote in enumerate(node.quotes, start=1)
     ]
     top = len(tree.layers) - 1
     # The uppermost two layers stand open, unless leaves lie below.
     is_open = " open" if node.layer == top or node.layer == top - 1 > 1 else ""
     return (
-        f'<details{is_open}><summary>{escape(label(tree, node))} <span class="size">layer {node.layer}, '
+        f'<details{is_open}><summary>{escape(label(tree, node))} <span class="size">layer '
+        f"{node.layer}, "
         f"{len(node.children)} children, {len(node.leaves)} leaves</span></summary>"
         f'<p id="n{node.id}">{" ".join([escape(node.text), *links])}</p>{lost}'
     )
@@ -163,7 +186,8 @@ def _leaf(tree: Tree, place: int) -> str:
     path = escape(" › ".join(leaf.heading_path))
     return (
         f'<div class="leaf" id="n{leaf.id}"><p>{escape(leaf.shown)}</p>'
-        f"<small>{_link(source.url, source.title or source.url)} {path} ({leaf.start}–{leaf.end})</small></div>"
+        f"<small>{_link(source.url, source.title or source.url)} {path} "
+        f"({leaf.start}–{leaf.end})</small></div>"
     )
 
 

@@ -1,7 +1,8 @@
 """From the passages of a tree to evidence that is cited and shown within a budget.
 
-Neighbouring leaves that were chosen become one passage with one link. A generator is slow, so summaries are written
-when they are shown, those of one answer within a time, and kept by content. Not for: choosing (`query.py`).
+Neighbouring leaves that were chosen become one passage with one link. A generator is slow, so
+summaries are written when they are shown, those of one answer within a time, and kept by content.
+Not for: choosing (`query.py`).
 """
 
 from bisect import bisect_left
@@ -33,10 +34,11 @@ SOURCES: Final = 8
 async def write_shown(
     tree: Tree, passages: Sequence[ChosenNode], writer: Writer, *, store: Store, seconds: float
 ) -> tuple[ChosenNode, ...]:
-    """Return `passages` with extracted summaries replaced by written ones, as many as `seconds` allow, in order.
+    """Return `passages` with extracted summaries replaced by written ones, as many as `seconds`
+    allow, in order.
 
-    A written summary is no longer than the extracted one, so a budget holds. What the generator does not manage, or
-    what its children do not support, stays extracted.
+    A written summary is no longer than the extracted one, so a budget holds. What the generator
+    does not manage, or what its children do not support, stays extracted.
     """
     shown = list(passages)
     if not tree.built_with.summariser.startswith(EXTRACTIVE):
@@ -47,7 +49,9 @@ async def write_shown(
         texts = [tree.nodes[child].text for child in passage.node.children]
         summary = await kept_summary(writer, texts, max_tokens=passage.tokens, store=store)
         if summary.text:
-            shown[place] = passage._replace(text=summary.text, tokens=count_tokens(summary.text), written=True)
+            shown[place] = passage._replace(
+                text=summary.text, tokens=count_tokens(summary.text), written=True
+            )
 
     extracted = [i for i, one in enumerate(passages) if one.node.quotes and not one.written]
     # A generator that is gone costs nothing but its words: what is extracted answers as well.
@@ -72,7 +76,9 @@ def fit_evidence(
     """
 
     def evidence(places: Sequence[int]) -> tuple[Evidence, ...]:
-        return to_evidence(tree, _said_once(tree, [passages[place] for place in sorted(places)]), documents)
+        return to_evidence(
+            tree, _said_once(tree, [passages[place] for place in sorted(places)]), documents
+        )
 
     def shown(places: Sequence[int]) -> Shown:
         return show_evidence(evidence(places), mark, max_tokens=max_tokens)
@@ -84,9 +90,11 @@ def fit_evidence(
 
 
 def _said_once(tree: Tree, passages: Sequence[ChosenNode]) -> list[ChosenNode]:
-    """Return the passages, extracted summaries without sentences that a leaf or a summary before them shows.
+    """Return the passages, extracted summaries without sentences that a leaf or a summary before
+    them shows.
 
-    A summary of which nothing is left goes. What a generator wrote, and text as a page's table has it, stays whole.
+    A summary of which nothing is left goes. What a generator wrote, and text as a page's table has
+    it, stays whole.
     """
     said = "\n".join(one.text for one in passages if not one.node.is_summary)
     kept: list[ChosenNode] = []
@@ -102,12 +110,17 @@ def _said_once(tree: Tree, passages: Sequence[ChosenNode]) -> list[ChosenNode]:
             said += f"\n{text}"
         node = one.node._replace(quotes=tuple(left))
         if text:
-            kept.append(one._replace(node=node, text=text, tokens=count_tokens(text)) if quotes else one)
+            kept.append(
+                one._replace(node=node, text=text, tokens=count_tokens(text)) if quotes else one
+            )
     return kept
 
 
-def to_evidence(tree: Tree, passages: Sequence[ChosenNode], documents: Mapping[int, Document]) -> tuple[Evidence, ...]:
-    """Return the passages as evidence in their order, leaves that follow each other on a page as one.
+def to_evidence(
+    tree: Tree, passages: Sequence[ChosenNode], documents: Mapping[int, Document]
+) -> tuple[Evidence, ...]:
+    """Return the passages as evidence in their order, leaves that follow each other on a page as
+    one.
 
     Args:
         documents: Pages by index into `tree.sources`; a passage whose page is not at hand is cited by its address.
@@ -147,7 +160,9 @@ def _evidence(tree: Tree, run: Sequence[ChosenNode], documents: Mapping[int, Doc
         block_path=leaves[0].block_path,
         sentences=(),
         score=Score(max(passage.score for passage in run), "guided"),
-        citation=cite(document, leaves[0].start, leaves[-1].end) if document and not is_summary else url,
+        citation=cite(document, leaves[0].start, leaves[-1].end)
+        if document and not is_summary
+        else url,
         # A heading that the text begins with is not said twice.
         heading_path=tuple(heading for heading in headings if not text.startswith(heading)),
         published=source.published if source else "",
@@ -171,12 +186,20 @@ def _trust(document: Document, leaves: Sequence[Leaf]) -> Trust:
 
 
 def _sources(tree: Tree, passage: ChosenNode, documents: Mapping[int, Document]) -> tuple[str, ...]:
-    """Return the citations of a summary: of its quoted sentences or, where it was written, of the leaves below."""
-    spans = [(quote.leaf, *tree.leaves[quote.leaf].sentences[quote.sentence]) for quote in passage.node.quotes]
+    """Return the citations of a summary: of its quoted sentences or, where it was written, of the
+    leaves below."""
+    spans = [
+        (quote.leaf, *tree.leaves[quote.leaf].sentences[quote.sentence])
+        for quote in passage.node.quotes
+    ]
     if passage.written or not spans:
-        spans = [(leaf, tree.leaves[leaf].start, tree.leaves[leaf].end) for leaf in passage.node.leaves]
+        spans = [
+            (leaf, tree.leaves[leaf].start, tree.leaves[leaf].end) for leaf in passage.node.leaves
+        ]
     cited = []
     for leaf, start, end in spans[:SOURCES]:
         place = tree.leaves[leaf].document
-        cited.append(cite(documents[place], start, end) if place in documents else tree.sources[place].url)
+        cited.append(
+            cite(documents[place], start, end) if place in documents else tree.sources[place].url
+        )
     return tuple(cited)

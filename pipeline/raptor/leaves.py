@@ -1,7 +1,8 @@
-"""Cutting documents into leaves: about 100 tokens each, whole sentences, with their place (RAPTOR §3).
+"""Cutting documents into leaves: about 100 tokens each, whole sentences, with their place (RAPTOR
+§3).
 
-A leaf is one unbroken stretch of a document, so its text stands on the page exactly so. Not for: finding sentences
-(`pipeline/extract/sentences.py`) or subject changes (`pipeline/segment`).
+A leaf is one unbroken stretch of a document, so its text stands on the page exactly so. Not for:
+finding sentences (`pipeline/extract/sentences.py`) or subject changes (`pipeline/segment`).
 """
 
 import itertools
@@ -21,34 +22,44 @@ from pipeline.text.frame import speaks_to_models
 from pipeline.text.tokens import count_tokens
 
 SHORT_SHARE: Final = 0.4
-"""Least share of its length that a leaf needs before a chosen end closes it; shorter sections stay together. Of 64
-sentences put into papers and meetings one renewed 1.8 leaves on average with .4, 2.0 with .5, 3.0 where leaves were
-filled to the last sentence (at most 3, 4 and 9 in nine of ten); .4 makes a sixth more leaves than that."""
+"""Least share of its length that a leaf needs before a chosen end closes it; shorter sections stay
+together. Of 64 sentences put into papers and meetings one renewed 1.8 leaves on average with .4,
+2.0 with .5, 3.0 where leaves were filled to the last sentence (at most 3, 4 and 9 in nine of ten);
+.4 makes a sixth more leaves than that."""
 
 
 def main_sentences(document: Document) -> tuple[Sentence, ...]:
-    """Return the sentences of the main blocks, or all of them where no block looks like main text."""
+    """Return the sentences of the main blocks, or all of them where no block looks like main
+    text."""
     sentences = tag_sentences(document)
     main = tuple(sentence for sentence in sentences if document.blocks[sentence.block].main)
     return main or sentences
 
 
-def pack_sentences(document: Document, sentences: Sequence[Sentence], *, leaf_tokens: int) -> Ranges:
-    """Return ranges [start, end) of `sentences`, each at most `leaf_tokens` long unless it is one longer sentence.
+def pack_sentences(
+    document: Document, sentences: Sequence[Sentence], *, leaf_tokens: int
+) -> Ranges:
+    """Return ranges [start, end) of `sentences`, each at most `leaf_tokens` long unless it is one
+    longer sentence.
 
-    A range never crosses left-out text, never ends with a heading that text follows, and a heading opens a new range
-    unless the one before it is a short section of its own. A full one ends where a block does, and of several such
-    places where the sentence before has the least hash: the cut hangs on what stands there and not on what went
-    before, so that a sentence that is put in renews the leaves around it and not all that follow.
+    A range never crosses left-out text, never ends with a heading that text follows, and a heading
+    opens a new range unless the one before it is a short section of its own. A full one ends where
+    a block does, and of several such places where the sentence before has the least hash: the cut
+    hangs on what stands there and not on what went before, so that a sentence that is put in renews
+    the leaves around it and not all that follow.
     """
-    ends = list(itertools.accumulate(sentence_costs([sentence.text for sentence in sentences]), initial=0))
+    ends = list(
+        itertools.accumulate(sentence_costs([sentence.text for sentence in sentences]), initial=0)
+    )
     ranges: Ranges = []
     begin = 0
     while begin < len(sentences):
         least = ends[begin] + SHORT_SHARE * leaf_tokens
         inside = not _is_heading(document, sentences[begin])
         end = begin + 1
-        while end < len(sentences) and not (stops := _stops(document, sentences, end, inside or ends[end] >= least)):
+        while end < len(sentences) and not (
+            stops := _stops(document, sentences, end, inside or ends[end] >= least)
+        ):
             if ends[end + 1] > ends[begin] + leaf_tokens + 1:
                 break
             end += 1
@@ -69,7 +80,9 @@ def _stops(document: Document, sentences: Sequence[Sentence], i: int, by_heading
 def _reluctance(sentences: Sequence[Sentence], i: int) -> tuple[bool, int]:
     """Orders places to cut before sentence `i`, the best first."""
     before = sentences[i - 1]
-    return before.block == sentences[i].block, zlib.crc32(before.text.encode("utf-8", "surrogatepass"))
+    return before.block == sentences[i].block, zlib.crc32(
+        before.text.encode("utf-8", "surrogatepass")
+    )
 
 
 def unbroken(sentences: Sequence[Sentence], ranges: Ranges) -> Ranges:
@@ -89,8 +102,11 @@ def _is_heading(document: Document, sentence: Sentence) -> bool:
     return document.blocks[sentence.block].kind == "heading"
 
 
-def _before_headings(document: Document, sentences: Sequence[Sentence], begin: int, end: int) -> int:
-    """Where to cut so that headings at the end go with the text that follows; `end` where nothing else is there."""
+def _before_headings(
+    document: Document, sentences: Sequence[Sentence], begin: int, end: int
+) -> int:
+    """Where to cut so that headings at the end go with the text that follows; `end` where nothing
+    else is there."""
     cut = end
     while cut > begin and _is_heading(document, sentences[cut - 1]):
         cut -= 1
@@ -98,7 +114,12 @@ def _before_headings(document: Document, sentences: Sequence[Sentence], begin: i
 
 
 def make_leaves(
-    document: Document, sentences: Sequence[Sentence], ranges: Ranges, *, number: int, before: Counter[str]
+    document: Document,
+    sentences: Sequence[Sentence],
+    ranges: Ranges,
+    *,
+    number: int,
+    before: Counter[str],
 ) -> list[Leaf]:
     """Return the leaves of one document.
 
@@ -135,7 +156,8 @@ def make_leaves(
 
 
 def _shown(part: Sequence[Sentence]) -> str:
-    """The sentences as they are read: a line a block, rows with their headers, nothing invisible."""
+    """The sentences as they are read: a line a block, rows with their headers, nothing
+    invisible."""
     pieces = [part[0].text]
     for before, sentence in itertools.pairwise(part):
         pieces.extend((" " if sentence.block == before.block else "\n", sentence.text))
@@ -149,7 +171,8 @@ def common_path(paths: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
 
 
 def leaves_as_document(source: Source, leaves: Sequence[Leaf]) -> Document:
-    """Return what a tree kept of a page that is gone: its leaves at their places, each sentence a block."""
+    """Return what a tree kept of a page that is gone: its leaves at their places, each sentence a
+    block."""
     pieces: list[str] = []
     blocks: list[Block] = []
     place = 0

@@ -1,4 +1,5 @@
-"""What the nodes of a tree are called, and the tree as indented text for a person or a model that wants to see it.
+"""What the nodes of a tree are called, and the tree as indented text for a person or a model that
+wants to see it.
 
 Not for: evidence (`query.py`), or the tree as a page (`draw.py`).
 """
@@ -52,7 +53,8 @@ def _kept(tree: Tree, room: int) -> set[int]:
     level, depth = list(tree.roots), 0
     while level:
         for place in level:
-            # A line may end up one step deeper than it is here; a deeper indentation costs at most 1.
+            # A line may end up one step deeper than it is here; a deeper indentation costs at most
+            # 1.
             room -= count_tokens(_line(tree, tree.nodes[place], depth)) + 2
             if room < 0:
                 return kept
@@ -72,10 +74,12 @@ def _line(tree: Tree, node: TreeNode, depth: int) -> str:
 
 
 def label(tree: Tree, node: TreeNode) -> str:
-    """Return what a node is called, on one line: titles of its documents, headings of its part, else words it shares.
+    """Return what a node is called, on one line: titles of its documents, headings of its part,
+    else words it shares.
 
-    Of several titles or headings the last that all leaves share, then those below it: `Title: Heading; Heading`; of
-    many documents the words that they share and the first few titles. A leaf without headings has its first words.
+    Of several titles or headings the last that all leaves share, then those below it: `Title:
+    Heading; Heading`; of many documents the words that they share and the first few titles. A leaf
+    without headings has its first words.
     """
     leaves = [tree.leaves[leaf] for leaf in node.leaves]
     paths = [(tree.sources[leaf.document].title, *leaf.heading_path) for leaf in leaves]
@@ -99,11 +103,16 @@ def shared_words(tree: Tree, node: TreeNode) -> str:
     if not node.is_summary:
         return ""
     leaves = node.leaves[:: 1 + len(node.leaves) // LOOKED_AT]
-    return ", ".join(telling_words([word_forms([tree.leaves[i].shown]) for i in leaves], tree.spread, len(tree.leaves)))
+    return ", ".join(
+        telling_words(
+            [word_forms([tree.leaves[i].shown]) for i in leaves], tree.spread, len(tree.leaves)
+        )
+    )
 
 
 def word_forms(texts: Sequence[str]) -> dict[str, Counter[str]]:
-    """Return the index terms of `texts`, each with the whole words that it stands for and how often they occur."""
+    """Return the index terms of `texts`, each with the whole words that it stands for and how often
+    they occur."""
     check_cancelled()
     language = guess_language(" ".join(texts[:3])) or "en"
     found: dict[str, Counter[str]] = {}
@@ -114,8 +123,11 @@ def word_forms(texts: Sequence[str]) -> dict[str, Counter[str]]:
     return found
 
 
-def telling_words(own: Sequence[Mapping[str, Counter[str]]], spread: Mapping[str, int], n: int) -> tuple[str, ...]:
-    """Return the words that half of some texts or more hold and few others do, as they are mostly written.
+def telling_words(
+    own: Sequence[Mapping[str, Counter[str]]], spread: Mapping[str, int], n: int
+) -> tuple[str, ...]:
+    """Return the words that half of some texts or more hold and few others do, as they are mostly
+    written.
 
     Args:
         own: Terms and words of each text, as `word_forms` gives them.
@@ -132,4 +144,7 @@ def telling_words(own: Sequence[Mapping[str, Counter[str]]], spread: Mapping[str
         if 2 * count >= len(own) and (len(term) > 2 or is_cjk(term)) and not term[0].isdigit()
     }
     best = sorted(worth, key=lambda term: (-worth[term], term))[:WORDS]
-    return tuple(sum((words.get(term, Counter()) for words in own), Counter()).most_common(1)[0][0] for term in best)
+    return tuple(
+        sum((words.get(term, Counter()) for words in own), Counter()).most_common(1)[0][0]
+        for term in best
+    )

@@ -1,8 +1,10 @@
-"""An overview of what a tree stands over: the outline of one document, the themes of several, without a generator.
+"""An overview of what a tree stands over: the outline of one document, the themes of several,
+without a generator.
 
-Everything comes from the kept tree: headings and quoted sentences of leaves and summaries, vectors and words. Themes
-are made for the overview: the tree's clusters are of one size, and three papers among forty deserve a line of their
-own. Not for: which questions ask for one (`query.py`), or the nodes as a tree (`outline.py`).
+Everything comes from the kept tree: headings and quoted sentences of leaves and summaries, vectors
+and words. Themes are made for the overview: the tree's clusters are of one size, and three papers
+among forty deserve a line of their own. Not for: which questions ask for one (`query.py`), or the
+nodes as a tree (`outline.py`).
 """
 
 import math
@@ -30,18 +32,22 @@ from pipeline.text.words import index_terms
 from pipeline.work import check_cancelled
 
 LIKE: Final = 0.5
-"""Deviations by which the mean likeness of two groups stands above that of all pairs of documents where they are one
-theme. On the folder `house` of bench/overviews.py .3 to .6 give its seven themes, 0 joins three, 1 parts one."""
+"""Deviations by which the mean likeness of two groups stands above that of all pairs of documents
+where they are one theme. On the folder `house` of bench/overviews.py .3 to .6 give its seven
+themes, 0 joins three, 1 parts one."""
 MOST_GROUPS: Final = 400
-"""Groups that themes are made of; of more documents the nearest are put together first, which bounds time to n²."""
+"""Groups that themes are made of; of more documents the nearest are put together first, which
+bounds time to n²."""
 LEAD_LEAVES: Final = 5
-"""Leaves at the beginning of a document among whose sentences its lead is; pages begin with advertising and dates."""
+"""Leaves at the beginning of a document among whose sentences its lead is; pages begin with
+advertising and dates."""
 
 Floats = NDArray[np.float64]
 
 
 class Part(NamedTuple):
-    """Something that an overview may say: the words of a theme or heading, a title, or a quoted sentence."""
+    """Something that an overview may say: the words of a theme or heading, a title, or a quoted
+    sentence."""
 
     group: int
     """The theme or section that says it, in the order of the answer."""
@@ -65,8 +71,11 @@ class Theme(NamedTuple):
     """Whole words that they share and others lack."""
 
 
-def overview(tree: Tree, documents: Mapping[int, Document], *, max_tokens: int, mark: str) -> Assembled:
-    """Return what `tree` is about, within `max_tokens` exactly: a line a theme, or the outline of a single document.
+def overview(
+    tree: Tree, documents: Mapping[int, Document], *, max_tokens: int, mark: str
+) -> Assembled:
+    """Return what `tree` is about, within `max_tokens` exactly: a line a theme, or the outline of a
+    single document.
 
     Args:
         documents: Pages by index into `tree.sources`, as far as they are at hand; leaves stand in for the others.
@@ -78,12 +87,16 @@ def overview(tree: Tree, documents: Mapping[int, Document], *, max_tokens: int, 
 
     def grouped(rows: Sequence[int]) -> dict[int, list[Part]]:
         own: dict[int, list[Part]] = {}
-        for part in sorted((parts[row] for row in rows), key=lambda part: (part.group, part.start, part.rank)):
+        for part in sorted(
+            (parts[row] for row in rows), key=lambda part: (part.group, part.start, part.rank)
+        ):
             own.setdefault(part.group, []).append(part)
         return own
 
     def text(rows: Sequence[int]) -> str:
-        told = _themes_told(tree, themes, grouped(rows)) if themes else _sections_told(grouped(rows))
+        told = (
+            _themes_told(tree, themes, grouped(rows)) if themes else _sections_told(grouped(rows))
+        )
         # A single document is cited by its address; of several the titles are in the text.
         url, whole = ("", "") if len(stands) > 1 else source_line(tree.sources[stands[0]].url)
         words = "\n".join(filter(None, (whole, told)))
@@ -94,18 +107,23 @@ def overview(tree: Tree, documents: Mapping[int, Document], *, max_tokens: int, 
     chosen = fill(order, costs, lambda rows: count_tokens(text(rows)), max_tokens)
     groups, shown = grouped(chosen), text(chosen)
     evidence = tuple(
-        _evidence(tree, own, themes[group].documents if themes else stands, documents) for group, own in groups.items()
+        _evidence(tree, own, themes[group].documents if themes else stands, documents)
+        for group, own in groups.items()
     )
     labels = tuple(str(group + 1) if themes else own[0].text for group, own in groups.items())
     return Assembled(evidence, Shown(labels, shown, count_tokens(shown)), len(parts) - len(chosen))
 
 
-def _evidence(tree: Tree, own: Sequence[Part], places: Sequence[int], documents: Mapping[int, Document]) -> Evidence:
+def _evidence(
+    tree: Tree, own: Sequence[Part], places: Sequence[int], documents: Mapping[int, Document]
+) -> Evidence:
     """Return one theme or section; its citation leads to the first words that it quotes."""
     source, citation = tree.sources[places[0]], tree.sources[places[0]].url
     for part in [part for part in own if part.start >= 0][:1]:
         page = documents.get(part.document)
-        page = page or leaves_as_document(tree.sources[part.document], tree.leaves_of[part.document])
+        page = page or leaves_as_document(
+            tree.sources[part.document], tree.leaves_of[part.document]
+        )
         citation = cite(page, part.start, part.end)
     several = len(places) > 1
     return Evidence(
@@ -125,7 +143,8 @@ def _evidence(tree: Tree, own: Sequence[Part], places: Sequence[int], documents:
 
 
 def _section_parts(tree: Tree) -> Iterator[Part]:
-    """Yield headings, the first sentence below each, then what the summaries quote, from the uppermost down."""
+    """Yield headings, the first sentence below each, then what the summaries quote, from the
+    uppermost down."""
     headings: list[tuple[int, str]] = []
     """Of each section its depth, and what stands over it."""
     opened: tuple[str, ...] = ()
@@ -187,7 +206,9 @@ def _whole_sentences(tree: Tree, number: int) -> Iterator[Quote]:
 def _quoted(tree: Tree, quote: Quote, group: int, rank: tuple[float, ...]) -> Part:
     leaf = tree.leaves[quote.leaf]
     start, end = leaf.sentences[quote.sentence]
-    return Part(group, inert(_sentence(tree, quote)), rank, document=leaf.document, start=start, end=end)
+    return Part(
+        group, inert(_sentence(tree, quote)), rank, document=leaf.document, start=start, end=end
+    )
 
 
 def _short(text: str) -> str:
@@ -198,7 +219,8 @@ def _short(text: str) -> str:
 
 
 def themes_of(tree: Tree) -> list[Theme]:
-    """Return the themes of the documents of `tree`, the largest first; a document like no other is one alone."""
+    """Return the themes of the documents of `tree`, the largest first; a document like no other is
+    one alone."""
     stands = [place for place, own in enumerate(tree.leaves_of) if own]
     terms = [word_forms([leaf.shown for leaf in tree.leaves_of[place]]) for place in stands]
     likeness = _likeness(tree, stands, terms)
@@ -214,19 +236,26 @@ def themes_of(tree: Tree) -> list[Theme]:
     return sorted(found, key=lambda theme: (-len(theme.documents), theme.documents))
 
 
-def _likeness(tree: Tree, stands: Sequence[int], terms: Sequence[Mapping[str, Counter[str]]]) -> Floats:
-    """How alike documents are [n, n], in deviations: by the mean of their leaves' vectors, and by their words."""
+def _likeness(
+    tree: Tree, stands: Sequence[int], terms: Sequence[Mapping[str, Counter[str]]]
+) -> Floats:
+    """How alike documents are [n, n], in deviations: by the mean of their leaves' vectors, and by
+    their words."""
     n = len(stands)
     owners = np.array([leaf.document for leaf in tree.leaves])
     rows = tree.vectors[: len(owners)]
     vectors = np.stack([rows[owners == place].mean(axis=0, dtype=np.float32) for place in stands])
     spread = Counter(term for own in terms for term in own)
-    column = {term: i for i, term in enumerate(term for term, count in spread.items() if 1 < count < n)}
+    column = {
+        term: i for i, term in enumerate(term for term, count in spread.items() if 1 < count < n)
+    }
     counted = np.zeros((n, max(1, len(column))), dtype=np.float32)
     for row, own in enumerate(terms):
         for term, words in own.items():
             if term in column:
-                counted[row, column[term]] = (1 + math.log(words.total())) * math.log(n / spread[term])
+                counted[row, column[term]] = (1 + math.log(words.total())) * math.log(
+                    n / spread[term]
+                )
     total = np.zeros((n, n))
     for view in (unit_rows(vectors - vectors.mean(axis=0)), unit_rows(counted)):
         cosines = (view @ view.T).astype(np.float64)
@@ -236,10 +265,15 @@ def _likeness(tree: Tree, stands: Sequence[int], terms: Sequence[Mapping[str, Co
 
 
 def _groups(likeness: Floats) -> list[list[int]]:
-    """Put together the two groups that are most alike on average until none are alike enough (average linkage)."""
+    """Put together the two groups that are most alike on average until none are alike enough
+    (average linkage)."""
     groups = [[i] for i in range(len(likeness))]
     if len(groups) > MOST_GROUPS:
-        groups = kmeans(np.asarray(unit_rows(likeness.astype(np.float32))), list(range(len(likeness))), MOST_GROUPS)
+        groups = kmeans(
+            np.asarray(unit_rows(likeness.astype(np.float32))),
+            list(range(len(likeness))),
+            MOST_GROUPS,
+        )
     member = np.zeros((len(groups), len(likeness)))
     for row, group in enumerate(groups):
         member[row, group] = 1 / len(group)
@@ -260,20 +294,28 @@ def _groups(likeness: Floats) -> list[list[int]]:
 
 
 def _theme_parts(tree: Tree, themes: Sequence[Theme]) -> Iterator[Part]:
-    """Of each theme its words, titles in turn, and the lead of the nearest; of few documents what they say at most."""
+    """Of each theme its words, titles in turn, and the lead of the nearest; of few documents what
+    they say at most."""
     tops = {tuple(tree.documents_below(node)): node for node in tree.nodes}
     for group, theme in enumerate(themes):
         yield Part(group, ", ".join(theme.words), (0, group))
         for turn, place in enumerate(theme.documents):
             yield Part(group, title_of(tree, place), (1 + turn, group), is_title=True)
         said = _lead(tree, theme)
-        said += tops[theme.documents].quotes if len(theme.documents) == 1 and len(themes) <= CHILDREN else ()
+        said += (
+            tops[theme.documents].quotes
+            if len(theme.documents) == 1 and len(themes) <= CHILDREN
+            else ()
+        )
         for turn, quote in enumerate(dict.fromkeys(said)):
-            yield _quoted(tree, quote, group, (1.5 if not turn else len(tree.sources) + turn, group))
+            yield _quoted(
+                tree, quote, group, (1.5 if not turn else len(tree.sources) + turn, group)
+            )
 
 
 def _lead(tree: Tree, theme: Theme) -> tuple[Quote, ...]:
-    """Of the first sentences of a theme's nearest document the one that has most words of its title and the theme."""
+    """Of the first sentences of a theme's nearest document the one that has most words of its title
+    and the theme."""
     place = theme.documents[0]
     first = [i for i, leaf in enumerate(tree.leaves) if leaf.document == place][:LEAD_LEAVES]
     wanted = set(index_terms(f"{tree.sources[place].title} {' '.join(theme.words)}"))
@@ -298,7 +340,8 @@ def _themes_told(tree: Tree, themes: Sequence[Theme], groups: Mapping[int, Seque
         titles = [part.text for part in own if part.is_title]
         titles += [f"{count - len(titles)} more"] if 0 < len(titles) < count else []
         lines.append(
-            f"({group + 1}) {count} document{'s' * (count > 1)}, about {about}: {'; '.join(titles)}".rstrip(": ")
+            f"({group + 1}) {count} document{'s' * (count > 1)}, about {about}: "
+            f"{'; '.join(titles)}".rstrip(": ")
         )
         lines.extend(f"  {part.text}" for part in own if part.start >= 0)
     return "\n".join(lines)

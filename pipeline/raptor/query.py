@@ -1,9 +1,11 @@
-"""Asking a tree: guided (the default), or by its nodes: collapsed, traversal, flat (RAPTOR §3 Querying).
+"""Asking a tree: guided (the default), or by its nodes: collapsed, traversal, flat (RAPTOR §3
+Querying).
 
-Guided: leaves that are near the question by the kept vectors and words are candidates, the core reads their units
-(`pipeline/rank`), and what stands around a unit lifts it. A collapsed tree whose summaries compete with leaves for the
-room loses to its own leaves by 1 to 5 points; a question about the whole gets an overview (`overview.py`). Not for:
-building (`build.py`), showing (`evidence.py`), or writing an answer.
+Guided: leaves that are near the question by the kept vectors and words are candidates, the core
+reads their units (`pipeline/rank`), and what stands around a unit lifts it. A collapsed tree whose
+summaries compete with leaves for the room loses to its own leaves by 1 to 5 points; a question
+about the whole gets an overview (`overview.py`). Not for: building (`build.py`), showing
+(`evidence.py`), or writing an answer.
 """
 
 from bisect import bisect, bisect_left
@@ -35,13 +37,14 @@ Pages = Callable[[Sequence[int]], Awaitable[Mapping[int, Document]]]
 """Gives the pages with these indices into `Tree.sources`, as far as they are at hand."""
 
 REACH: Final = 20
-"""Units on either side that lift one: about as much as is said about one subject. On the even half of the questions of
-bench/raptor.py, meetings at 500, 1,000, 2,000 tokens: .28, .44, .59 with 20, .26, .43, .60 with 40, .28, .40, .55 with
-8; .26, .41, .58 with the mean of a section (a run of leaves); .23, .34, .48 without a lift.
-All with 0.7 as `LIFT`."""
+"""Units on either side that lift one: about as much as is said about one subject. On the even half
+of the questions of bench/raptor.py, meetings at 500, 1,000, 2,000 tokens: .28, .44, .59 with 20,
+.26, .43, .60 with 40, .28, .40, .55 with 8; .26, .41, .58 with the mean of a section (a run of
+leaves); .23, .34, .48 without a lift. All with 0.7 as `LIFT`."""
 LIFT: Final = 0.6
-"""Part of the way to the best score by which the best surroundings lift a unit; the best unit stays the best. Between
-0.5, which finds .01 to .02 less on meetings than 0.7, and 0.7, which shows .015 less of the asked questions at 512."""
+"""Part of the way to the best score by which the best surroundings lift a unit; the best unit stays
+the best. Between 0.5, which finds .01 to .02 less on meetings than 0.7, and 0.7, which shows .015
+less of the asked questions at 512."""
 LAYER_NODES: Final = 10
 """Nodes that a traversal keeps of each layer (RAPTOR's top-k)."""
 
@@ -56,17 +59,25 @@ class ChosenNode(NamedTuple):
     score: float
     """Comparable within one answer only."""
     written: bool = False
-    """Whether a generator wrote the text; it then stands on all leaves below, not on quoted sentences."""
+    """Whether a generator wrote the text; it then stands on all leaves below, not on quoted
+    sentences."""
 
 
 @traced("read_tree")
 async def read_tree(
-    tree: Tree, question: str, pages: Pages, *, reader: Reader, embedder: Embedder | None, max_tokens: int
+    tree: Tree,
+    question: str,
+    pages: Pages,
+    *,
+    reader: Reader,
+    embedder: Embedder | None,
+    max_tokens: int,
 ) -> tuple[list[Document], Reading]:
-    """Return the pages of `tree` that are worth reading and the core's reading of them, never a `none`.
+    """Return the pages of `tree` that are worth reading and the core's reading of them, never a
+    `none`.
 
-    A tree that is small enough is read whole, as the core reads its pages; of a larger one the units of the best
-    leaves, which stand for the vectors of their units.
+    A tree that is small enough is read whole, as the core reads its pages; of a larger one the
+    units of the best leaves, which stand for the vectors of their units.
 
     Args:
         tree: Any tree, also one without leaves.
@@ -87,25 +98,33 @@ async def read_tree(
         by_place.setdefault(tree.leaves[leaf].document, []).append(leaf)
     at_hand = await pages(list(by_place))
     documents = [
-        at_hand.get(place) or leaves_as_document(tree.sources[place], [tree.leaves[leaf] for leaf in own])
+        at_hand.get(place)
+        or leaves_as_document(tree.sources[place], [tree.leaves[leaf] for leaf in own])
         for place, own in by_place.items()
     ]
     # 3. The core's reading of their units
     if len(leaves) == len(tree.leaves):
         reading = await read_documents(question, documents, reader=reader)
     else:
-        units = await in_thread(_units, tree, documents, list(by_place.values()), with_vectors=vector is not None)
+        units = await in_thread(
+            _units, tree, documents, list(by_place.values()), with_vectors=vector is not None
+        )
         reading = await read_units(question, documents, *units, reader=reader)
     # 4. Surroundings lift
     return documents, lifted(documents, reading)
 
 
 async def _asked(tree: Tree, question: str, embedder: Embedder | None) -> tuple[str, Floats | None]:
-    """The question without blanks around it, and its vector where the tree's vectors can be compared with it."""
+    """The question without blanks around it, and its vector where the tree's vectors can be
+    compared with it."""
     question = question.strip()
     if not question:
         raise UsageError("The question is empty.", hint="Ask something of the sources.")
-    if embedder is None or embedder.name != tree.built_with.embedder or not embedder.reads(question):
+    if (
+        embedder is None
+        or embedder.name != tree.built_with.embedder
+        or not embedder.reads(question)
+    ):
         return question, None
     return question, (await embedder.embed([question], kind="query"))[0]
 
@@ -122,21 +141,35 @@ def _candidates(tree: Tree, question: str, vector: Floats | None, most: int) -> 
 
 
 def _scores(
-    tree: Tree, question: str, vector: Floats | None, *, inner: bool = False, by_cosine: bool = False
+    tree: Tree,
+    question: str,
+    vector: Floats | None,
+    *,
+    inner: bool = False,
+    by_cosine: bool = False,
 ) -> Floats:
-    """One score a leaf, with `inner` a node: words (a summary's by its leaves' mean) and cosine blended, or cosine."""
+    """One score a leaf, with `inner` a node: words (a summary's by its leaves' mean) and cosine
+    blended, or cosine."""
     rows = tree.vectors if inner else tree.vectors[: len(tree.leaves)]
-    cosine = None if vector is None else np.asarray(rows.astype(np.float32) @ vector, dtype=np.float32)
+    cosine = (
+        None if vector is None else np.asarray(rows.astype(np.float32) @ vector, dtype=np.float32)
+    )
     if cosine is not None and by_cosine:
         return cosine
     shared = tree.word_scores(question)
     if inner:
-        shared = np.array([shared[list(node.leaves)].mean() for node in tree.nodes], dtype=np.float32)
+        shared = np.array(
+            [shared[list(node.leaves)].mean() for node in tree.nodes], dtype=np.float32
+        )
     return shared if cosine is None else blend([shared, cosine])
 
 
 def _units(
-    tree: Tree, documents: Sequence[Document], leaves: Sequence[Sequence[int]], *, with_vectors: bool
+    tree: Tree,
+    documents: Sequence[Document],
+    leaves: Sequence[Sequence[int]],
+    *,
+    with_vectors: bool,
 ) -> tuple[list[PageUnits], tuple[tuple[Sentence, ...], ...]]:
     """The units of some leaves of each document, with the vectors of their leaves."""
     pages: list[PageUnits] = []
@@ -144,16 +177,23 @@ def _units(
     for document, own in zip(documents, leaves, strict=True):
         starts = [tree.leaves[leaf].start for leaf in own]
         ends = [tree.leaves[leaf].end for leaf in own]
-        # Of a long document few blocks hold a candidate, and cutting all of them takes longer than the rest of a query.
+        # Of a long document few blocks hold a candidate, and cutting all of them takes longer than
+        # the rest of a query.
         blocks = [
             place
             for place, block in enumerate(document.blocks)
             if bisect(ends, block.start) < bisect_left(starts, block.end)
         ]
-        places = [(bisect(starts, unit.start) - 1, unit) for unit in tag_sentences(document, blocks)]
-        kept = [(own[leaf], unit) for leaf, unit in places if starts[leaf] <= unit.start < ends[leaf]]
+        places = [
+            (bisect(starts, unit.start) - 1, unit) for unit in tag_sentences(document, blocks)
+        ]
+        kept = [
+            (own[leaf], unit) for leaf, unit in places if starts[leaf] <= unit.start < ends[leaf]
+        ]
         tagged.append(tuple(unit for _, unit in kept))
-        vectors = tree.vectors[[leaf for leaf, _ in kept]].astype(np.float32) if with_vectors else None
+        vectors = (
+            tree.vectors[[leaf for leaf, _ in kept]].astype(np.float32) if with_vectors else None
+        )
         pages.append(replace(page_units(document, tagged[-1]), vectors=vectors))
     return pages, tuple(tagged)
 
@@ -161,14 +201,19 @@ def _units(
 def lifted(documents: Sequence[Document], reading: Reading) -> Reading:
     """Return a reading whose units gain from what stands around them; it is never a `none`.
 
-    Furniture gains nothing, nor does what speaks to a model: an order is as near to the question as it is by itself.
+    Furniture gains nothing, nor does what speaks to a model: an order is as near to the question as
+    it is by itself.
     """
     edges = np.cumsum([0, *map(len, reading.tagged)]).tolist()
-    near = np.concatenate([_around(reading.values[low:high]) for low, high in pairwise(edges)] or [reading.values])
+    near = np.concatenate(
+        [_around(reading.values[low:high]) for low, high in pairwise(edges)] or [reading.values]
+    )
     blocks = [documents[place].blocks[unit.block] for place, unit in reading.places]
     gains = np.array([block.main and not block.speaks for block in blocks], dtype=np.float32)
     values = reading.values + np.float32(LIFT) * gains * unit_range(near) * (1 - reading.values)
-    return replace(reading, values=values, verdict="unsure" if reading.verdict == "none" else reading.verdict)
+    return replace(
+        reading, values=values, verdict="unsure" if reading.verdict == "none" else reading.verdict
+    )
 
 
 def _around(values: Floats) -> Floats:
@@ -210,7 +255,13 @@ async def query_tree(
 
 
 def _answer(
-    tree: Tree, question: str, vector: Floats | None, mode: NodeMode, max_tokens: int, *, by_cosine: bool
+    tree: Tree,
+    question: str,
+    vector: Floats | None,
+    mode: NodeMode,
+    max_tokens: int,
+    *,
+    by_cosine: bool,
 ) -> tuple[ChosenNode, ...]:
     if not tree.leaves:
         return ()
@@ -218,14 +269,16 @@ def _answer(
     order = np.argsort(-scores, kind="stable").tolist()
     if mode == "traversal":
         walked = _walk(tree, scores)
-        # Root first, the summaries alone would fill the budget of a deep tree: the likeliest of all walked go in.
+        # Root first, the summaries alone would fill the budget of a deep tree: the likeliest of all
+        # walked go in.
         order = [i for i in order if i in walked]
     chosen = take(tree, order, max_tokens, distinct=mode != "flat" and not by_cosine)
     return tuple(_passages(tree, chosen, scores))
 
 
 def _passages(tree: Tree, chosen: Sequence[int], scores: Floats) -> list[ChosenNode]:
-    """The chosen nodes: summaries from the top, then documents by their best passage, reading order inside."""
+    """The chosen nodes: summaries from the top, then documents by their best passage, reading order
+    inside."""
     best: dict[int, float] = {}
     for i in chosen:
         if i < len(tree.leaves):
@@ -244,7 +297,8 @@ def _passages(tree: Tree, chosen: Sequence[int], scores: Floats) -> list[ChosenN
 
 
 def _walk(tree: Tree, scores: Floats) -> set[int]:
-    """The `LAYER_NODES` likeliest nodes of each layer, from the roots down among the children of those above."""
+    """The `LAYER_NODES` likeliest nodes of each layer, from the roots down among the children of
+    those above."""
     walked: set[int] = set()
     level = set(tree.roots)
     while level:
@@ -255,7 +309,8 @@ def _walk(tree: Tree, scores: Floats) -> set[int]:
 
 
 def take(tree: Tree, order: Sequence[int], max_tokens: int, *, distinct: bool) -> list[int]:
-    """Return nodes of `order` whose tokens together are at most `max_tokens`; what does not fit is skipped.
+    """Return nodes of `order` whose tokens together are at most `max_tokens`; what does not fit is
+    skipped.
 
     Labels and buttons, which are shorter than a sentence, are passed over.
 

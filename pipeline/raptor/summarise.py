@@ -1,8 +1,10 @@
-"""Summaries of clusters: sentences taken over verbatim, or written by a generator and checked (RAPTOR §3, App. C–E).
+"""Summaries of clusters: sentences taken over verbatim, or written by a generator and checked
+(RAPTOR §3, App. C–E).
 
-Extraction takes sentences that carry the words most children share and that repeat nothing chosen before; every one
-keeps its place. A written summary loses each sentence with a number or a name that no child has. Not for: choosing
-what to summarise (`build.py`), nor the words of the prompt (`prompts/`).
+Extraction takes sentences that carry the words most children share and that repeat nothing chosen
+before; every one keeps its place. A written summary loses each sentence with a number or a name
+that no child has. Not for: choosing what to summarise (`build.py`), nor the words of the prompt
+(`prompts/`).
 """
 
 import hashlib
@@ -26,11 +28,12 @@ from prompts import Prompt, load
 
 EXTRACTIVE: Final = "extractive"
 SENTENCE_TOKENS: Final = range(6, 71)
-"""Tokens of a sentence that can stand in a summary: shorter ones are headings and labels, longer ones lists."""
+"""Tokens of a sentence that can stand in a summary: shorter ones are headings and labels, longer
+ones lists."""
 DAMPED: Final = 0.25
-"""What is left of a word's worth once a chosen sentence has it (SumBasic squares it, which is about as much), of a
-sentence's for each that was taken from the same summary below, and of what is no whole sentence: rows of tables,
-headings and captions share words but say little alone."""
+"""What is left of a word's worth once a chosen sentence has it (SumBasic squares it, which is about
+as much), of a sentence's for each that was taken from the same summary below, and of what is no
+whole sentence: rows of tables, headings and captions share words but say little alone."""
 WORDS_A_TOKEN: Final = 0.6
 """Words asked for, a token of room: English has 0.75, and models overshoot."""
 
@@ -85,7 +88,9 @@ class Writer:
         return f"{self.generator.name}:{self.prompt.version}"
 
 
-def extract_summary(candidates: Sequence[Quotable], idf: Mapping[str, float], *, max_tokens: int) -> Summary:
+def extract_summary(
+    candidates: Sequence[Quotable], idf: Mapping[str, float], *, max_tokens: int
+) -> Summary:
     """Return the most central sentences that do not repeat each other, in reading order.
 
     Args:
@@ -97,7 +102,9 @@ def extract_summary(candidates: Sequence[Quotable], idf: Mapping[str, float], *,
         if candidate.terms and count_tokens(candidate.text) in SENTENCE_TOKENS:
             once.setdefault(candidate.text, candidate)
     usable = list(once.values()) or list(candidates)
-    leaves = Counter(term for _, term in {(one.quote.leaf, term) for one in usable for term in one.terms})
+    leaves = Counter(
+        term for _, term in {(one.quote.leaf, term) for one in usable for term in one.terms}
+    )
     worth = {term: count * idf[term] for term, count in leaves.items()}
     taken: Counter[int] = Counter()
     chosen: list[int] = []
@@ -105,7 +112,9 @@ def extract_summary(candidates: Sequence[Quotable], idf: Mapping[str, float], *,
     costs = [count_tokens(candidate.text) for candidate in usable]
     waiting = {i for i, cost in enumerate(costs) if cost <= room}
     while waiting:
-        best = max(waiting, key=lambda i: (DAMPED ** taken[usable[i].child] * _value(usable[i], worth), -i))
+        best = max(
+            waiting, key=lambda i: (DAMPED ** taken[usable[i].child] * _value(usable[i], worth), -i)
+        )
         if _value(usable[best], worth) <= 0 and chosen:
             break
         chosen.append(best)
@@ -122,7 +131,8 @@ def extract_summary(candidates: Sequence[Quotable], idf: Mapping[str, float], *,
 
 
 def _value(candidate: Quotable, worth: Mapping[str, float]) -> float:
-    """Worth of the words, damped by the square root of their number so that length neither helps nor hurts much."""
+    """Worth of the words, damped by the square root of their number so that length neither helps
+    nor hurts much."""
     distinct = set(candidate.terms)
     if not distinct:
         return 0.0
@@ -131,21 +141,30 @@ def _value(candidate: Quotable, worth: Mapping[str, float]) -> float:
     return carried * whole * (0.5 + max(0.0, candidate.likeness))
 
 
-async def kept_summary(writer: Writer, texts: Sequence[str], *, max_tokens: int, store: Store | None) -> Summary:
-    """Return the generator's summary of `texts`, kept in `store` by their content: the same texts are written once.
+async def kept_summary(
+    writer: Writer, texts: Sequence[str], *, max_tokens: int, store: Store | None
+) -> Summary:
+    """Return the generator's summary of `texts`, kept in `store` by their content: the same texts
+    are written once.
 
     Raises:
         ModelError: The generator failed.
     """
-    digest = hashlib.blake2b("\x00".join(texts).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+    digest = hashlib.blake2b(
+        "\x00".join(texts).encode("utf-8", "surrogatepass"), digest_size=16
+    ).hexdigest()
     key = f"summary:{writer.name}:{max_tokens}:{digest}"
     if store is None:
         return await write_summary(writer, texts, max_tokens=max_tokens)
-    async with alone(store, key, partial(store.get_json, key), enough=bool, patience=writer.patience) as (kept, _):
+    async with alone(
+        store, key, partial(store.get_json, key), enough=bool, patience=writer.patience
+    ) as (kept, _):
         if isinstance(kept, list) and kept:
             return Summary(str(kept[0]), (), tuple(map(str, kept[1:])))
         summary = await write_summary(writer, texts, max_tokens=max_tokens)
-        await in_thread(store.set_json, key, [summary.text, *summary.unsupported], expire=KEPT_SECONDS)
+        await in_thread(
+            store.set_json, key, [summary.text, *summary.unsupported], expire=KEPT_SECONDS
+        )
         return summary
 
 
@@ -155,24 +174,29 @@ async def write_summary(writer: Writer, texts: Sequence[str], *, max_tokens: int
     Raises:
         ModelError: The generator failed.
     """
-    # Half of the context: the generator's tokens may be a third more than ours, and it writes into the same room.
+    # Half of the context: the generator's tokens may be a third more than ours, and it writes into
+    # the same room.
     room = max(1, writer.generator.context_tokens // 2 - max_tokens)
     total = sum(count_tokens(text) for text in texts)
     if total > room:
         # Every child keeps its share, so that none is left out.
         texts = [cut_to_tokens(text, max(1, count_tokens(text) * room // total)) for text in texts]
-    asked = writer.prompt.fill(words=str(round(max_tokens * WORDS_A_TOKEN)), context="\n\n".join(texts))
+    asked = writer.prompt.fill(
+        words=str(round(max_tokens * WORDS_A_TOKEN)), context="\n\n".join(texts)
+    )
     # A third more than the bound, so that the last sentence ends; what is too long is left out.
     written = await writer.generator.generate([Said("user", asked)], max_tokens=max_tokens * 4 // 3)
     return supported_part(" ".join(written.split()), "\n".join(texts), max_tokens=max_tokens)
 
 
 def supported_part(written: str, context: str, *, max_tokens: int) -> Summary:
-    """Return the sentences of `written` whose numbers and names all stand in `context`, within `max_tokens`.
+    """Return the sentences of `written` whose numbers and names all stand in `context`, within
+    `max_tokens`.
 
-    The paper's annotators found 4 % of summaries with an invention (App. E), mostly an addition from elsewhere. What
-    stands in no child is returned as `unsupported`. Left out as well are sentences without an end, which were cut off,
-    and those less than half of whose terms the children have: small models write about "the passage".
+    The paper's annotators found 4 % of summaries with an invention (App. E), mostly an addition
+    from elsewhere. What stands in no child is returned as `unsupported`. Left out as well are
+    sentences without an end, which were cut off, and those less than half of whose terms the
+    children have: small models write about "the passage".
     """
     said = {word.casefold() for word in _WORD.findall(context)}
     numbers = {_plain(number) for number in _NUMBER.findall(context)}
@@ -188,7 +212,13 @@ def supported_part(written: str, context: str, *, max_tokens: int) -> Summary:
         cost = count_tokens(sentence) + (1 if kept else 0)
         terms = set(index_terms(sentence))
         foreign = not terms or 2 * len(terms & known) < len(terms)
-        if sentence.endswith(ENDS) and not invented and not foreign and cost <= room and sentence not in kept:
+        if (
+            sentence.endswith(ENDS)
+            and not invented
+            and not foreign
+            and cost <= room
+            and sentence not in kept
+        ):
             kept.append(sentence)
             room -= cost
     return Summary(" ".join(kept), (), tuple(unsupported))

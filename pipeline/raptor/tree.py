@@ -2,8 +2,9 @@
 
     documents → Leaf… → TreeNode (layer 0) → TreeNode (layer 1, summary) → … → roots
 
-A tree is plain data: JSON and arrays, never pickle. Node `i` has row `i` of `Tree.vectors`; leaves come first, so leaf
-`i` is node `i`. Not for: building (`build.py`), asking (`query.py`), showing (`outline.py`, `draw.py`).
+A tree is plain data: JSON and arrays, never pickle. Node `i` has row `i` of `Tree.vectors`; leaves
+come first, so leaf `i` is node `i`. Not for: building (`build.py`), asking (`query.py`), showing
+(`outline.py`, `draw.py`).
 """
 
 import hashlib
@@ -29,7 +30,8 @@ Half = NDArray[np.float16]
 
 SCHEME: Final = "winnow://tree/"
 FORMAT: Final = 7
-"""Raised when leaves, extracted summaries, ids or the stored form change: no old tree is then taken for a new one."""
+"""Raised when leaves, extracted summaries, ids or the stored form change: no old tree is then taken
+for a new one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +43,8 @@ class TreeOptions:
     leaf_tokens: int = 100
     """Length of a leaf as `count_tokens` counts (RAPTOR §3: 100)."""
     clustering: Clustering = "kmeans"
-    """Soft spherical k-means; the paper's Gaussian mixture with BIC on components (`gmm`) or on UMAP."""
+    """Soft spherical k-means; the paper's Gaussian mixture with BIC on components (`gmm`) or on
+    UMAP."""
     summary_tokens: int = 130
     """Most tokens of a summary (RAPTOR App. C: mean 131)."""
     window_tokens: int = 3500
@@ -49,8 +52,9 @@ class TreeOptions:
 
     @property
     def segment_tokens(self) -> tuple[int, int]:
-        """Least and most tokens of an `idms` leaf. On 36 texts of ten paragraphs Pk is .084 with at most twice a leaf's
-        length, .031 with three times, .025 with four times, as without a bound; the lower one costs nothing."""
+        """Least and most tokens of an `idms` leaf. On 36 texts of ten paragraphs Pk is .084 with at
+        most twice a leaf's length, .031 with three times, .025 with four times, as without a bound;
+        the lower one costs nothing."""
         return self.leaf_tokens // 2, 4 * self.leaf_tokens
 
 
@@ -70,13 +74,15 @@ class Leaf(NamedTuple):
     """A stretch of a document: whole sentences, verbatim, with its place."""
 
     id: str
-    """24 hex digits over URL and text, and how often both stood before: what is put in elsewhere leaves it alone."""
+    """24 hex digits over URL and text, and how often both stood before: what is put in elsewhere
+    leaves it alone."""
     text: str
     """`Document.text[start:end]`."""
     document: int
     """Index into `Tree.sources`."""
     heading_path: tuple[str, ...]
-    """The headings that stand over all of it, outermost first, without those that repeat the page's title."""
+    """The headings that stand over all of it, outermost first, without those that repeat the page's
+    title."""
     block_path: str
     """Path of the block that the leaf begins in."""
     start: int
@@ -86,7 +92,8 @@ class Leaf(NamedTuple):
     sentences: tuple[tuple[int, int], ...]
     """Spans of its sentences in `Document.text`, in order."""
     shown: str
-    """What is read, scored and returned: table rows as `header: value` pairs, no invisible characters."""
+    """What is read, scored and returned: table rows as `header: value` pairs, no invisible
+    characters."""
     form: str = ""
     """What a generator wrote for the index beside it (IDMS)."""
 
@@ -97,7 +104,8 @@ class Leaf(NamedTuple):
 
     @property
     def heading_line(self) -> str:
-        """The innermost two headings over it; the page's title before every leaf would cost 3 points of recall."""
+        """The innermost two headings over it; the page's title before every leaf would cost 3
+        points of recall."""
         return " > ".join(self.heading_path[-2:])
 
     @property
@@ -130,7 +138,8 @@ class TreeNode(NamedTuple):
     quotes: tuple[Quote, ...] = ()
     """The sentences of an extractive summary, in order; empty for leaves and written summaries."""
     unsupported: tuple[str, ...] = ()
-    """Numbers and names of a written summary that no child has; the sentences that held them were dropped."""
+    """Numbers and names of a written summary that no child has; the sentences that held them were
+    dropped."""
 
     @property
     def is_summary(self) -> bool:
@@ -177,7 +186,9 @@ class Tree:
     @cached_property
     def layers(self) -> tuple[tuple[int, ...], ...]:
         """Node indices by layer, leaves first."""
-        layers: list[list[int]] = [[] for _ in range(1 + max((node.layer for node in self.nodes), default=-1))]
+        layers: list[list[int]] = [
+            [] for _ in range(1 + max((node.layer for node in self.nodes), default=-1))
+        ]
         for place, node in enumerate(self.nodes):
             layers[node.layer].append(place)
         return tuple(map(tuple, layers))
@@ -194,7 +205,9 @@ class Tree:
     def spread(self) -> Counter[str]:
         """In how many leaves each index term stands."""
         language = guess_language(" ".join(leaf.shown for leaf in self.leaves[:3])) or "en"
-        return Counter(term for leaf in self.leaves for term in set(index_terms(leaf.shown, language=language)))
+        return Counter(
+            term for leaf in self.leaves for term in set(index_terms(leaf.shown, language=language))
+        )
 
     def documents_below(self, node: TreeNode) -> list[int]:
         """Return the indices into `sources` of the documents that a node stands on, in order."""
@@ -206,12 +219,22 @@ def leaf_node(place: int, leaf: Leaf) -> TreeNode:
     return TreeNode(leaf.id, 0, leaf.shown, children=(), leaves=(place,), tokens=leaf.tokens)
 
 
-def tree_handle(documents: Sequence[Document], built_with: BuiltWith, *, grown_from: str = "") -> str:
-    """Return the handle of the tree that these documents, options and models give; no tree need exist.
+def tree_handle(
+    documents: Sequence[Document], built_with: BuiltWith, *, grown_from: str = ""
+) -> str:
+    """Return the handle of the tree that these documents, options and models give; no tree need
+    exist.
 
-    A tree that was grown from another has a handle of its own: its clusters are not those of a tree built at once.
+    A tree that was grown from another has a handle of its own: its clusters are not those of a tree
+    built at once.
     """
-    parts = [str(FORMAT), repr(built_with.options), built_with.embedder, built_with.summariser, grown_from]
+    parts = [
+        str(FORMAT),
+        repr(built_with.options),
+        built_with.embedder,
+        built_with.summariser,
+        grown_from,
+    ]
     for document in documents:
         page = document.page
         parts.extend((page.final_url or page.url, page.title, page.content_hash, document.text))
@@ -219,7 +242,8 @@ def tree_handle(documents: Sequence[Document], built_with: BuiltWith, *, grown_f
 
 
 def hashed(parts: Sequence[str]) -> str:
-    """Return 24 hex digits over texts; other texts, or the same ones parted otherwise, give others."""
+    """Return 24 hex digits over texts; other texts, or the same ones parted otherwise, give
+    others."""
     digest = hashlib.blake2b(digest_size=12)
     for part in parts:
         data = part.encode("utf-8", "surrogatepass")
@@ -243,7 +267,8 @@ _STORED: Final = TypeAdapter(_Stored)
 
 
 def keep_tree(store: Store, tree: Tree) -> None:
-    """Write `tree` to `store` under its handle; the JSON part comes last, so a torn write is no tree."""
+    """Write `tree` to `store` under its handle; the JSON part comes last, so a torn write is no
+    tree."""
     stored = _Stored(
         dimension=int(tree.vectors.shape[1]),
         sources=tree.sources,
@@ -259,12 +284,14 @@ def keep_tree(store: Store, tree: Tree) -> None:
 def _write(store: Store, handle: str, head: JsonValue, vectors: bytes) -> None:
     store.set_bytes(f"{handle}:vectors", vectors, expire=KEPT_SECONDS)
     store.set_json(handle, head, expire=KEPT_SECONDS)
-    # While this is there, a tree in use is not written anew: once a day is enough to keep it from leaving.
+    # While this is there, a tree in use is not written anew: once a day is enough to keep it from
+    # leaving.
     store.set_json(f"{handle}:used", True, expire=KEPT_SECONDS / 30)
 
 
 def below(tree: Tree, node_id: str) -> Tree | None:
-    """Return the part of `tree` below one of its nodes, under the handle `winnow://tree/…#node`; None for no such node.
+    """Return the part of `tree` below one of its nodes, under the handle `winnow://tree/…#node`;
+    None for no such node.
 
     It shares the tree's nodes and vectors, numbered anew; sources that no leaf is from go.
     """
@@ -292,7 +319,8 @@ def below(tree: Tree, node_id: str) -> Tree | None:
             for node in (tree.nodes[place] for place in places)
         ),
         leaves=tuple(
-            leaf._replace(document=documents.index(leaf.document)) for leaf in (tree.leaves[place] for place in leaves)
+            leaf._replace(document=documents.index(leaf.document))
+            for leaf in (tree.leaves[place] for place in leaves)
         ),
         roots=(new[top],),
         vectors=tree.vectors[places],
@@ -301,7 +329,8 @@ def below(tree: Tree, node_id: str) -> Tree | None:
 
 
 def find_tree(store: Store, handle: str) -> Tree | None:
-    """Return the tree kept under `handle`, or None where there is none, an old form, or a part is missing."""
+    """Return the tree kept under `handle`, or None where there is none, an old form, or a part is
+    missing."""
     head = store.get_json(handle)
     if not isinstance(head, dict) or head.get("format") != FORMAT:
         return None

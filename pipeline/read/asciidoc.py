@@ -1,7 +1,8 @@
-"""AsciiDoc source (documentation of Git and others) to HTML: titles, blocks, lists, terms, tables; markup goes.
+"""AsciiDoc source (documentation of Git and others) to HTML: titles, blocks, lists, terms, tables;
+markup goes.
 
-Attributes, comments and conditions of the source are dropped; what other files would include is not here. Not for:
-other plain text (`plain.py`), Markdown (`text.py`).
+Attributes, comments and conditions of the source are dropped; what other files would include is not
+here. Not for: other plain text (`plain.py`), Markdown (`text.py`).
 """
 
 import re
@@ -27,7 +28,9 @@ _UNDERLINED: Final = {"=": 1, "-": 2, "~": 3, "^": 4, "+": 5}
 _SLACK: Final = 3
 """Characters by which a title and the line below it may differ in length."""
 _FENCE: Final = re.compile(r"(-{4,}|\.{4,}|={4,}|\*{4,}|_{4,}|\+{4,}|/{4,}|--|\|===|```\w*)")
-_ATTRIBUTES: Final = re.compile(r"\[[^\]]*\]\]?|:!?[\w-]+!?:(?: .*)?|//.*|(?:ifn?def|endif|ifeval|include)::\S*\[.*\]")
+_ATTRIBUTES: Final = re.compile(
+    r"\[[^\]]*\]\]?|:!?[\w-]+!?:(?: .*)?|//.*|(?:ifn?def|endif|ifeval|include)::\S*\[.*\]"
+)
 _CAPTION: Final = re.compile(r"\.([^\s.].*)")
 _BEFORE: Final = re.compile(r'\[caption="([^"]*)"\]')
 _ITEM: Final = re.compile(r"\s*(\*{1,5}|-|\.{1,5}|\d{1,3}\.|[a-z]\.) +(\S.*)")
@@ -55,7 +58,11 @@ _DEEPEST: Final = 12
 
 def is_asciidoc(text: str) -> bool:
     """Whether a text is AsciiDoc source: it begins with a title, and has several signs of it."""
-    lines = [line for line in text[:_SHOWN].splitlines() if line.strip() and not _ATTRIBUTES.fullmatch(line.strip())]
+    lines = [
+        line
+        for line in text[:_SHOWN].splitlines()
+        if line.strip() and not _ATTRIBUTES.fullmatch(line.strip())
+    ]
     titled = bool(lines) and (_TITLE.fullmatch(lines[0]) is not None or _level(lines, 0) > 0)
     return titled and len(_SIGN.findall(text[:_SHOWN])) >= _SIGNS
 
@@ -74,7 +81,12 @@ def _level(lines: Sequence[str], number: int) -> int:
         return 0
     title, below = lines[number].rstrip(), lines[number + 1].rstrip()
     marks = set(below)
-    if len(marks) != 1 or not title or not title[0].isalnum() or abs(len(title) - len(below)) > _SLACK:
+    if (
+        len(marks) != 1
+        or not title
+        or not title[0].isalnum()
+        or abs(len(title) - len(below)) > _SLACK
+    ):
         return 0
     return _UNDERLINED.get(marks.pop(), 0) if len(below) > 1 else 0
 
@@ -197,7 +209,9 @@ class _Writer:
         parts: list[str] = []
         while self._at < len(self._lines) and self._lines[self._at].rstrip() == "+":
             self._at += 1
-            while self._at < len(self._lines) and _ATTRIBUTES.fullmatch(self._lines[self._at].rstrip()):
+            while self._at < len(self._lines) and _ATTRIBUTES.fullmatch(
+                self._lines[self._at].rstrip()
+            ):
                 self._at += 1
             if self._at < len(self._lines) and self._lines[self._at].strip():
                 parts.append(self._block())
@@ -221,15 +235,20 @@ class _Writer:
         while found and _mark(found[1]) == mark and self._depth < _DEEPEST:
             text = self._first_line(found[2])
             parts.append(f"<li>{text}{self._attached()}{self._nested(mark)}</li>")
-            found = _ITEM.fullmatch(self._lines[self._at].rstrip()) if self._skip_empty(_ITEM) else None
+            found = (
+                _ITEM.fullmatch(self._lines[self._at].rstrip()) if self._skip_empty(_ITEM) else None
+            )
         if not parts:
             return f"<p>{self._paragraph()}</p>"
         tag = "ul" if mark[0] in "*-" else "ol"
         return f"<{tag}>{''.join(parts)}</{tag}>"
 
     def _nested(self, mark: str) -> str:
-        """Return the list inside an item: deeper marks of the same kind, or another kind right below it."""
-        if self._at >= len(self._lines) or not (found := _ITEM.fullmatch(self._lines[self._at].rstrip())):
+        """Return the list inside an item: deeper marks of the same kind, or another kind right
+        below it."""
+        if self._at >= len(self._lines) or not (
+            found := _ITEM.fullmatch(self._lines[self._at].rstrip())
+        ):
             return ""
         other = _mark(found[1])
         deeper = other != mark and (other[0] != mark[0] or len(other) > len(mark))
@@ -261,7 +280,8 @@ class _Writer:
         return f"<dl>{''.join(parts).replace('<dd></dd>', '')}</dl>"
 
     def _description(self, text: str) -> str:
-        """Return what is said of a term: text on its line or below it, and lists right below that."""
+        """Return what is said of a term: text on its line or below it, and lists right below
+        that."""
         while not text and self._at < len(self._lines) and not self._lines[self._at].strip():
             self._at += 1
         if self._at >= len(self._lines) or (text and not self._lines[self._at].strip()):

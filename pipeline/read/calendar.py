@@ -1,7 +1,8 @@
-"""Calendars (iCalendar, RFC 5545) to HTML: what is when and where, who invites, and what is said of it.
+"""Calendars (iCalendar, RFC 5545) to HTML: what is when and where, who invites, and what is said of
+it.
 
-Times stand as the file has them, with their zone; a rule of repetition is shown by its own words. Not for: when a
-repeated event is.
+Times stand as the file has them, with their zone; a rule of repetition is shown by its own words.
+Not for: when a repeated event is.
 """
 
 import re
@@ -17,7 +18,9 @@ _SHOWN: Final = (
 )  # fmt: skip
 _ENTRIES: Final = frozenset({"VEVENT", "VTODO", "VJOURNAL"})
 _FOLD: Final = re.compile(r"\r?\n[ \t]")
-_LINE: Final = re.compile(r"(?P<name>[A-Za-z-]{1,40})(?P<about>(?:;[^:\"]*(?:\"[^\"]*\")?[^:\"]*)*):(?P<value>.*)")
+_LINE: Final = re.compile(
+    r"(?P<name>[A-Za-z-]{1,40})(?P<about>(?:;[^:\"]*(?:\"[^\"]*\")?[^:\"]*)*):(?P<value>.*)"
+)
 _TIME: Final = re.compile(r"(\d{4})(\d\d)(\d\d)(?:T(\d\d)(\d\d)\d\d(Z?))?")
 _ESCAPED: Final = re.compile(r"\\([nN,;\\])")
 Fields = dict[str, list[str]]
@@ -28,9 +31,15 @@ def calendar_to_html(text: str) -> Converted | None:
     entries = list(_entries(_FOLD.sub("", text)))
     if not entries:
         return None
-    unread = f"what follows its first {MAX_ITEMS} of {len(entries)} entries" if len(entries) > MAX_ITEMS else ""
+    unread = (
+        f"what follows its first {MAX_ITEMS} of {len(entries)} entries"
+        if len(entries) > MAX_ITEMS
+        else ""
+    )
     title = next(iter(entries[0].get("SUMMARY", [])), "") if len(entries) == 1 else ""
-    return Converted(whole_page("\n".join(map(_entry, entries[:MAX_ITEMS])), title=title), title, unread=unread)
+    return Converted(
+        whole_page("\n".join(map(_entry, entries[:MAX_ITEMS])), title=title), title, unread=unread
+    )
 
 
 def _entries(text: str) -> Iterator[Fields]:
@@ -73,4 +82,6 @@ def _entry(fields: Fields) -> str:
     rows = ((label, ", ".join(fields[name])) for name, label in _SHOWN if fields.get(name))
     listed = "".join(f"<dt>{label}</dt><dd>{escape(value)}</dd>" for label, value in rows)
     said = (line.strip() for one in fields.get("DESCRIPTION", []) for line in one.split("\n"))
-    return "\n".join([heading, f"<dl>{listed}</dl>", *(f"<p>{escape(line)}</p>" for line in said if line)])
+    return "\n".join(
+        [heading, f"<dl>{listed}</dl>", *(f"<p>{escape(line)}</p>" for line in said if line)]
+    )

@@ -13,7 +13,15 @@ from typing import TYPE_CHECKING, Final
 from errors import NeedsBrowser, SourceUnreadable
 from pipeline.documents import Page
 from pipeline.read import plain, sniff
-from pipeline.read.converted import MAX_UNPACKED, WHOLE, Converted, Span, Unreadable, unpacking, unplaced
+from pipeline.read.converted import (
+    MAX_UNPACKED,
+    WHOLE,
+    Converted,
+    Span,
+    Unreadable,
+    unpacking,
+    unplaced,
+)
 from pipeline.read.scripts import NeedsScripts, look_at
 from pipeline.read.sniff import decode
 from pipeline.read.unpack import PACKED, is_packed, unpacked
@@ -25,7 +33,8 @@ if TYPE_CHECKING:
     from pipeline.read.pdf import PdfReading
 
 _BROWSER_HINT: Final = (
-    "Look for another page with the same text, or for the site's API or feed; an operator can have such pages "
+    "Look for another page with the same text, or for the site's API or feed; an operator can "
+    "have such pages "
     "rendered: pip install 'winnow-mcp[browser]', and WINNOW_BROWSER=auto."
 )
 _OF_BYTES: Final = {
@@ -47,8 +56,8 @@ _OF_TEXT: Final = {
     sniff.CALENDAR: ("calendar", "calendar_to_html"),
     sniff.SUBTITLES: ("subtitles", "subtitles_to_html"),
 }
-"""Module and function for each kind that is read from bytes, or from text. They are imported when one comes: together
-they take 0.2 s, which a server that reads web pages does not need to start."""
+"""Module and function for each kind that is read from bytes, or from text. They are imported when
+one comes: together they take 0.2 s, which a server that reads web pages does not need to start."""
 PAGELESS: Final = "only PDF files and images have pages that can be asked for; this is the whole"
 _TEXT_HINT: Final = "Look for a version of it as a web page, PDF with text, Word or text file."
 
@@ -93,14 +102,16 @@ def kind_of(raw: Raw) -> str:
 def unreadable(raw: Raw, why: object) -> SourceUnreadable:
     """Return the error that says why `raw` holds no text."""
     hint = why.hint if isinstance(why, Unreadable) else ""
-    return SourceUnreadable(f"{raw.url} holds no text: {why}.", source=raw.url, hint=hint or _TEXT_HINT)
+    return SourceUnreadable(
+        f"{raw.url} holds no text: {why}.", source=raw.url, hint=hint or _TEXT_HINT
+    )
 
 
 def to_page(raw: Raw, *, pdf: "PdfReading | None" = None) -> Page:
     """Return `raw` as a page of HTML; `pdf` is a PDF that was read piece by piece already.
 
-    Raises `NeedsBrowser` for a page that is empty until its scripts run, `SourceUnreadable` for what is binary,
-    encrypted, scanned or empty.
+    Raises `NeedsBrowser` for a page that is empty until its scripts run, `SourceUnreadable` for
+    what is binary, encrypted, scanned or empty.
     """
     with unpacking(raw.most):
         return _to_page(raw, pdf)
@@ -113,7 +124,8 @@ def _to_page(raw: Raw, pdf: "PdfReading | None") -> Page:
     # 2. what it is
     kind = kind_of(raw)
     if is_packed(raw.body) and (
-        posixpath.splitext(raw.name)[1].lower() in PACKED or raw.content_type.lower().startswith("text/")
+        posixpath.splitext(raw.name)[1].lower() in PACKED
+        or raw.content_type.lower().startswith("text/")
     ):
         raw = _unpacked(raw)
         kind = kind_of(raw)
@@ -123,7 +135,9 @@ def _to_page(raw: Raw, pdf: "PdfReading | None") -> Page:
     try:
         made = pdf.converted() if pdf is not None else _convert(raw, kind)
     except NeedsScripts as e:
-        raise NeedsBrowser(f"{raw.url} holds no text: {e}.", source=raw.url, hint=_BROWSER_HINT) from e
+        raise NeedsBrowser(
+            f"{raw.url} holds no text: {e}.", source=raw.url, hint=_BROWSER_HINT
+        ) from e
     except Unreadable as e:
         raise unreadable(raw, e) from e
     check_cancelled()
@@ -139,7 +153,11 @@ def _to_page(raw: Raw, pdf: "PdfReading | None") -> Page:
         content_hash=content_hash(made.html),
         author=made.author,
         published=made.published,
-        notes=(*raw.notes, *([] if raw.span == WHOLE or kind in sniff.PAGED else [PAGELESS]), *made.notes),
+        notes=(
+            *raw.notes,
+            *([] if raw.span == WHOLE or kind in sniff.PAGED else [PAGELESS]),
+            *made.notes,
+        ),
         raw_tokens=about_tokens(made.html),
         unread="; ".join(filter(None, (made.unread, made.ledger.unread))),
         tables_whole=not made.unread and made.ledger.leaves_tables_whole,
@@ -168,7 +186,8 @@ def content_hash(html: str) -> str:
 
 
 def converted(raw: Raw) -> Converted:
-    """Return a file inside another, such as an attachment, as HTML; raises `Unreadable` for what holds no text."""
+    """Return a file inside another, such as an attachment, as HTML; raises `Unreadable` for what
+    holds no text."""
     kind = kind_of(raw)
     if not sniff.holds_text(kind):
         raise Unreadable(f"it is {sniff.told_old(raw.body) if kind == sniff.OLE else kind}")
@@ -179,7 +198,8 @@ def converted(raw: Raw) -> Converted:
 
 
 def _convert(raw: Raw, kind: str) -> Converted:
-    """Return a body of one of our types as HTML; what is not what it claims to be is read as plain text."""
+    """Return a body of one of our types as HTML; what is not what it claims to be is read as plain
+    text."""
     if kind in sniff.PAGED:
         from pipeline.read.pdf import pdf_to_html  # noqa: PLC0415  as said of `_OF_TEXT`
 

@@ -1,9 +1,10 @@
 """Converting documents: what is light in a thread, documents such as PDF in processes of their own.
 
-A process has its own interpreter, so that a conversion takes nothing from the answers of others but a core, a cap on
-its memory, so that a file made to exhaust us costs its own call, and budgets in processor time, so that a busy machine
-reads what an idle one reads. It is started by the first document, ends by itself when none came for a while, and is
-killed where a cancelled conversion does not stop. Not for: what a conversion does (`pipeline/read/convert.py`).
+A process has its own interpreter, so that a conversion takes nothing from the answers of others but
+a core, a cap on its memory, so that a file made to exhaust us costs its own call, and budgets in
+processor time, so that a busy machine reads what an idle one reads. It is started by the first
+document, ends by itself when none came for a while, and is killed where a cancelled conversion does
+not stop. Not for: what a conversion does (`pipeline/read/convert.py`).
 """
 
 import functools
@@ -28,7 +29,8 @@ from pipeline.read.sniff import HEAVY, HTML, PAGED
 from pipeline.work import in_thread
 
 LIGHT_BYTES: Final = 1_000_000
-"""Text up to this size is converted in a thread: that takes less than sending it to a process that must be started."""
+"""Text up to this size is converted in a thread: that takes less than sending it to a process that
+must be started."""
 KEPT_SECONDS: Final = timedelta(days=1).total_seconds()
 """How long the pages of a PDF whose reading was cut off wait for the next call."""
 MOST_ENDING: Final = 3
@@ -38,16 +40,19 @@ LIMITS: Final = Limits(idle_seconds=60.0, memory_bytes=1 << 30, first_pause=0.0)
 
 
 class Converter:
-    """Turns bytes into pages, in processes that `aclose` ends. Belongs to one event loop, whose tasks may all call."""
+    """Turns bytes into pages, in processes that `aclose` ends. Belongs to one event loop, whose
+    tasks may all call."""
 
     def __init__(self, store: Store | None, *, processes: int = 0, limits: Limits = LIMITS) -> None:
-        """Start nothing yet; most `processes`, 0 for one for each two cores, take what `limits` says each.
+        """Start nothing yet; most `processes`, 0 for one for each two cores, take what `limits`
+        says each.
 
         In `store`, of this machine only, a PDF that was read in part waits for the next call.
         """
         count = processes or max(1, min(MOST_CORES, usable_cores() // 2))
         self._free = [
-            Worker("pipeline.read.process", {}, label="the converter of documents", limits=limits) for _ in range(count)
+            Worker("pipeline.read.process", {}, label="the converter of documents", limits=limits)
+            for _ in range(count)
         ]
         self._all = tuple(self._free)
         self._places = anyio.Semaphore(count)
@@ -66,7 +71,8 @@ class Converter:
         return len(self._all)
 
     async def page(self, raw: Raw) -> Page:
-        """Return `raw` as `to_page` does, wherever that is done; one that dies of it raises `SourceUnreadable`."""
+        """Return `raw` as `to_page` does, wherever that is done; one that dies of it raises
+        `SourceUnreadable`."""
         self.converted += 1
         kind = await in_thread(kind_of, raw)
         if kind in HEAVY or (kind != HTML and len(raw.body) > LIGHT_BYTES):
@@ -75,7 +81,9 @@ class Converter:
 
     async def _elsewhere(self, raw: Raw) -> Page:
         key = await in_thread(_key, raw)
-        kept = (await in_thread(self._store.get_bytes, key) if self._store is not None else None) or b""
+        kept = (
+            await in_thread(self._store.get_bytes, key) if self._store is not None else None
+        ) or b""
         careful = _Careful(raw.span[0])
         left: object = None
         while True:
@@ -99,9 +107,18 @@ class Converter:
                 with anyio.CancelScope(shield=True):
                     await in_thread(self._store.set_bytes, key, kept, expire=KEPT_SECONDS)
 
-    async def _slice(self, raw: Raw, kept: bytes, key: str, left: object, careful: "_Careful") -> Frame:
+    async def _slice(
+        self, raw: Raw, kept: bytes, key: str, left: object, careful: "_Careful"
+    ) -> Frame:
         fields = {field: value for field, value in asdict(raw).items() if field != "body"}
-        asked = {"do": "read", "raw": fields, "bytes": len(raw.body), "key": key, "left": left, **careful.fields}
+        asked = {
+            "do": "read",
+            "raw": fields,
+            "bytes": len(raw.body),
+            "key": key,
+            "left": left,
+            **careful.fields,
+        }
         async with self._places:
             worker = self._free.pop()
             try:
@@ -109,7 +126,9 @@ class Converter:
             except ModelError as error:
                 why = error.what.partition(" Its last words")[0]
                 raise SourceUnreadable(
-                    f"{raw.url} could not be converted: {why}", source=raw.url, hint="Split it, or save it as text."
+                    f"{raw.url} could not be converted: {why}",
+                    source=raw.url,
+                    hint="Split it, or save it as text.",
                 ) from error
             finally:
                 self._free.append(worker)
@@ -121,7 +140,8 @@ class Converter:
 
 
 class _Careful:
-    """How a file is read whose pages have ended processes: page by page, then without the page that did.
+    """How a file is read whose pages have ended processes: page by page, then without the page that
+    did.
 
     PDFium cannot be stopped within a page, and an image may take more memory than a process has.
     """
@@ -139,7 +159,8 @@ class _Careful:
         return {"most": 1 if self._alone else MAX_PAGES, "ending": self._ending}
 
     def goes_on(self, kept: bytes, error: SourceUnreadable) -> bool:
-        """Take note of a death after the pages in `kept`; return whether the file is tried again."""
+        """Take note of a death after the pages in `kept`; return whether the file is tried
+        again."""
         self.died = error
         number = self._first + kept.count(b"\n")
         if number in self._ending:  # it is not the page that ends a process
@@ -152,7 +173,8 @@ class _Careful:
 
 @functools.cache
 def reader_version() -> str:
-    """Return a digest of the code that converts, so that nothing is kept longer than the code that made it."""
+    """Return a digest of the code that converts, so that nothing is kept longer than the code that
+    made it."""
     code = hashlib.blake2b(b"sighted" if can_recognise() else b"", digest_size=8)
     for path in sorted(Path(__file__).parent.glob("*.py")):
         code.update(path.read_bytes())

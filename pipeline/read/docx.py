@@ -1,8 +1,8 @@
 """DOCX to HTML: what a reader of the file sees, each thing once, and what the file holds besides.
 
-Results of fields, equations, text boxes, charts, headers and footers, numbers of clauses are written; notes and
-comments follow the block that refers to them. Hidden and long deleted text is left out and counted. Not for: older
-`.doc` files, which their type refuses.
+Results of fields, equations, text boxes, charts, headers and footers, numbers of clauses are
+written; notes and comments follow the block that refers to them. Hidden and long deleted text is
+left out and counted. Not for: older `.doc` files, which their type refuses.
 """
 
 from functools import partial
@@ -23,7 +23,8 @@ _DEEPEST: Final = 2
 
 
 def docx_to_html(body: bytes, *, depth: int = 0) -> Converted:
-    """Return a DOCX file as HTML; raises `Unreadable` for one that is damaged, too large unpacked, or without text.
+    """Return a DOCX file as HTML; raises `Unreadable` for one that is damaged, too large unpacked,
+    or without text.
 
     `depth` counts the Word files around it.
     """
@@ -41,14 +42,22 @@ def docx_to_html(body: bytes, *, depth: int = 0) -> Converted:
 
         styles = part("styles")
         looks = read_looks(styles, part("theme"))
-        walk = Walk(package, main, read_styles(styles, part("numbering")), looks, partial(_inner, depth=depth + 1))
+        walk = Walk(
+            package,
+            main,
+            read_styles(styles, part("numbering")),
+            looks,
+            partial(_inner, depth=depth + 1),
+        )
         for kind in ("footnotes", "endnotes"):
             notes = part(kind)
             for note in notes if notes is not None else ():
                 if note.get(f"{W}type", "normal") == "normal":
                     walk.notes[kind, note.get(f"{W}id", "")] = note
         comments = part("comments")
-        walk.comments = {one.get(f"{W}id", ""): one for one in (comments if comments is not None else ())}
+        walk.comments = {
+            one.get(f"{W}id", ""): one for one in (comments if comments is not None else ())
+        }
         walk.ledger.hold("footnote", sum(map(bool, map(count_words, walk.notes.values()))))
         walk.ledger.hold("comment", sum(map(bool, map(count_words, walk.comments.values()))))
         above = _margins(walk, kinds.get("header", []))
@@ -62,7 +71,9 @@ def docx_to_html(body: bytes, *, depth: int = 0) -> Converted:
         raise Unreadable(f"it is a Word file{damaged}{lacking}")
     made = whole_page(inner, title=title)
     return Converted(
-        *(made, title, "", author, "", _said(walk), package.unread), hidden=walk.seen.words, ledger=walk.ledger
+        *(made, title, "", author, "", _said(walk), package.unread),
+        hidden=walk.seen.words,
+        ledger=walk.ledger,
     )
 
 

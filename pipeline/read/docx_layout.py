@@ -73,7 +73,8 @@ def table_html(rows: list[Row]) -> str:
 
 
 def lists_html(items: list[tuple[Number, str]], *, in_cell: bool) -> Iterator[str]:
-    """Yield items as lists: bullets, several numbers that HTML counts; others as paragraphs with their number.
+    """Yield items as lists: bullets, several numbers that HTML counts; others as paragraphs with
+    their number.
 
     A table's cell is read as one text, in which each number is written out.
     """
@@ -82,19 +83,28 @@ def lists_html(items: list[tuple[Number, str]], *, in_cell: bool) -> Iterator[st
         number, text = items[at]
         kind = _kind(number.text)
         end = at + 1
-        while kind is not None and end < len(items) and _follows(items[end - 1][0], items[end][0], kind):
+        while (
+            kind is not None
+            and end < len(items)
+            and _follows(items[end - 1][0], items[end][0], kind)
+        ):
             end += 1
         if kind is None or (kind and (end == at + 1 or in_cell)):
             yield f"<p>{escape(number.text)} {text}</p>"
             end = at + 1
         else:
             inner = "".join(f"<li>{one}</li>" for _, one in items[at:end])
-            yield f"<ul>{inner}</ul>" if not number.text else f'<ol start="{number.text[:-1]}">{inner}</ol>'
+            yield (
+                f"<ul>{inner}</ul>"
+                if not number.text
+                else f'<ol start="{number.text[:-1]}">{inner}</ol>'
+            )
         at = end
 
 
 def _kind(number: str) -> str | None:
-    """Return `1` for a number that a list of HTML writes as well, `` for a bullet, None for others."""
+    """Return `1` for a number that a list of HTML writes as well, `` for a bullet, None for
+    others."""
     if not number:
         return ""
     return "1" if re.fullmatch(r"\d{1,6}\.", number) else None
@@ -107,7 +117,8 @@ def _follows(before: Number, number: Number, kind: str) -> bool:
 
 
 def sliced(table: etree._Element, end: int) -> etree._Element:
-    """Return a copy of a table that is still parsed up to its child `end`, and let it go on without these."""
+    """Return a copy of a table that is still parsed up to its child `end`, and let it go on without
+    these."""
     done = table[:end]
     copy = deepcopy(table)
     del copy[end:]
@@ -124,6 +135,7 @@ def rejoined(html: str) -> str:
 
 
 def is_drop_cap(paragraph: etree._Element) -> bool:
-    """Whether a paragraph is a large first letter in a frame of its own, before the paragraph that it begins."""
+    """Whether a paragraph is a large first letter in a frame of its own, before the paragraph that
+    it begins."""
     frame = paragraph.find(f"{W}pPr/{W}framePr")
     return frame is not None and frame.get(f"{W}dropCap", "none") != "none"

@@ -1,7 +1,9 @@
-"""Which text of a Word file is not seen: runs that vanish, are tiny, squeezed, or have the colour of their ground.
+"""Which text of a Word file is not seen: runs that vanish, are tiny, squeezed, or have the colour
+of their ground.
 
-A run's own properties, its styles', then the file's defaults decide (ECMA-376 part 1, 17.7.2). A ground that cannot be
-known (a table's style, a drawn shape) hides nothing. Not for: the text itself (`docx.py`).
+A run's own properties, its styles', then the file's defaults decide (ECMA-376 part 1, 17.7.2). A
+ground that cannot be known (a table's style, a drawn shape) hides nothing. Not for: the text itself
+(`docx.py`).
 """
 
 import re
@@ -22,10 +24,12 @@ _NOTHING: Final = etree.Element("none")
 LEAST_WIDTH: Final = 10
 """Per cent of its usual width below which type cannot be read; condensed type has 80."""
 _FAR: Final = 1_000
-"""Half points above or below the line beyond which text leaves its page; raised text has up to 24."""
+"""Half points above or below the line beyond which text leaves its page; raised text has up to
+24."""
 _PER_CENT: Final = re.compile(r"(\d{1,4})%?")
 _THEME_NAMES: Final = {"background1": "lt1", "text1": "dk1", "background2": "lt2", "text2": "dk2"}
-"""Names in properties of what a theme calls otherwise; the settings of a file may change them, which is rare."""
+"""Names in properties of what a theme calls otherwise; the settings of a file may change them,
+which is rare."""
 _HEX: Final = re.compile(r"[0-9A-Fa-f]{1,2}")
 _USUAL_THEME: Final[Mapping[str, str]] = {"lt1": "ffffff", "dk1": "000000"}
 
@@ -89,8 +93,12 @@ class Seen:
         hollow = filled is not None and filled.find("{*}noFill") is not None
         vanished = any(_value(said, name) in _ON for name in ("vanish", "specVanish"))
         gone = small or squeezed or away or hollow or vanished
-        inked = next((one for holder in said if (one := holder.find(f"{W}color")) is not None), None)
-        return _Look(said, gone, None if gone or inked is None else self._colour(inked, "val", "themeColor"))
+        inked = next(
+            (one for holder in said if (one := holder.find(f"{W}color")) is not None), None
+        )
+        return _Look(
+            said, gone, None if gone or inked is None else self._colour(inked, "val", "themeColor")
+        )
 
     def _colour(self, element: etree._Element, value: str, theme: str) -> Rgb | None:
         """Return a colour by the theme's name for it, else by its value; None for the usual one.
@@ -133,9 +141,13 @@ class Seen:
             if ground is not None:
                 return ground
         table = next(paragraph.iterancestors(f"{W}tbl"), None)
-        if table is not None and (table.find(f"{W}tblPr") is None or _said(table.find(f"{W}tblPr"), "tblStyle")):
+        if table is not None and (
+            table.find(f"{W}tblPr") is None or _said(table.find(f"{W}tblPr"), "tblStyle")
+        ):
             return None
-        return None if any(above.tag in _DRAWN for above in paragraph.iterancestors()) else self.ground
+        return (
+            None if any(above.tag in _DRAWN for above in paragraph.iterancestors()) else self.ground
+        )
 
 
 def read_looks(styles: etree._Element | None, theme: etree._Element | None = None) -> Seen:

@@ -1,7 +1,9 @@
-"""What the styles and the numbering of a Word file say of a paragraph: level of a heading, number of an item.
+"""What the styles and the numbering of a Word file say of a paragraph: level of a heading, number
+of an item.
 
-Properties of a paragraph come from itself, then its style, then the styles that this one is based on (ECMA-376 part 1,
-17.7). Numbers are counted as Word counts them (17.9). Not for: how letters look (`docx_looks.py`).
+Properties of a paragraph come from itself, then its style, then the styles that this one is based
+on (ECMA-376 part 1, 17.7). Numbers are counted as Word counts them (17.9). Not for: how letters
+look (`docx_looks.py`).
 """
 
 import re
@@ -15,7 +17,8 @@ from pipeline.read.docx_looks import W
 from pipeline.text.numerals import roman
 
 _HEADING: Final = re.compile(r"(?:heading|berschrift|titre|t[ií]tulo)\s?([1-9])\Z", re.IGNORECASE)
-"""Names of the heading styles: English ones in most files whatever the language, German, French and Spanish ones."""
+"""Names of the heading styles: English ones in most files whatever the language, German, French and
+Spanish ones."""
 LOWEST: Final = 6
 """Level of headings in HTML."""
 _BODY_TEXT: Final = 9
@@ -37,7 +40,8 @@ class Number(NamedTuple):
 
 
 class _List(NamedTuple):
-    """A list that paragraphs belong to: its form, and the numbers that it begins with instead, by level."""
+    """A list that paragraphs belong to: its form, and the numbers that it begins with instead, by
+    level."""
 
     form: str
     starts: dict[int, int]
@@ -54,12 +58,17 @@ class Numbering:
     _begun: set[tuple[str, int]] = field(default_factory=set)
 
     def next(self, key: str, said: str, style: str) -> Number | None:
-        """Count one paragraph of a list: its level as it says it, else the one that is its style's."""
+        """Count one paragraph of a list: its level as it says it, else the one that is its
+        style's."""
         one = self.lists.get(key)
         if one is None:
             return Number("", 0) if key else None
         levels = self.forms.get(one.form, {})
-        own = (number for number, level in levels.items() if value_of(level.find(f"{W}pStyle")) == style)
+        own = (
+            number
+            for number, level in levels.items()
+            if value_of(level.find(f"{W}pStyle")) == style
+        )
         number = int(said) if said.isdecimal() and len(said) < 3 else next(own, 0)
         level = levels.get(number)
         if level is None:
@@ -121,7 +130,9 @@ class Styles:
         if not key:  # it has a level of its own, and the list of its style
             lists = (_within(one.find(f"{W}pPr"), "numPr") for one in self._chain(style))
             key = next(filter(None, (value_of(_within(one, "numId")) for one in lists)), "")
-        return self.numbering.next(key, value_of(_within(said, "ilvl")), style) if key != "0" else None
+        return (
+            self.numbering.next(key, value_of(_within(said, "ilvl")), style) if key != "0" else None
+        )
 
     def _chain(self, style: str) -> Iterator[etree._Element]:
         for _ in range(_BASED):
@@ -141,14 +152,20 @@ class Styles:
         return next((one for one in given if one is not None), None)
 
 
-def _written(level: etree._Element, levels: dict[int, etree._Element], counts: dict[int, int]) -> str:
+def _written(
+    level: etree._Element, levels: dict[int, etree._Element], counts: dict[int, int]
+) -> str:
     """Return a number in the form of its level."""
     all_digits = level.find(f"{W}isLgl") is not None
 
     def shown(mark: re.Match[str]) -> str:
         place = int(mark[1]) - 1
         other = levels.get(place)
-        form = value_of(other.find(f"{W}numFmt")) if other is not None and not all_digits else "decimal"
+        form = (
+            value_of(other.find(f"{W}numFmt"))
+            if other is not None and not all_digits
+            else "decimal"
+        )
         return in_form(counts.get(place, 1), form)
 
     return _LEVEL_MARK.sub(shown, value_of(level.find(f"{W}lvlText"))).strip()
@@ -186,7 +203,8 @@ def read_styles(styles: etree._Element | None, numbering: etree._Element | None)
             starts = {
                 _level_of(other): int(start)
                 for other in one.iterchildren(f"{W}lvlOverride")
-                if (start := value_of(other.find(f"{W}startOverride"))).isdecimal() and len(start) < 6
+                if (start := value_of(other.find(f"{W}startOverride"))).isdecimal()
+                and len(start) < 6
             }
             form = value_of(one.find(f"{W}abstractNumId"))
             found.numbering.lists[one.get(f"{W}numId", "")] = _List(form, starts)

@@ -8,19 +8,62 @@ from typing import Final
 _LATIN: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _GREEK: Final = "ΑΒΧΔΕΦΓΗΙϑΚΛΜΝΟΠΘΡΣΤΥςΩΞΨΖαβχδεφγηιϕκλμνοπθρστυϖωξψζ"
 _SYMBOL: Final = dict(zip(map(ord, _LATIN), _GREEK, strict=True)) | {
-    **{0xA3: "≤", 0xA5: "∞", 0xAB: "↔", 0xAC: "←", 0xAE: "→", 0xB0: "°", 0xB1: "±", 0xB3: "≥", 0xB4: "×"},
-    **{0xB6: "∂", 0xB7: "•", 0xB8: "÷", 0xB9: "≠", 0xBA: "≡", 0xBB: "≈", 0xC6: "∅", 0xCE: "∈", 0xD1: "∇"},
+    **{
+        0xA3: "≤",
+        0xA5: "∞",
+        0xAB: "↔",
+        0xAC: "←",
+        0xAE: "→",
+        0xB0: "°",
+        0xB1: "±",
+        0xB3: "≥",
+        0xB4: "×",
+    },
+    **{
+        0xB6: "∂",
+        0xB7: "•",
+        0xB8: "÷",
+        0xB9: "≠",
+        0xBA: "≡",
+        0xBB: "≈",
+        0xC6: "∅",
+        0xCE: "∈",
+        0xD1: "∇",
+    },
     **{0xD2: "®", 0xD3: "©", 0xD4: "™", 0xD5: "∏", 0xD6: "√", 0xDE: "⇒", 0xE5: "∑", 0xF2: "∫"},
 }
 _WINGDINGS: Final = {
-    **{0x4A: "☺", 0x6C: "●", 0x6E: "■", 0x6F: "□", 0x71: "❑", 0x72: "❒", 0xA7: "▪", 0xA8: "☐", 0xD8: "➢"},
-    **{0xDF: "←", 0xE0: "→", 0xF0: "⇨", 0xFB: "✗", 0xFC: "✓", 0xFD: "☒", 0xFE: "☑", 0x28: "☎", 0x2A: "✉"},
+    **{
+        0x4A: "☺",
+        0x6C: "●",
+        0x6E: "■",
+        0x6F: "□",
+        0x71: "❑",
+        0x72: "❒",
+        0xA7: "▪",
+        0xA8: "☐",
+        0xD8: "➢",
+    },
+    **{
+        0xDF: "←",
+        0xE0: "→",
+        0xF0: "⇨",
+        0xFB: "✗",
+        0xFC: "✓",
+        0xFD: "☒",
+        0xFE: "☑",
+        0x28: "☎",
+        0x2A: "✉",
+    },
 }
 _UNKNOWN: Final = "□"
 _BASE: Final = 0xF000
 """Where fonts of signs have their codes in Unicode."""
 _PRIVATE: Final = {
-    _BASE + code: sign for font in (_WINGDINGS, _SYMBOL) for code, sign in font.items() if code > 0x7F
+    _BASE + code: sign
+    for font in (_WINGDINGS, _SYMBOL)
+    for code, sign in font.items()
+    if code > 0x7F
 } | {_BASE + code: chr(code) for code in range(0x20, 0x7F)}
 
 
@@ -38,4 +81,6 @@ def symbol(font: str, code: str) -> str:
 
 def without_private(text: str) -> str:
     """Return text with the codes of such fonts as their signs."""
-    return text.translate(_PRIVATE) if any("\uf020" <= letter <= "\uf0ff" for letter in text) else text
+    return (
+        text.translate(_PRIVATE) if any("\uf020" <= letter <= "\uf0ff" for letter in text) else text
+    )

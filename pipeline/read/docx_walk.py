@@ -1,8 +1,9 @@
-"""The walk over the parts of a Word file: what is not known is walked through, a short list is dropped.
+"""The walk over the parts of a Word file: what is not known is walked through, a short list is
+dropped.
 
-The body is read block by block, each freed when it is written, so that long files cost no more memory than short ones.
-What the file holds is counted beside the walk (`ledger.py`). Not for: which parts there are (`docx.py`), styles and
-numbers (`docx_styles.py`), hidden text (`docx_looks.py`).
+The body is read block by block, each freed when it is written, so that long files cost no more
+memory than short ones. What the file holds is counted beside the walk (`ledger.py`). Not for: which
+parts there are (`docx.py`), styles and numbers (`docx_styles.py`), hidden text (`docx_looks.py`).
 """
 
 import re
@@ -14,7 +15,16 @@ from lxml import etree
 
 from pipeline.html.tree import LABEL_WORDS
 from pipeline.read.converted import Converted, Unreadable, escape
-from pipeline.read.docx_layout import CONTINUED, MARK, Cell, Row, is_drop_cap, lists_html, sliced, table_html
+from pipeline.read.docx_layout import (
+    CONTINUED,
+    MARK,
+    Cell,
+    Row,
+    is_drop_cap,
+    lists_html,
+    sliced,
+    table_html,
+)
 from pipeline.read.docx_looks import Seen, W
 from pipeline.read.docx_styles import Number, Styles, value_of
 from pipeline.read.docx_symbols import symbol, without_private
@@ -47,14 +57,35 @@ _TEXTS: Final = (f"{W}t", f"{M}t")
 _DROPPED: Final = frozenset(
     f"{W}{name}"
     for name in (
-        *("instrText", "delInstrText", "fldData", "softHyphen", "sectPr", "sdtPr", "sdtEndPr", "rubyPr"),
-        *("pPr", "rPr", "tblPr", "tblGrid", "trPr", "tcPr", "footnoteRef", "endnoteRef", "annotationRef"),
+        *(
+            "instrText",
+            "delInstrText",
+            "fldData",
+            "softHyphen",
+            "sectPr",
+            "sdtPr",
+            "sdtEndPr",
+            "rubyPr",
+        ),
+        *(
+            "pPr",
+            "rPr",
+            "tblPr",
+            "tblGrid",
+            "trPr",
+            "tcPr",
+            "footnoteRef",
+            "endnoteRef",
+            "annotationRef",
+        ),
         *("separator", "continuationSeparator", "proofErr", "binData"),
     )
 )
 """Elements without text of the document."""
 _DELETED: Final = frozenset({f"{W}del", f"{W}moveFrom"})
-_FALLBACK, _CHOICE, _ALTERNATIVES = (f"{_MC}{name}" for name in ("Fallback", "Choice", "AlternateContent"))
+_FALLBACK, _CHOICE, _ALTERNATIVES = (
+    f"{_MC}{name}" for name in ("Fallback", "Choice", "AlternateContent")
+)
 _BLANKS: Final = {
     **dict.fromkeys((f"{W}tab", f"{W}ptab"), " "),
     **dict.fromkeys((f"{W}br", f"{W}cr"), "<br>"),
@@ -113,7 +144,8 @@ class Walk:
     cells: int = 0
     """Cells of tables that were written."""
     initial: str = ""
-    """A drop cap: a large first letter in a frame of its own, before the paragraph that it begins."""
+    """A drop cap: a large first letter in a frame of its own, before the paragraph that it
+    begins."""
 
     # Parts
 
@@ -132,7 +164,9 @@ class Walk:
         source = self.package.read(self.main)
         if has_own_entities(source):
             return
-        parser = etree.XMLPullParser(("end",), tag=(*_TOP, _ROW), remove_comments=True, **XML_OPTIONS)
+        parser = etree.XMLPullParser(
+            ("end",), tag=(*_TOP, _ROW), remove_comments=True, **XML_OPTIONS
+        )
         tags = 0
         for start in range(0, len(source), _CHUNK):
             check_cancelled()
@@ -141,7 +175,8 @@ class Walk:
             tags += chunk.count(b"<")
             done, last = list[etree._Element](), None
             for _, one in parser.read_events():
-                # Of rows one is held at most: removing what Python still holds takes time by the square.
+                # Of rows one is held at most: removing what Python still holds takes time by the
+                # square.
                 if _is_top(one):
                     done.append(one)
                 elif tags > _SLICE and one.tag == _ROW and _is_top(one.getparent()):
@@ -153,7 +188,8 @@ class Walk:
                 while body is not None and element.getparent() is body:
                     first = body[0]
                     yield self.hold(first)
-                    first.clear()  # moving it with its children takes time by the square of their number
+                    # moving it with its children takes time by the square of their number
+                    first.clear()
                     del body[0]
                 tags = 0
             # A long table is read in slices, so that it is never whole in memory.
@@ -163,7 +199,9 @@ class Walk:
                 tags = 0
             del done, last, table
             if tags > MAX_TAGS:
-                raise Unreadable(f"it is a Word file with a part of more than {MAX_TAGS:,} tags: split it")
+                raise Unreadable(
+                    f"it is a Word file with a part of more than {MAX_TAGS:,} tags: split it"
+                )
         root = parser.close()
         yield from (self.hold(left) for body in root.iterchildren(_BODY) for left in body)
         self.package.note_damage(self.main, parser.feed_error_log)
@@ -173,7 +211,8 @@ class Walk:
         return list(self.blocks(self.hold(part)))
 
     def hold(self, element: etree._Element) -> etree._Element:
-        """Return an element without what is not seen, its words counted but for deletions and fallbacks."""
+        """Return an element without what is not seen, its words counted but for deletions and
+        fallbacks."""
         self.seen.drop_unseen(element)
         count = count_words(element)
         for twin in element.iter(_FALLBACK, *_DELETED):
@@ -186,7 +225,8 @@ class Walk:
     # Blocks
 
     def blocks(self, elements: Iterable[etree._Element]) -> Iterator[str]:
-        """Yield elements of block level as HTML, items of lists that follow each other as one list."""
+        """Yield elements of block level as HTML, items of lists that follow each other as one
+        list."""
         items: list[tuple[Number, str]] = []
         for element in elements:
             number, made = self._block(element)
@@ -233,14 +273,19 @@ class Walk:
         for one in self.fields:
             one.is_link = False
         text = text.strip()
-        if not text or (self.in_margin and self.has_page_number and len(_plain(text).split()) <= _FEW):
+        if not text or (
+            self.in_margin and self.has_page_number and len(_plain(text).split()) <= _FEW
+        ):
             return None, ""
         if is_drop_cap(paragraph):
             self.initial += text
             return None, ""
         text, self.initial = f"{self.initial}{text}", ""
         if level:
-            return None, f"<h{level}>{escape(number.text) + ' ' if number and number.text else ''}{text}</h{level}>"
+            return (
+                None,
+                f"<h{level}>{escape(number.text) + ' ' if number and number.text else ''}{text}</h{level}>",
+            )
         return (number, text) if number is not None else (None, f"<p>{text}</p>")
 
     def _table(self, table: etree._Element) -> str:
@@ -360,7 +405,8 @@ class Walk:
 
     def _ruby(self, element: etree._Element) -> str:
         base, reading = (
-            "".join(map(self._children, element.iterchildren(f"{W}{name}"))) for name in ("rubyBase", "rt")
+            "".join(map(self._children, element.iterchildren(f"{W}{name}")))
+            for name in ("rubyBase", "rt")
         )
         return f"{base}({reading})" if reading.strip() else base
 
@@ -385,7 +431,8 @@ class Walk:
         return self._children(content) if content is not None else ""
 
     def _field(self, element: etree._Element) -> str:
-        """Follow the beginning, the result and the end of a field, whose result is written as any text."""
+        """Follow the beginning, the result and the end of a field, whose result is written as any
+        text."""
         kind = element.get(f"{W}fldCharType")
         if kind == "begin":
             self.fields.append(_Field())
@@ -480,7 +527,11 @@ class Walk:
         about = next(element.iter("{*}docPr"), None)
         alt = described(about)
         extent = next(element.iter("{*}extent"), None)
-        area = _count(extent.get("cx", ""), 0) * _count(extent.get("cy", ""), 0) if extent is not None else 0
+        area = (
+            _count(extent.get("cx", ""), 0) * _count(extent.get("cy", ""), 0)
+            if extent is not None
+            else 0
+        )
         if alt:
             return f"{image_html(alt)}{inner}"
         if area >= _LARGE_IMAGE and not is_decorative(about) and not self.in_margin:
@@ -541,7 +592,12 @@ def _parts(element: etree._Element, tag: str) -> Iterator[etree._Element]:
     for child in element:
         if child.tag == tag:
             yield child
-        elif isinstance(child.tag, str) and child.tag not in _DROPPED | {_CELL, _ROW, _TABLE, _PARAGRAPH}:
+        elif isinstance(child.tag, str) and child.tag not in _DROPPED | {
+            _CELL,
+            _ROW,
+            _TABLE,
+            _PARAGRAPH,
+        }:
             yield from _parts(child, tag)
 
 

@@ -1,4 +1,5 @@
-"""What Office files draw: charts as tables of their cached figures, the texts of diagrams (SmartArt).
+"""What Office files draw: charts as tables of their cached figures, the texts of diagrams
+(SmartArt).
 
 Not for: pictures, or where on a slide a drawing is (`slides.py`).
 """
@@ -18,7 +19,9 @@ from pipeline.read.text import local_name
 
 A: Final = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
 _MC: Final = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
-ALTERNATIVES, CHOICE, FALLBACK = (f"{_MC}{name}" for name in ("AlternateContent", "Choice", "Fallback"))
+ALTERNATIVES, CHOICE, FALLBACK = (
+    f"{_MC}{name}" for name in ("AlternateContent", "Choice", "Fallback")
+)
 _RAISED: Final = re.compile(r"[-+−]?\d{1,4}")
 RELATION: Final = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
 MOST_POINTS: Final = 20_000
@@ -26,12 +29,18 @@ MOST_POINTS: Final = 20_000
 
 
 def chart_to_html(chart: etree._Element) -> str:
-    """Return a chart as a table: a row for each category, a column for each series; empty for one without figures."""
+    """Return a chart as a table: a row for each category, a column for each series; empty for one
+    without figures."""
     series = [_Series(one) for one in chart.iter("{*}ser")]
-    places = list(dict.fromkeys(place for one in series for place in (*one.categories, *one.values)))
+    places = list(
+        dict.fromkeys(place for one in series for place in (*one.categories, *one.values))
+    )
     places = sorted(places)[: MOST_POINTS // max(1, len(series))]
     categories = next((one.categories for one in series if one.categories), {})
-    rows = [[categories.get(place, str(place + 1)), *(one.values.get(place, "") for one in series)] for place in places]
+    rows = [
+        [categories.get(place, str(place + 1)), *(one.values.get(place, "") for one in series)]
+        for place in places
+    ]
     title = next((words_of(one) for one in chart.iter("{*}title") if _is_of_chart(one)), "")
     axes = [words_of(axis) for axis in chart.iter("{*}title") if not _is_of_chart(axis)]
     said = " · ".join(filter(None, [title, *axes]))
@@ -62,7 +71,11 @@ def _points(series: etree._Element, name: str) -> dict[int, str]:
             # Levels of categories follow each other, the innermost first.
             found[key] = f"{text} {found[key]}" if key in found else text
         if not found:
-            found = {0: text} if (text := "".join(one.text or "" for one in holder.iterchildren("{*}v"))) else {}
+            found = (
+                {0: text}
+                if (text := "".join(one.text or "" for one in holder.iterchildren("{*}v")))
+                else {}
+            )
     return found
 
 
@@ -89,7 +102,8 @@ def texts_of(element: etree._Element) -> list[str]:
 
 
 def paragraph_text(paragraph: etree._Element) -> str:
-    """Return the text of a paragraph of DrawingML, blanks as they are, raised digits and equations on the line."""
+    """Return the text of a paragraph of DrawingML, blanks as they are, raised digits and equations
+    on the line."""
     return "".join(map(_inline, chosen(paragraph)))
 
 
@@ -109,7 +123,8 @@ def _inline(element: etree._Element) -> str:
 
 
 def chosen(element: etree._Element) -> list[etree._Element]:
-    """Return the elements inside of one; of alternatives the first choice that holds something, else the fallback."""
+    """Return the elements inside of one; of alternatives the first choice that holds something,
+    else the fallback."""
     found = []
     for child in element.iterchildren(tag=etree.Element):
         if child.tag != ALTERNATIVES:
@@ -122,7 +137,8 @@ def chosen(element: etree._Element) -> list[etree._Element]:
 
 
 def described(about: etree._Element | None) -> str:
-    """Return what an author says that a picture shows; empty where nothing is, or a word that describes nothing."""
+    """Return what an author says that a picture shows; empty where nothing is, or a word that
+    describes nothing."""
     said = "" if about is None else " ".join((about.get("descr") or "").split())
     return said if count_words(said) >= DESCRIBED_WORDS else ""
 

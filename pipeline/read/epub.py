@@ -19,7 +19,9 @@ _SHORT: Final = re.compile(
 )
 """A link or a span around a mark; a superscript has one around it already."""
 _NAMES: Final = re.compile(r"(?:epub:type|role|class)\s*=\s*[\"']([^\"'<>]*)[\"']")
-_MARKS: Final = frozenset({"noteref", "doc-noteref", "footnote-ref", "fnref", "sup", "super", "superscript"})
+_MARKS: Final = frozenset(
+    {"noteref", "doc-noteref", "footnote-ref", "fnref", "sup", "super", "superscript"}
+)
 """Types, roles and classes of marks of notes."""
 _RAISED: Final = re.compile(r"\.([\w-]{1,60})\s*\{[^{}]{0,500}?vertical-align\s*:\s*super")
 """Classes that a book's styles raise."""
@@ -27,11 +29,15 @@ _CONTAINER: Final = "META-INF/container.xml"
 
 
 def epub_to_html(body: bytes) -> Converted:
-    """Return a book as HTML; raises `Unreadable` for one that is damaged, encrypted, too large unpacked, or without
-    text."""
+    """Return a book as HTML; raises `Unreadable` for one that is damaged, encrypted, too large
+    unpacked, or without text."""
     with open_package(body, "a book") as package:
         container = package.tree(_CONTAINER)
-        files = [one.get("full-path", "") for one in container.iter("{*}rootfile")] if container is not None else []
+        files = (
+            [one.get("full-path", "") for one in container.iter("{*}rootfile")]
+            if container is not None
+            else []
+        )
         book = package.tree(files[0]) if files else None
         if book is None:
             raise Unreadable("it is a book without a list of its contents")
@@ -39,12 +45,18 @@ def epub_to_html(body: bytes) -> Converted:
         title, author = child_text(about, "title"), child_text(about, "creator")
         language = child_text(about, "language")[:2].lower()
         folder = posixpath.dirname(files[0])
-        known = {one.get("id"): resolved(folder, one.get("href", "")) for one in book.iter("{*}item")}
-        spine = sorted(book.iter("{*}itemref"), key=lambda one: one.get("linear") == "no")  # notes and answers, last
+        known = {
+            one.get("id"): resolved(folder, one.get("href", "")) for one in book.iter("{*}item")
+        }
+        spine = sorted(
+            book.iter("{*}itemref"), key=lambda one: one.get("linear") == "no"
+        )  # notes and answers, last
         order = [known.get(one.get("idref"), "") for one in spine]
         sealed = _sealed(package)
         shown = [name for name in dict.fromkeys(order) if name not in sealed]
-        styles = "\n".join(decode(package.read(name)).text for name in package.names if name.endswith(".css"))
+        styles = "\n".join(
+            decode(package.read(name)).text for name in package.names if name.endswith(".css")
+        )
         raised = {*_MARKS} | set(_RAISED.findall(styles))
         chapters = []
         for number, name in enumerate(shown, start=1):
@@ -54,7 +66,9 @@ def epub_to_html(body: bytes) -> Converted:
                 chapters.append(placed(fragment_to_html(text), f"chapter={number}"))
     if not chapters:
         raise Unreadable(
-            "it is a book whose chapters are encrypted (DRM)" if sealed else "it is a book without chapters"
+            "it is a book whose chapters are encrypted (DRM)"
+            if sealed
+            else "it is a book without chapters"
         )
     # What the styles of a book hide is hidden here as in any page.
     inner = f"<style>{styles.replace('</', '')}</style>\n" + "\n".join(chapters)
@@ -62,7 +76,8 @@ def epub_to_html(body: bytes) -> Converted:
 
 
 def _raised(text: str, names: set[str]) -> str:
-    """Return a chapter with marks of notes, and what styles raise, as superscripts: `88 kg1` is another number."""
+    """Return a chapter with marks of notes, and what styles raise, as superscripts: `88 kg1` is
+    another number."""
 
     def mark(found: re.Match[str]) -> str:
         said = " ".join(_NAMES.findall(found["attributes"])).split()
@@ -75,5 +90,7 @@ def _sealed(package: Package) -> set[str]:
     """Return the names of encrypted parts."""
     known = package.tree("META-INF/encryption.xml")
     return (
-        {resolved("", one.get("URI", "")) for one in known.iter("{*}CipherReference")} if known is not None else set()
+        {resolved("", one.get("URI", "")) for one in known.iter("{*}CipherReference")}
+        if known is not None
+        else set()
     )

@@ -1,4 +1,5 @@
-"""Equations of Office files (OMML, ECMA-376 part 1, 22.1) as linear text: `(a + b)/2`, `x_1^2`, `√(x + 1)`.
+"""Equations of Office files (OMML, ECMA-376 part 1, 22.1) as linear text: `(a + b)/2`, `x_1^2`,
+`√(x + 1)`.
 
 Not for: MathML of web pages (`pipeline/html/values.py`).
 """
@@ -84,7 +85,9 @@ _WRITERS: Final[dict[str, Callable[[etree._Element], str]]] = {
     "limUpp": lambda one: f"{_part(one, 'e')}^{_operand(one, 'lim')} ",
     "func": lambda one: f"{_part(one, 'fName')} {_part(one, 'e')}",
     "sPre": lambda one: f"{_scripts(one)}{_part(one, 'e')}",
-    **dict.fromkeys(("sSub", "sSup", "sSubSup"), lambda one: f"{_operand(one, 'e')}{_scripts(one)}"),
+    **dict.fromkeys(
+        ("sSub", "sSup", "sSubSup"), lambda one: f"{_operand(one, 'e')}{_scripts(one)}"
+    ),
     "nary": _large,
     "d": _bracketed,
     "m": _matrix,

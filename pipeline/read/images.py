@@ -1,4 +1,5 @@
-"""Pages as images: of a PDF as PDFium draws them, of PNG, JPEG, TIFF and WebP as Pillow decodes them, each in bounds.
+"""Pages as images: of a PDF as PDFium draws them, of PNG, JPEG, TIFF and WebP as Pillow decodes
+them, each in bounds.
 
 Needs the extra `ocr`, which brings both. Not for: reading what they show (`pipeline/read/scan.py`).
 """
@@ -19,13 +20,16 @@ from pipeline.read.converted import DAMAGED, MOST_PIXELS, Unreadable, ended_afte
 PAGE_PIXELS: Final = 2_800_000
 """That a page has at most when it is read: A4 at 170 dpi."""
 DRAW_SECONDS: Final = 4.0
-"""Processor time for a page to be drawn: nine times what the largest image that it may show takes. One that needs more
-ends its process twice, so that it is known which page did."""
+"""Processor time for a page to be drawn: nine times what the largest image that it may show takes.
+One that needs more ends its process twice, so that it is known which page did."""
 LAYERS: Final = 3
-"""Images of `MOST_PIXELS` that a page may show: scanners part print from its background, and mask one by the other."""
+"""Images of `MOST_PIXELS` that a page may show: scanners part print from its background, and mask
+one by the other."""
 _FORMATS: Final = ("PNG", "JPEG", "TIFF", "WEBP")
 
-Image.MAX_IMAGE_PIXELS = None  # it warns, and for less than its cap decodes: `_bounded` looks before
+Image.MAX_IMAGE_PIXELS = (
+    None  # it warns, and for less than its cap decodes: `_bounded` looks before
+)
 
 Pixels = NDArray[np.uint8]
 
@@ -49,7 +53,8 @@ class PdfScans:
             raise Unreadable(f"it is a damaged PDF ({error})") from error
 
     def page(self, number: int) -> Scan:
-        """Return a page, 1-based. Raises `Unreadable` for one that shows an image of too many pixels, or is damaged."""
+        """Return a page, 1-based. Raises `Unreadable` for one that shows an image of too many
+        pixels, or is damaged."""
         try:
             page = self._file[number - 1]
             sizes = [image.get_px_size() for image in page.get_objects(filter=[FPDF_PAGEOBJ_IMAGE])]
@@ -60,7 +65,9 @@ class PdfScans:
             scale = min(math.sqrt(PAGE_PIXELS / (width * height)), 300 / 72)
             # PDFium looks at no clock, and a pattern of small tiles has it draw for hours.
             with ended_after(DRAW_SECONDS):
-                return Scan(page.render(scale=scale, may_draw_forms=False).to_numpy()[:, :, :3], 1 / scale)
+                return Scan(
+                    page.render(scale=scale, may_draw_forms=False).to_numpy()[:, :, :3], 1 / scale
+                )
         except (pypdfium2.PdfiumError, *DAMAGED) as error:
             raise Unreadable(f"its page {number} is damaged ({type(error).__name__})") from error
 
@@ -77,7 +84,8 @@ class ImageScans:
             raise Unreadable(f"it is a damaged image ({type(error).__name__})") from error
 
     def page(self, number: int) -> Scan:
-        """Return a page, 1-based. Raises `Unreadable` for one of too many pixels, or that is damaged."""
+        """Return a page, 1-based. Raises `Unreadable` for one of too many pixels, or that is
+        damaged."""
         try:
             if number > 1:
                 self._image.seek(number - 1)
@@ -89,8 +97,14 @@ class ImageScans:
             image: Image.Image = self._image
             if image.mode.startswith("I"):  # 16 bits a pixel
                 image = image.point(lambda value: value / 256).convert("L")
-            elif image.mode not in {"L", "RGB", "RGBA"}:  # others are made smaller without looking at each pixel
-                image = image.convert("RGBA" if image.has_transparency_data else "L" if image.mode == "1" else "RGB")
+            elif image.mode not in {
+                "L",
+                "RGB",
+                "RGBA",
+            }:  # others are made smaller without looking at each pixel
+                image = image.convert(
+                    "RGBA" if image.has_transparency_data else "L" if image.mode == "1" else "RGB"
+                )
             image.thumbnail(size, reducing_gap=2.0)  # in place: what is large goes
             if image.mode == "RGBA":
                 image = Image.alpha_composite(Image.new("RGBA", image.size, "white"), image)
@@ -102,4 +116,6 @@ class ImageScans:
 
 def _bounded(width: int, height: int) -> None:
     if width * height > MOST_PIXELS:
-        raise Unreadable(f"it shows an image of {width:,} × {height:,} pixels, over the cap of {MOST_PIXELS:,}")
+        raise Unreadable(
+            f"it shows an image of {width:,} × {height:,} pixels, over the cap of {MOST_PIXELS:,}"
+        )

@@ -1,9 +1,11 @@
-"""Values written in JavaScript: objects whose names need no quotes, single quotes, a function that names its arguments.
+"""Values written in JavaScript: objects whose names need no quotes, single quotes, a function that
+names its arguments.
 
     {post: {title: a, html: "<p>…"}}        (function (a, b) {return {title: a, text: b}}("Lock", "It is shut."))
 
-Nothing is run: what is no value (a sum, a call, a condition) ends the reading there. One reader has a number of steps
-for all of a page, so that it takes no longer than the page is long. Not for: JSON, which `json` reads faster.
+Nothing is run: what is no value (a sum, a call, a condition) ends the reading there. One reader has
+a number of steps for all of a page, so that it takes no longer than the page is long. Not for:
+JSON, which `json` reads faster.
 """
 
 import re
@@ -24,11 +26,19 @@ _TOKEN: Final = re.compile(
     r"""|(?P<name>[A-Za-z_$][\w$]*+(?:\.[\w$]++)*+)|(?P<mark>[{}\[\](),:!;]))""",
     re.DOTALL,
 )
-_ESCAPE: Final = re.compile(r"\\(?:x([\da-fA-F]{2})|u([\da-fA-F]{4})|u\{([\da-fA-F]{1,6})\}|\r?\n|(.))", re.DOTALL)
+_ESCAPE: Final = re.compile(
+    r"\\(?:x([\da-fA-F]{2})|u([\da-fA-F]{4})|u\{([\da-fA-F]{1,6})\}|\r?\n|(.))", re.DOTALL
+)
 _ESCAPED: Final = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v", "0": ""}
 _PAIR: Final = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 _HALF: Final = re.compile("[\ud800-\udfff]")
-_CONSTANTS: Final[Mapping[str, Json]] = {"true": True, "false": False, "null": None, "undefined": None, "NaN": None}
+_CONSTANTS: Final[Mapping[str, Json]] = {
+    "true": True,
+    "false": False,
+    "null": None,
+    "undefined": None,
+    "NaN": None,
+}
 _FUNCTION: Final = re.compile(
     r"(?:\bfunction\s*+[\w$]{0,60}+\s*+\(([\w$\s,]*+)\)|(?<![\w$])\(([\w$\s,]*+)\)\s*+=>)\s*+\{"
 )
@@ -51,7 +61,9 @@ class Literals:
         """Begin with all steps."""
         self._left = MOST_STEPS
 
-    def value(self, source: str, at: int, names: Mapping[str, Json] = _CONSTANTS, depth: int = 0) -> tuple[Json, int]:
+    def value(
+        self, source: str, at: int, names: Mapping[str, Json] = _CONSTANTS, depth: int = 0
+    ) -> tuple[Json, int]:
         """Return the value at a place and where it ends; raises `NoLiteral` where there is none."""
         kind, text, end = self._token(source, at)
         if depth > MAX_DEPTH:
@@ -59,7 +71,13 @@ class Literals:
         if kind == "string":
             return string_of(text), end
         if kind == "number":
-            return (int(text, 16) if "x" in text else float(text) if set(text) & set(".eE") else int(text[:300])), end
+            return (
+                int(text, 16)
+                if "x" in text
+                else float(text)
+                if set(text) & set(".eE")
+                else int(text[:300])
+            ), end
         if kind == "name":
             return self._named(source, text, end, names, depth)
         if text == "!":
@@ -72,11 +90,14 @@ class Literals:
         raise NoLiteral
 
     def called(self, source: str) -> list[Json]:
-        """Return what functions return that a script calls where it makes them, their arguments filled in."""
+        """Return what functions return that a script calls where it makes them, their arguments
+        filled in."""
         found: list[Json] = []
         for _, made in zip(range(_LOOKED_AT), _FUNCTION.finditer(source), strict=False):
             parameters = [name.strip() for name in (made[1] or made[2] or "").split(",")]
-            for _, back in zip(range(_LOOKED_AT), _RETURN.finditer(source, made.end()), strict=False):
+            for _, back in zip(
+                range(_LOOKED_AT), _RETURN.finditer(source, made.end()), strict=False
+            ):
                 try:
                     _, end = self.value(source, back.end())
                     if (call := _CALLED.match(source, end)) is None:
@@ -107,8 +128,11 @@ class Literals:
             raise NoLiteral
         return token.lastgroup, token[token.lastgroup], token.end()
 
-    def _named(self, source: str, name: str, end: int, names: Mapping[str, Json], depth: int) -> tuple[Json, int]:
-        """Return what a name is: of an argument its value, of a call its first argument, of any other nothing."""
+    def _named(
+        self, source: str, name: str, end: int, names: Mapping[str, Json], depth: int
+    ) -> tuple[Json, int]:
+        """Return what a name is: of an argument its value, of a call its first argument, of any
+        other nothing."""
         if name in {"void", "new"}:
             return self.value(source, end, names, depth + 1)
         if name in {"function", "async", "class", "return"} or source.startswith("=>", end):
@@ -135,7 +159,9 @@ class Literals:
             if text not in {",", closing}:
                 raise NoLiteral
 
-    def _object(self, source: str, at: int, names: Mapping[str, Json], depth: int) -> tuple[dict[str, Json], int]:
+    def _object(
+        self, source: str, at: int, names: Mapping[str, Json], depth: int
+    ) -> tuple[dict[str, Json], int]:
         found: dict[str, Json] = {}
         while True:
             kind, text, at = self._token(source, at)
@@ -162,7 +188,9 @@ def string_of(quoted: str) -> str:
     if "\\" not in inner:
         return inner
     text = _ESCAPE.sub(_plain, inner)
-    text = _PAIR.sub(lambda pair: pair[0].encode("utf-16-le", "surrogatepass").decode("utf-16-le"), text)
+    text = _PAIR.sub(
+        lambda pair: pair[0].encode("utf-16-le", "surrogatepass").decode("utf-16-le"), text
+    )
     return _HALF.sub("\ufffd", text)
 
 

@@ -1,8 +1,9 @@
-"""EML and MBOX to HTML: who wrote what to whom and when, the text, invitations, and what is attached.
+"""EML and MBOX to HTML: who wrote what to whom and when, the text, invitations, and what is
+attached.
 
-Attachments are read by the readers of their kinds, within bounds of number and size; the others are named, and count as
-unread. A message's HTML is cleaned as any page's; nothing that it names is loaded. Not for: signatures, encrypted
-parts, mail attached to mail, Outlook's `.msg`.
+Attachments are read by the readers of their kinds, within bounds of number and size; the others are
+named, and count as unread. A message's HTML is cleaned as any page's; nothing that it names is
+loaded. Not for: signatures, encrypted parts, mail attached to mail, Outlook's `.msg`.
 """
 
 import re
@@ -17,7 +18,16 @@ from typing import Final
 from pipeline.fetch.secrets import is_secret
 from pipeline.read.calendar import calendar_to_html
 from pipeline.read.convert import Raw, converted, kind_of
-from pipeline.read.converted import DAMAGED, MAX_ITEMS, Converted, Unreadable, escape, placed, unplaced, whole_page
+from pipeline.read.converted import (
+    DAMAGED,
+    MAX_ITEMS,
+    Converted,
+    Unreadable,
+    escape,
+    placed,
+    unplaced,
+    whole_page,
+)
 from pipeline.read.ledger import Ledger
 from pipeline.read.plain import plain_to_html
 from pipeline.read.sniff import CALENDAR, MAIL, MBOX, decode
@@ -35,7 +45,12 @@ _MOST_ATTACHED: Final = 20
 _ATTACHED_BYTES: Final = 15_000_000
 """Of all that are read, as many as a page has."""
 _UNREAD: Final = frozenset(
-    {"application/pgp-signature", "application/pkcs7-signature", "application/x-pkcs7-signature", "text/x-vcard"}
+    {
+        "application/pgp-signature",
+        "application/pkcs7-signature",
+        "application/x-pkcs7-signature",
+        "text/x-vcard",
+    }
 )
 """Types of attachments without words of the sender."""
 _TOLD: Final = 20
@@ -59,7 +74,8 @@ def eml_to_html(body: bytes) -> Converted:
 
 
 def mbox_to_html(body: bytes) -> Converted:
-    """Return the messages of an mbox file as HTML, a section each; raises `Unreadable` where none can be read."""
+    """Return the messages of an mbox file as HTML, a section each; raises `Unreadable` where none
+    can be read."""
     pieces = _BETWEEN.split(body)[1:]
     sections, damaged, attached = list[str](), list[str](), _Attached()
     for number, piece in enumerate(pieces[:MAX_ITEMS], start=1):
@@ -71,7 +87,11 @@ def mbox_to_html(body: bytes) -> Converted:
             damaged.append(str(number))
     if not sections:
         raise Unreadable("it is a mail box without a message that can be read")
-    unread = f"what follows its first {MAX_ITEMS} of {len(pieces)} messages" if len(pieces) > MAX_ITEMS else ""
+    unread = (
+        f"what follows its first {MAX_ITEMS} of {len(pieces)} messages"
+        if len(pieces) > MAX_ITEMS
+        else ""
+    )
     if damaged:
         unread = f"damaged messages: {', '.join(damaged[:_TOLD])}{f'; {unread}' if unread else ''}"
     unread = "; ".join(filter(None, (unread, *attached.unread)))
@@ -89,10 +109,15 @@ class _Attached:
     size: int = 0
 
     def read(self, name: str, kind: str, body: bytes) -> str:
-        """Return an attachment as HTML, empty where it holds no text, is mail itself, or over a bound."""
+        """Return an attachment as HTML, empty where it holds no text, is mail itself, or over a
+        bound."""
         self.ledger.hold("attachment")
         raw = Raw(body, name, name, name=name, content_type=kind)
-        if self.number >= _MOST_ATTACHED or self.size + len(body) > _ATTACHED_BYTES or not body.strip():
+        if (
+            self.number >= _MOST_ATTACHED
+            or self.size + len(body) > _ATTACHED_BYTES
+            or not body.strip()
+        ):
             return ""
         if is_secret(body) or kind_of(raw) in {MAIL, MBOX}:
             return ""
@@ -109,17 +134,25 @@ class _Attached:
 
 
 def _inside(page: str) -> str:
-    """Return what stands in the body of a converter's page, without places, which are those of another file."""
+    """Return what stands in the body of a converter's page, without places, which are those of
+    another file."""
     return unplaced(page.partition("<body>")[2].rpartition("</body>")[0].strip())
 
 
 def _read(body: bytes, level: str, attached: _Attached) -> tuple[EmailMessage, str]:
     """Return a message, and it as HTML under a heading."""
-    if body.count(b"\n--") > _MAX_PARTS * 10 or len(re.findall(rb"(?i)\bboundary\s*=", body)) > _MAX_PARTS:
+    if (
+        body.count(b"\n--") > _MAX_PARTS * 10
+        or len(re.findall(rb"(?i)\bboundary\s*=", body)) > _MAX_PARTS
+    ):
         raise Unreadable(f"it is mail of more than {_MAX_PARTS:,} parts")
     try:
         message = BytesParser(EmailMessage, policy=policy.default).parsebytes(body)
-        head = "".join(f"<dt>{name}</dt><dd>{escape(said)}</dd>" for name in _SHOWN if (said := _header(message, name)))
+        head = "".join(
+            f"<dt>{name}</dt><dd>{escape(said)}</dd>"
+            for name in _SHOWN
+            if (said := _header(message, name))
+        )
         subject = _header(message, "Subject")
         text, names = _parts(message, attached)
     except (*DAMAGED, MessageError) as e:
@@ -131,14 +164,17 @@ def _read(body: bytes, level: str, attached: _Attached) -> tuple[EmailMessage, s
 
 
 def _parts(message: EmailMessage, attached: _Attached) -> tuple[list[str], list[str]]:
-    """Return the texts of a message as HTML, then its attachments, and the names of all of these."""
+    """Return the texts of a message as HTML, then its attachments, and the names of all of
+    these."""
     texts, inside, names, skipped = list[str](), list[str](), list[str](), set[int]()
     for number, part in enumerate(message.walk()):
         check_cancelled()
         name, kind = part.get_filename(), part.get_content_type()
         if number > _MAX_PARTS:
             raise Unreadable(f"it is mail of more than {_MAX_PARTS:,} parts")
-        if part.get_content_disposition() == "attachment" or (name and not kind.startswith("text/")):
+        if part.get_content_disposition() == "attachment" or (
+            name and not kind.startswith("text/")
+        ):
             names.append(f"{name or 'without a name'} ({kind})")
             # Pictures that a message's HTML shows are part of its looks.
             shown = kind.startswith("image/") and part.get_content_disposition() != "attachment"
@@ -149,9 +185,13 @@ def _parts(message: EmailMessage, attached: _Attached) -> tuple[list[str], list[
             made = calendar_to_html(_decoded(part))
             # An invitation comes twice: as a part to be answered, and as a file.
             texts += [_inside(made.html)] if made is not None else []
-        elif kind == "multipart/alternative" and any(one.get_content_type() == "text/html" for one in part.walk()):
+        elif kind == "multipart/alternative" and any(
+            one.get_content_type() == "text/html" for one in part.walk()
+        ):
             # Of alternatives the HTML is what a reader sees.
-            skipped |= {id(one) for one in part.iter_parts() if one.get_content_type() == "text/plain"}
+            skipped |= {
+                id(one) for one in part.iter_parts() if one.get_content_type() == "text/plain"
+            }
         elif kind in {"text/plain", "text/html"} and id(part) not in skipped:
             texts.append(_text(part))
         elif kind == "message/rfc822":

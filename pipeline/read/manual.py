@@ -1,8 +1,9 @@
 """Manual pages saved as text (`man rsync > rsync.txt`) to HTML, by their indentation.
 
-Sections and subsections become headings, terms with their indented descriptions definition lists, marked items
-lists, the synopsis and other indented text that is no prose listings. Lines are joined, words that were broken too.
-Not for: other plain text (`plain.py`), or the source of manual pages.
+Sections and subsections become headings, terms with their indented descriptions definition lists,
+marked items lists, the synopsis and other indented text that is no prose listings. Lines are
+joined, words that were broken too. Not for: other plain text (`plain.py`), or the source of manual
+pages.
 """
 
 import re
@@ -16,7 +17,9 @@ from pipeline.work import check_cancelled
 
 _HEADER: Final = re.compile(r"(\S+\(\d\w*\)).*\S.*\s(\S+\(\d\w*\))\s*")
 """The first line: name, title, name once more."""
-_BARE: Final = re.compile(r"[^\W\d_]+\n {3,8}\S+(?:, \S+)* [-–—] .+\n(?: {3,8}\S.*\n)*\n+[^\W\d_]+\n {3,8}\S")
+_BARE: Final = re.compile(
+    r"[^\W\d_]+\n {3,8}\S+(?:, \S+)* [-–—] .+\n(?: {3,8}\S.*\n)*\n+[^\W\d_]+\n {3,8}\S"
+)
 """A page without its first line: name and what it is about under one title, then the synopsis."""
 _OVERSTRUCK: Final = re.compile(r".\x08")
 """How terminals without fonts print bold and underlined."""
@@ -37,7 +40,8 @@ _PROSE: Final = 6
 _WIDTH: Final = 60
 """Columns that the longest line of text reaches: pages are 78 or more wide."""
 _SLACK: Final = 10
-"""Columns that a line of text may be shorter than the longest beside it, besides the word that did not fit."""
+"""Columns that a line of text may be shorter than the longest beside it, besides the word that did
+not fit."""
 _MOSTLY: Final = 0.8
 """Share of lines whose description begins in one column."""
 _ALIGNED: Final = 2
@@ -49,7 +53,8 @@ _NARROW: Final = 5
 
 
 def is_manual(text: str) -> bool:
-    """Whether a text is a formatted manual page: its first line names it on both sides, sections stand at the left."""
+    """Whether a text is a formatted manual page: its first line names it on both sides, sections
+    stand at the left."""
     first = _OVERSTRUCK.sub("", text[:2_000].lstrip().partition("\n")[0])
     header = _HEADER.fullmatch(first)
     if header is not None:
@@ -77,17 +82,25 @@ def manual_to_html(text: str) -> Converted:
         if place == 0:
             about = _joined([line for line in inner if line])
         parts.append(f"<h2>{escape(body[start])}</h2>")
-        parts.append(_synopsis(inner, name) if place == 1 and _is_synopsis(inner, name) else _section(inner))
+        parts.append(
+            _synopsis(inner, name) if place == 1 and _is_synopsis(inner, name) else _section(inner)
+        )
 
     said = re.split(r"\s[-–—]+\s", about, maxsplit=1)[-1]
     title = f"{name} – {said}" if said and len(said) < _TITLE else name
-    return Converted(whole_page(f"<h1>{escape(title)}</h1>\n" + "\n".join(parts), title=title), title)
+    return Converted(
+        whole_page(f"<h1>{escape(title)}</h1>\n" + "\n".join(parts), title=title), title
+    )
 
 
 def _is_synopsis(lines: Sequence[str], name: str) -> bool:
     """Whether a section begins with how a program or a function is called."""
     first = next(iter(_blocks(lines)), [])
-    return bool(first) and indent_of(first[0]) > _SUBSECTION and (_is_call(first, name) or not _is_prose(first))
+    return (
+        bool(first)
+        and indent_of(first[0]) > _SUBSECTION
+        and (_is_call(first, name) or not _is_prose(first))
+    )
 
 
 def _is_call(lines: Sequence[str], name: str) -> bool:
@@ -97,7 +110,9 @@ def _is_call(lines: Sequence[str], name: str) -> bool:
 def _synopsis(lines: Sequence[str], name: str) -> str:
     """Return the section that says how a program is called: code, but for what is prose."""
     parts: list[str] = []
-    for prose, blocks in groupby(_blocks(lines), key=lambda block: _is_prose(block) and not _is_call(block, name)):
+    for prose, blocks in groupby(
+        _blocks(lines), key=lambda block: _is_prose(block) and not _is_call(block, name)
+    ):
         if prose:
             parts += [f"<p>{escape(_joined(block))}</p>" for block in blocks]
         else:
@@ -111,7 +126,11 @@ def _section(lines: Sequence[str]) -> str:
     inner: list[str] = []
     for number, line in enumerate(lines):
         above = lines[number - 1] if number else ""
-        if line and indent_of(line) <= _SUBSECTION and (not above or indent_of(above) <= _SUBSECTION):
+        if (
+            line
+            and indent_of(line) <= _SUBSECTION
+            and (not above or indent_of(above) <= _SUBSECTION)
+        ):
             parts += [_body(inner), f"<h3>{escape(line.strip())}</h3>"]
             inner = []
         else:
@@ -120,7 +139,8 @@ def _section(lines: Sequence[str]) -> str:
 
 
 def _body(lines: Sequence[str], depth: int = 0) -> str:
-    """Return lines as paragraphs, lists, definitions and listings, each with what is indented below it."""
+    """Return lines as paragraphs, lists, definitions and listings, each with what is indented below
+    it."""
     if not any(lines):
         return ""
     left = min(indent_of(line) for line in lines if line)
@@ -143,7 +163,8 @@ def _body(lines: Sequence[str], depth: int = 0) -> str:
 
 
 def _column(lines: Sequence[str], start: int, left: int) -> int:
-    """Return where the descriptions begin of lines that have term and description each, 0 for other lines."""
+    """Return where the descriptions begin of lines that have term and description each, 0 for other
+    lines."""
     stop = next((number for number in range(start, len(lines)) if not lines[number]), len(lines))
     at_left = [line for line in lines[start:stop] if indent_of(line) == left]
     ends = Counter(found.end() for line in at_left if (found := _GAP.search(line)))
@@ -158,7 +179,11 @@ def _aligned(lines: Sequence[str], column: int) -> str:
     """Return lines of terms and descriptions, see `_column`."""
     parts: list[str] = []
     for line in lines:
-        cut = column if not line[:column].strip() or line[column - 2 : column].isspace() else len(line)
+        cut = (
+            column
+            if not line[:column].strip() or line[column - 2 : column].isspace()
+            else len(line)
+        )
         term, text = line[:cut].strip(), escape(_joined([line[cut:]]))
         parts.append(f"<dt>{escape(term)}" if term else " ")
         waits = bool(term) or (len(parts) > 1 and parts[-2].startswith("<dt>"))
@@ -167,9 +192,14 @@ def _aligned(lines: Sequence[str], column: int) -> str:
 
 
 def _end(lines: Sequence[str], start: int, left: int) -> int:
-    """Return where a piece ends that begins at `start`: the next line at the left that is not of its paragraph."""
+    """Return where a piece ends that begins at `start`: the next line at the left that is not of
+    its paragraph."""
     stop = start + 1
-    marked = indent_of(lines[start]) > left or _BULLET.match(lines[start].strip()) or _tag(lines[start : start + 2])
+    marked = (
+        indent_of(lines[start]) > left
+        or _BULLET.match(lines[start].strip())
+        or _tag(lines[start : start + 2])
+    )
     if not marked:
         options = lines[start].strip().startswith("-")
         while stop < len(lines) and lines[stop] and indent_of(lines[stop]) == left:
@@ -193,7 +223,8 @@ def _starts(lines: Sequence[str], place: int) -> bool:
 
 
 def _tag(lines: Sequence[str]) -> re.Match[str] | None:
-    """Return the term in front of its description on the first of two lines; the second says whether it goes on."""
+    """Return the term in front of its description on the first of two lines; the second says
+    whether it goes on."""
     found = _TAGGED.match(lines[0].strip())
     if found is None:
         return None
@@ -224,7 +255,9 @@ def _term(lines: Sequence[str], left: int, depth: int, *, after: str) -> tuple[s
     """Return a paragraph, or a term with what is indented below it, or beside it."""
     first = lines[0].strip()
     inside = [line for line in lines if line]
-    deeper = next((number for number, line in enumerate(lines) if line and indent_of(line) > left), len(lines))
+    deeper = next(
+        (number for number, line in enumerate(lines) if line and indent_of(line) > left), len(lines)
+    )
     if tag := _tag(lines[:2]):
         column = left + tag.end() if deeper == len(lines) else indent_of(lines[deeper])
         own = " " * column + first[tag.end() :]
@@ -262,7 +295,8 @@ def _blocks(lines: Sequence[str]) -> list[list[str]]:
 
 
 def _is_prose(lines: Sequence[str]) -> bool:
-    """Whether lines are text: full up to where the next word did not fit, or a sentence on a single line."""
+    """Whether lines are text: full up to where the next word did not fit, or a sentence on a single
+    line."""
     if len(lines) > 1:
         width = max(map(len, lines)) - _SLACK
         return width >= _WIDTH - _SLACK and all(
@@ -274,7 +308,10 @@ def _is_prose(lines: Sequence[str]) -> bool:
 def _is_code(lines: Sequence[str]) -> bool:
     """Whether indented lines are an example: no prose, no marked item, no term."""
     inside = [line for line in lines if line]
-    if any(_BULLET.match(line.strip()) or (_tag([line]) and line.strip().startswith("-")) for line in inside):
+    if any(
+        _BULLET.match(line.strip()) or (_tag([line]) and line.strip().startswith("-"))
+        for line in inside
+    ):
         return False
     return not any(map(_is_prose, _blocks(lines)))
 

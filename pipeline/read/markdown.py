@@ -1,8 +1,10 @@
-"""Markdown to HTML, as its renderers draw it: HTML inside it is markup, so that what it hides is hidden.
+"""Markdown to HTML, as its renderers draw it: HTML inside it is markup, so that what it hides is
+hidden.
 
-Comments go; elements that HTML knows, or that have attributes, are elements. A name in angle brackets that is none
-(`<T>`, `<your name>`) is text. Every element is closed where the text ends. Not for: what is visible then, which is
-asked of HTML from anywhere (`pipeline/html/clean.py`), nor front matter (`text.py`).
+Comments go; elements that HTML knows, or that have attributes, are elements. A name in angle
+brackets that is none (`<T>`, `<your name>`) is text. Every element is closed where the text ends.
+Not for: what is visible then, which is asked of HTML from anywhere (`pipeline/html/clean.py`), nor
+front matter (`text.py`).
 """
 
 import re
@@ -29,12 +31,14 @@ _ELEMENTS: Final = tags(
     "xmp"
 )
 _SWALLOWING: Final = tags(
-    "applet audio canvas datalist iframe map math noembed noframes noscript object script select style svg template "
+    "applet audio canvas datalist iframe map math noembed noframes noscript object script select "
+    "style svg template "
     "textarea title video xmp"
 )
 """Elements of which nothing, or no markup, is read up to their end tag."""
 _TAG: Final = re.compile(
-    r"<!--.*?(?:-->|\Z)|<[?!][^>]*>|<(/?)([a-zA-Z][\w:-]*)((?:\"[^\"]*\"|'[^']*'|[^\"'<>])*+)>", re.DOTALL
+    r"<!--.*?(?:-->|\Z)|<[?!][^>]*>|<(/?)([a-zA-Z][\w:-]*)((?:\"[^\"]*\"|'[^']*'|[^\"'<>])*+)>",
+    re.DOTALL,
 )
 _SAID: Final = re.compile(r"=|\b(?:hidden|popover)\b", re.IGNORECASE)
 """What attributes hold and placeholders do not."""
@@ -42,7 +46,8 @@ _ENDS: Final = re.compile(r"</([a-zA-Z]+)")
 
 
 def markdown_to_body(text: str, *, sheets: bool = True) -> str:
-    """Return Markdown as the inside of an HTML page, all elements closed; without `sheets` its style sheets go."""
+    """Return Markdown as the inside of an HTML page, all elements closed; without `sheets` its
+    style sheets go."""
     tokens = _markdown.parse(text)
     ends = _last_ends(text) if "</" in text else {}
     styled = sheets and "<style" in text.lower()
@@ -69,7 +74,8 @@ def _last_ends(text: str) -> dict[str, int]:
 
 
 def _marked(html: str, line: int, ends: dict[str, int], *, every: bool) -> str:
-    """Return a block of HTML with placeholders as text, and closed what would swallow all behind it."""
+    """Return a block of HTML with placeholders as text, and closed what would swallow all behind
+    it."""
     html = _TAG.sub(partial(_kept, every=every), html)
     return html + "".join(f"</{name}>" for name in _opened(html) if ends.get(name, -1) < line)
 
@@ -101,7 +107,9 @@ def _kept(found: re.Match[str], *, every: bool) -> str:
     name = found[2].lower()
     if name == "title":
         return f"<{found[1]}template>"  # its place is the tab of a browser
-    if name == "plaintext" or not (every or name in _ELEMENTS or found[1] or _SAID.search(found[3])):
+    if name == "plaintext" or not (
+        every or name in _ELEMENTS or found[1] or _SAID.search(found[3])
+    ):
         return escape(found[0])
     return unplaced(found[0])
 

@@ -1,4 +1,5 @@
-"""Jupyter notebooks to HTML: text, programs and what they printed, each cell a section with its number.
+"""Jupyter notebooks to HTML: text, programs and what they printed, each cell a section with its
+number.
 
 Not for: drawings, widgets, errors' colours.
 """
@@ -46,9 +47,17 @@ def _cell(cell: dict[str, Any], language: str) -> str:
     if cell.get("cell_type") == "heading":  # of the third form
         return f"<h2>{escape(source)}</h2>"
     outputs = cell.get("outputs")
-    shown = [_output(one) for one in outputs if isinstance(one, dict)] if isinstance(outputs, list) else []
+    shown = (
+        [_output(one) for one in outputs if isinstance(one, dict)]
+        if isinstance(outputs, list)
+        else []
+    )
     code = f'<code class="language-{language}">{escape(source)}</code>'
-    listing = f"<pre>{code if cell.get('cell_type') == 'code' else escape(source)}</pre>" if source.strip() else ""
+    listing = (
+        f"<pre>{code if cell.get('cell_type') == 'code' else escape(source)}</pre>"
+        if source.strip()
+        else ""
+    )
     return "\n".join(filter(None, [listing, *shown]))
 
 
@@ -61,11 +70,19 @@ def _output(output: dict[str, Any]) -> str:
         return fragment_to_html(html)
     if "text/markdown" in data:
         return markdown_to_body(_joined(data["text/markdown"]))
-    text = _joined(data.get("text/plain", output.get("text", ""))) or _joined(output.get("traceback", ""))
+    text = _joined(data.get("text/plain", output.get("text", ""))) or _joined(
+        output.get("traceback", "")
+    )
     text = _COLOURS.sub("", text)
     return f"<pre>{escape(text)}</pre>" if text.strip() else ""
 
 
 def _joined(value: object) -> str:
     """Return a text that may be a list of lines."""
-    return "".join(map(str, value)) if isinstance(value, list) else str(value) if isinstance(value, str) else ""
+    return (
+        "".join(map(str, value))
+        if isinstance(value, list)
+        else str(value)
+        if isinstance(value, str)
+        else ""
+    )

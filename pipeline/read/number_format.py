@@ -1,8 +1,9 @@
-"""Numbers of a workbook as its formats show them: `00501`, `1,234.50 €`, `12.5%`; dates and times as ISO writes them.
+"""Numbers of a workbook as its formats show them: `00501`, `1,234.50 €`, `12.5%`; dates and times
+as ISO writes them.
 
-A format is up to four sections (positive, negative, zero, text), each with literals around one pattern of digits
-(ECMA-376 part 1, 18.8.31). Fractions and powers of ten are written as plain numbers. Not for: which cell has which
-format (`workbook.py`).
+A format is up to four sections (positive, negative, zero, text), each with literals around one
+pattern of digits (ECMA-376 part 1, 18.8.31). Fractions and powers of ten are written as plain
+numbers. Not for: which cell has which format (`workbook.py`).
 """
 
 import re
@@ -21,7 +22,16 @@ _LAST_DAY: Final = 2_958_466
 _DATE, _TIME, _STAMP = "yyyy-mm-dd", "hh:mm:ss", "yyyy-mm-dd hh:mm"
 _ACCOUNTS: Final = '#,##0.00;(#,##0.00);"-"'
 BUILT_IN: Final = {
-    **{1: "0", 2: "0.00", 3: "#,##0", 4: "#,##0.00", 9: "0%", 10: "0.00%", 22: _STAMP, 46: "[h]:mm:ss"},
+    **{
+        1: "0",
+        2: "0.00",
+        3: "#,##0",
+        4: "#,##0.00",
+        9: "0%",
+        10: "0.00%",
+        22: _STAMP,
+        46: "[h]:mm:ss",
+    },
     **dict.fromkeys((14, 15, 16, 17, *range(27, 37), *range(50, 59)), _DATE),
     **dict.fromkeys((18, 19, 20, 21, 45, 47), _TIME),
     **dict.fromkeys((37, 38), "#,##0;(#,##0)"),
@@ -40,7 +50,8 @@ _CALENDAR: Final = re.compile(r"[yd]|m{3}", re.IGNORECASE)
 _SPENT: Final = re.compile(r"\[(h+|m+|s+)\]", re.IGNORECASE)
 _SECTION: Final = re.compile(r'((?:"[^"]*"|\\.|\[[^\]]*\]|[^;"\\])*)(?:;|\Z)')
 _MOST_ROUNDED: Final = 0.005
-"""Share of a number that its format may round off; where it rounds more (`0` for 0.4), all digits are shown."""
+"""Share of a number that its format may round off; where it rounds more (`0` for 0.4), all digits
+are shown."""
 
 
 class _Section(NamedTuple):
@@ -51,7 +62,8 @@ class _Section(NamedTuple):
 
 
 def shown(value: float, form: str, epoch: datetime) -> str:
-    """Return a number as a format shows it, empty where that shows nothing; `epoch` is day 0 of the file's dates."""
+    """Return a number as a format shows it, empty where that shows nothing; `epoch` is day 0 of the
+    file's dates."""
     sections = _sections(form)
     section, negated = _chosen(sections, value)
     if not section.tokens and len(sections) > 1:
@@ -106,7 +118,9 @@ def _chosen(sections: tuple[_Section, ...], value: float) -> tuple[_Section, boo
             if section.condition is None or _holds(value, *section.condition):
                 return section, False
         return sections[-1], False
-    numbers = [section for section in sections[:3] if "@" not in section.bare] or [_Section((), "", None)]
+    numbers = [section for section in sections[:3] if "@" not in section.bare] or [
+        _Section((), "", None)
+    ]
     if value < 0 and len(numbers) > 1:
         return numbers[1], True
     if value == 0 and len(numbers) > 2:
@@ -126,7 +140,9 @@ def _holds(value: float, sign: str, other: float) -> bool:
 
 
 def _is_moment(bare: str) -> bool:
-    return bool(re.search(r"[ymdhs]", bare, re.IGNORECASE)) and not re.search(r"[0#?](?!\d*\Z)", bare)
+    return bool(re.search(r"[ymdhs]", bare, re.IGNORECASE)) and not re.search(
+        r"[0#?](?!\d*\Z)", bare
+    )
 
 
 def _moment(value: float, bare: str, epoch: datetime) -> str:
@@ -145,7 +161,11 @@ def _duration(value: float, section: _Section) -> str:
     seconds = round(abs(value) * 86_400)
     sign = "-" if value < 0 else ""
     text = f"{seconds // 3600}:{seconds // 60 % 60:02d}"
-    return f"{sign}{text}:{seconds % 60:02d}" if seconds % 60 or "s" in section.bare.lower() else sign + text
+    return (
+        f"{sign}{text}:{seconds % 60:02d}"
+        if seconds % 60 or "s" in section.bare.lower()
+        else sign + text
+    )
 
 
 def _number(value: float, section: _Section) -> str:
@@ -171,7 +191,12 @@ def _in_groups(value: int, section: _Section, groups: list[str]) -> str:
     digits = str(abs(value)).zfill(sum(sizes[1:]) + 1)
     first = len(digits) - sum(sizes[1:])
     ends = [first + sum(sizes[1:place]) for place in range(1, len(sizes) + 1)]
-    cut = iter([digits[:first], *(digits[end - size : end] for end, size in zip(ends[1:], sizes[1:], strict=True))])
+    cut = iter(
+        [
+            digits[:first],
+            *(digits[end - size : end] for end, size in zip(ends[1:], sizes[1:], strict=True)),
+        ]
+    )
     text = "".join(next(cut) if _DIGITS.match(one) else _literal(one) for one in section.tokens)
     return " ".join(f"{'-' if value < 0 else ''}{text}".split())
 
@@ -199,7 +224,11 @@ def _with_literals(section: _Section, digits: str) -> str:
     if not any(_DIGITS.match(one) for one in section.tokens):
         words = _literal("".join(one for one in section.tokens if one[0] in '"\\[_* ()-'))
         general = "general" in section.bare.lower() or not section.tokens
-        return (digits if not words.strip() else f"{digits}{words}") if general else _literal("".join(section.tokens))
+        return (
+            (digits if not words.strip() else f"{digits}{words}")
+            if general
+            else _literal("".join(section.tokens))
+        )
     parts, done = [], False
     for one in section.tokens:
         if _DIGITS.match(one):

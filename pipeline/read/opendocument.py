@@ -1,7 +1,8 @@
-"""ODT, ODS and ODP to HTML: headings, paragraphs, lists, tables; sheets by their cells; slides with number and notes.
+"""ODT, ODS and ODP to HTML: headings, paragraphs, lists, tables; sheets by their cells; slides with
+number and notes.
 
-What a file hides (text, sheets, slides by their styles), comments and deleted text are left out. Not for: formulas,
-drawings, charts.
+What a file hides (text, sheets, slides by their styles), comments and deleted text are left out.
+Not for: formulas, drawings, charts.
 """
 
 from collections.abc import Iterator
@@ -26,7 +27,9 @@ _TABLE, _ROW, _CELL, _COVERED = (
     f"{_TABLES}{name}" for name in ("table", "table-row", "table-cell", "covered-table-cell")
 )
 _PAGE, _FRAME, _NOTES, _NAMED = f"{_DRAW}page", f"{_DRAW}frame", f"{_SHOW}notes", f"{_STYLE}style"
-_LIST, _LIST_STYLE, _NUMBER = (f"{_TEXT}{name}" for name in ("list", "list-style", "list-level-style-number"))
+_LIST, _LIST_STYLE, _NUMBER = (
+    f"{_TEXT}{name}" for name in ("list", "list-style", "list-level-style-number")
+)
 _DIGITS: Final = 6
 """Digits that a number which a file gives must not reach."""
 _RAISED: Final = 4
@@ -84,10 +87,13 @@ class _Reader:
     hidden_columns: int = 0
 
     def blocks(self, parent: etree._Element, *, in_item: bool = False) -> Iterator[str]:
-        """Yield what stands in an element as HTML; a paragraph behind the frames that are anchored in it."""
+        """Yield what stands in an element as HTML; a paragraph behind the frames that are anchored
+        in it."""
         for child in parent.iterchildren(tag=etree.Element):
             check_cancelled()
-            if child.tag in _UNSHOWN or (child.tag == _FRAME and child.get(f"{_SHOW}class") in _APART):
+            if child.tag in _UNSHOWN or (
+                child.tag == _FRAME and child.get(f"{_SHOW}class") in _APART
+            ):
                 continue
             if child.tag == _SECTION and child.get(f"{_TEXT}display", "true") != "true":
                 self._miss(child)
@@ -109,11 +115,16 @@ class _Reader:
             yield from inner
             if child.tag in {_H, _P} and (text := self._text(child)):
                 label, self.label = self.label, ""
-                yield _block(child, escape(f"{label} {text}" if label else text), in_item=in_item and not label)
+                yield _block(
+                    child,
+                    escape(f"{label} {text}" if label else text),
+                    in_item=in_item and not label,
+                )
                 yield from self._notes(child)
 
     def _list(self, element: etree._Element) -> Iterator[str]:
-        """Yield the items of a list, numbered as its style says; one inside another goes on with the outer's style."""
+        """Yield the items of a list, numbered as its style says; one inside another goes on with
+        the outer's style."""
         style = element.get(f"{_TEXT}style-name") or (self.lists[-1].style if self.lists else "")
         level = _Numbered(style, 0)
         if element.get(f"{_TEXT}continue-numbering") == "true":
@@ -133,13 +144,17 @@ class _Reader:
         given = item.get(f"{_TEXT}start-value") or (
             form.get(f"{_TEXT}start-value") if form is not None and not own.count else None
         )
-        own.count = int(given) if given and given.isdecimal() and len(given) < _DIGITS else own.count + 1
+        own.count = (
+            int(given) if given and given.isdecimal() and len(given) < _DIGITS else own.count + 1
+        )
         self.label = "" if form is None else self._label(form, depth)
 
     def _label(self, form: etree._Element, depth: int) -> str:
         shown = form.get(f"{_TEXT}display-levels", "1")
         first = depth - min(depth, int(shown) if shown.isdecimal() and len(shown) < _DIGITS else 1)
-        forms = [self.numbers.get((self.lists[-1].style, level)) for level in range(first + 1, depth + 1)]
+        forms = [
+            self.numbers.get((self.lists[-1].style, level)) for level in range(first + 1, depth + 1)
+        ]
         said = [
             spelled(one.count, kind)
             for one, own in zip(self.lists[first:], forms, strict=True)
@@ -149,7 +164,8 @@ class _Reader:
         return f"{before}{'.'.join(said)}{behind}".strip() if said else ""
 
     def _notes(self, paragraph: etree._Element) -> Iterator[str]:
-        """Yield the notes of a paragraph behind it, each under the mark that stands at its place."""
+        """Yield the notes of a paragraph behind it, each under the mark that stands at its
+        place."""
         for note in paragraph.iter(_NOTE):
             if note.getparent() is not None and next(note.iterancestors(_H, _P)) is paragraph:
                 said = " ".join(filter(None, map(self._text, note.iter(_H, _P))))
@@ -165,7 +181,9 @@ class _Reader:
         if self._is_hidden(page, _DRAW):
             return
         titles = (frame for frame in page.iter(_FRAME) if frame.get(f"{_SHOW}class") == "title")
-        title = " ".join(filter(None, (self._text(line) for frame in titles for line in frame.iter(_H, _P))))
+        title = " ".join(
+            filter(None, (self._text(line) for frame in titles for line in frame.iter(_H, _P)))
+        )
         inner = list(self.blocks(page))
         if inner or title:
             heading = f"<h2>{escape(title or f'Slide {self.slides}')}</h2>"
@@ -181,11 +199,14 @@ class _Reader:
             for shapes in table.iterchildren(f"{_TABLES}shapes"):
                 yield from self.blocks(shapes)
             gone = _hidden_columns(table)
-            yield sheet_to_html(table.get(f"{_TABLES}name", ""), self._numbered(rows, gone), MAX_CELLS).html
+            yield sheet_to_html(
+                table.get(f"{_TABLES}name", ""), self._numbered(rows, gone), MAX_CELLS
+            ).html
             self.hidden_columns += len(gone)
 
     def _numbered(self, rows: Iterator[etree._Element], gone: frozenset[int]) -> Iterator[Row]:
-        """Yield the filled rows of a sheet that are shown, as often as each is repeated, while cells are left."""
+        """Yield the filled rows of a sheet that are shown, as often as each is repeated, while
+        cells are left."""
         number = 0
         for row in rows:
             check_cancelled()
@@ -206,7 +227,10 @@ class _Reader:
 
     def _cells(self, row: etree._Element) -> list[str]:
         told = [
-            (" ".join(filter(None, map(self._text, cell.iter(_H, _P)))), _count(cell, "number-columns-repeated"))
+            (
+                " ".join(filter(None, map(self._text, cell.iter(_H, _P)))),
+                _count(cell, "number-columns-repeated"),
+            )
             for cell in row.iterchildren(_CELL, _COVERED)
         ]
         while told and not told[-1][0]:
@@ -230,14 +254,22 @@ class _Reader:
                 continue
             unseen = self.looks.is_unseen(one, above=unseen)
             pieces.append(_BLANKS.get(one.tag, ""))
-            if one.get(f"{_TEXT}style-name") in self.raised and 0 < len(one.text or "") <= _RAISED and not unseen:
+            if (
+                one.get(f"{_TEXT}style-name") in self.raised
+                and 0 < len(one.text or "") <= _RAISED
+                and not unseen
+            ):
                 pieces.append("^")
             if one.tag == _NOTE:
                 pieces.append(f"[{_citation(one)}]")
-            elif one.get(f"{_TEXT}style-name") in self.hiding or (one.tag == _HIDDEN_TEXT and _is_on(one)):
+            elif one.get(f"{_TEXT}style-name") in self.hiding or (
+                one.tag == _HIDDEN_TEXT and _is_on(one)
+            ):
                 self._miss(one)
             else:
-                inherited = under if one is element and not one.get(f"{_TEXT}style-name") else unseen
+                inherited = (
+                    under if one is element and not one.get(f"{_TEXT}style-name") else unseen
+                )
                 for child in reversed(one):
                     stack.append((child.tail or "", inherited))
                     if isinstance(child.tag, str) and child.tag not in {*_UNSHOWN, _H, _P, _TABLE}:
@@ -297,8 +329,8 @@ def _count(element: etree._Element, name: str) -> int:
 
 
 def opendocument_to_html(body: bytes) -> Converted:
-    """Return an OpenDocument file as HTML; raises `Unreadable` for one that is damaged, has a password, is too large
-    unpacked, or without text."""
+    """Return an OpenDocument file as HTML; raises `Unreadable` for one that is damaged, has a
+    password, is too large unpacked, or without text."""
     with open_package(body, "an OpenDocument file") as package:
         if b"encryption-data" in package.read("META-INF/manifest.xml"):
             raise Unreadable("it is an OpenDocument file with a password: save a copy without one")
@@ -327,7 +359,11 @@ def opendocument_to_html(body: bytes) -> Converted:
         "hidden columns": reader.hidden_columns,
     }
     left_out["words that no reader sees"] = reader.looks.words
-    notes = tuple(f"OpenDocument: {number} {what} were left out" for what, number in left_out.items() if number)
+    notes = tuple(
+        f"OpenDocument: {number} {what} were left out"
+        for what, number in left_out.items()
+        if number
+    )
     unread = UNREAD if reader.left < 0 else ""
     html = whole_page("\n".join(parts), title=title)
     hidden = reader.looks.words

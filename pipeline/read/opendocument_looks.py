@@ -1,7 +1,8 @@
-"""Which text of an OpenDocument file is not seen: not displayed, tiny, squeezed, clear, or in the colour of its ground.
+"""Which text of an OpenDocument file is not seen: not displayed, tiny, squeezed, clear, or in the
+colour of its ground.
 
-A style's properties are its own, then its parent's (ODF 1.3 part 3, 16.2). A ground that cannot be known (a slide's, a
-drawn shape's) hides nothing. Not for: the text itself (`opendocument.py`).
+A style's properties are its own, then its parent's (ODF 1.3 part 3, 16.2). A ground that cannot be
+known (a slide's, a drawn shape's) hides nothing. Not for: the text itself (`opendocument.py`).
 """
 
 import re
@@ -23,7 +24,9 @@ _LO: Final = "{urn:org:documentfoundation:names:experimental:office:xmlns:loext:
 _LETTERS: Final = f"{_STYLE}text-properties"
 _CHAIN: Final = 20
 """Styles in a chain of parents."""
-_DRAWN: Final = frozenset(f"{_DRAW}{name}" for name in ("page", "frame", "custom-shape", "rect", "ellipse", "g"))
+_DRAWN: Final = frozenset(
+    f"{_DRAW}{name}" for name in ("page", "frame", "custom-shape", "rect", "ellipse", "g")
+)
 _NAMES: Final = (f"{_TEXT}style-name", f"{_TABLES}style-name")
 _PER_CENT: Final = re.compile(r"(\d{1,4}(?:\.\d+)?)%")
 _POINTS: Final = 1.3
@@ -45,7 +48,8 @@ class Looks:
             self.styles[style.get(f"{_STYLE}name", "")] = style
 
     def is_unseen(self, element: etree._Element, *, above: bool) -> bool:
-        """Return whether the text right in an element is not seen; `above` says so of what it stands in."""
+        """Return whether the text right in an element is not seen; `above` says so of what it
+        stands in."""
         name = next(filter(None, map(element.get, _NAMES)), "")
         if not name:
             return above
@@ -61,7 +65,8 @@ class Looks:
         return ground is not None and is_faint(ink, ground)
 
     def _alone(self, name: str) -> bool | None:
-        """Return True for a style that hides on any ground, False for one that says nothing, else None."""
+        """Return True for a style that hides on any ground, False for one that says nothing, else
+        None."""
         size = length(self._said(name, _LETTERS, f"{_FO}font-size"), percent=float(LEAST_SIZE * 10))
         width = _PER_CENT.fullmatch(self._said(name, _LETTERS, f"{_STYLE}text-scale"))
         solid = _PER_CENT.fullmatch(self._said(name, _LETTERS, f"{_LO}opacity"))
@@ -95,7 +100,9 @@ class Looks:
                 return None
             for name in filter(None, map(one.get, _NAMES)):
                 for kind in ("text", "paragraph", "table-cell", "table-row", "table", "section"):
-                    ground = self._colour(name, f"{_STYLE}{kind}-properties", f"{_FO}background-color")
+                    ground = self._colour(
+                        name, f"{_STYLE}{kind}-properties", f"{_FO}background-color"
+                    )
                     if ground is not None:
                         return ground
         return WHITE

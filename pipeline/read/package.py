@@ -1,7 +1,8 @@
 """Documents that are archives of XML parts: opened with bounds on their number, size and elements.
 
-The bounds hold before anything is parsed, so that a zip bomb or XML bomb costs the reading of its table of contents.
-Not for: what the parts of a format mean (`docx.py`, `slides.py`, `workbook.py`, `opendocument.py`, `epub.py`).
+The bounds hold before anything is parsed, so that a zip bomb or XML bomb costs the reading of its
+table of contents. Not for: what the parts of a format mean (`docx.py`, `slides.py`, `workbook.py`,
+`opendocument.py`, `epub.py`).
 """
 
 import io
@@ -16,14 +17,23 @@ from xml.parsers.expat import ExpatError
 
 from lxml import etree
 
-from pipeline.read.converted import DAMAGED, MAX_ITEMS, Unreadable, most_unpacked, person, raising_the_cap
+from pipeline.read.converted import (
+    DAMAGED,
+    MAX_ITEMS,
+    Unreadable,
+    most_unpacked,
+    person,
+    raising_the_cap,
+)
 from pipeline.read.text import XML_OPTIONS, child_text, has_own_entities, local_name
 
 MAX_TAGS: Final = 600_000
-"""Of a part that is held as a tree, which then takes up to 70 MB; of what is shown, fewer become a page's elements."""
+"""Of a part that is held as a tree, which then takes up to 70 MB; of what is shown, fewer become a
+page's elements."""
 _TEXTS: Final = (".xml", ".rels", ".opf", ".ncx", ".html", ".htm", ".xhtml", ".css")
 _STRICT: Final = re.compile(rb"http://purl\.oclc\.org/ooxml/(\w+)/")
-"""Beginning of the namespaces of Office files in the strict form, whose elements are those of the usual form."""
+"""Beginning of the namespaces of Office files in the strict form, whose elements are those of the
+usual form."""
 _USUAL: Final = rb"http://schemas.openxmlformats.org/\1/2006/"
 _DAMAGED: Final = (*DAMAGED, zipfile.BadZipFile, ExpatError, etree.LxmlError)
 
@@ -32,25 +42,36 @@ class Package:
     """The parts of an open file."""
 
     def __init__(self, archive: zipfile.ZipFile, what: str) -> None:
-        """Take an archive whose parts are of a sound number and size; `what` is how messages call the file."""
+        """Take an archive whose parts are of a sound number and size; `what` is how messages call
+        the file."""
         self._archive = archive
-        self.names = [part.filename for part in archive.infolist() if part.filename.lower().endswith(_TEXTS)]
+        self.names = [
+            part.filename for part in archive.infolist() if part.filename.lower().endswith(_TEXTS)
+        ]
         if len(self.names) > MAX_ITEMS:
-            raise Unreadable(f"it is {what} of {len(self.names):,} parts, over the cap of {MAX_ITEMS:,}")
+            raise Unreadable(
+                f"it is {what} of {len(self.names):,} parts, over the cap of {MAX_ITEMS:,}"
+            )
         unpacked = sum(archive.getinfo(name).file_size for name in self.names)
         if unpacked > most_unpacked():
-            told = f"it is {what} that unpacks to {unpacked:,} bytes, over the cap of {most_unpacked():,}"
+            told = (
+                f"it is {what} that unpacks to {unpacked:,} bytes, over the cap of "
+                f"{most_unpacked():,}"
+            )
             raise Unreadable(told, hint=raising_the_cap(unpacked))
         for name in self.names:
             if name.endswith((".xml", ".rels", ".opf")) and has_own_entities(archive.read(name)):
-                raise Unreadable(f"it is {what} with XML entities of its own, as only attacks have them")
+                raise Unreadable(
+                    f"it is {what} with XML entities of its own, as only attacks have them"
+                )
         self.what = what
         self._as_written = {name.lower(): name for name in self.names}
         self.damaged: list[str] = []
         """Parts whose XML is read up to a place where it breaks off."""
 
     def read(self, name: str) -> bytes:
-        """Return a part's bytes, none for one that is not there or not text; names count in any case."""
+        """Return a part's bytes, none for one that is not there or not text; names count in any
+        case."""
         written = self._as_written.get(name.lower(), "")
         body = self._archive.read(written) if written else b""
         return _STRICT.sub(_USUAL, body) if b"purl.oclc.org/ooxml" in body else body
@@ -58,7 +79,11 @@ class Package:
     def raw(self, name: str) -> bytes:
         """Return the bytes of a part of any kind, none for one that is not there or too large."""
         part = self._archive.NameToInfo.get(name)
-        return self._archive.read(part) if part is not None and part.file_size <= most_unpacked() else b""
+        return (
+            self._archive.read(part)
+            if part is not None and part.file_size <= most_unpacked()
+            else b""
+        )
 
     def tree(self, name: str) -> etree._Element | None:
         """Return the root of an XML part, None for one that is not there."""
@@ -83,16 +108,22 @@ class Package:
         return f"what follows a damaged place in {number} of its parts" if number else ""
 
     def main(self, usual: str) -> str:
-        """Return the name of the part that an Office file begins with, `usual` where it names none."""
+        """Return the name of the part that an Office file begins with, `usual` where it names
+        none."""
         kinds = self.targets("")
-        named = (name for kind, name in kinds.values() if kind == "officeDocument" and self.read(name))
+        named = (
+            name for kind, name in kinds.values() if kind == "officeDocument" and self.read(name)
+        )
         return next(named, usual)
 
     def bounded(self, name: str) -> bytes:
         """Return a part as `read` does, if it has no more than `MAX_TAGS` tags."""
         body = self.read(name)
         if body.count(b"<") > MAX_TAGS:
-            raise Unreadable(f"it is {self.what} of more than {MAX_TAGS:,} tags: split it, or save it as CSV or text")
+            raise Unreadable(
+                f"it is {self.what} of more than {MAX_TAGS:,} tags: split it, or save it as CSV "
+                f"or text"
+            )
         return body
 
     def about(self) -> tuple[str, str]:
@@ -101,19 +132,26 @@ class Package:
         if core is None:
             return "", ""
         app = self.tree("docProps/app.xml")
-        tools = child_text(core, "description") + (child_text(app, "application") if app is not None else "")
+        tools = child_text(core, "description") + (
+            child_text(app, "application") if app is not None else ""
+        )
         return child_text(core, "title"), person(child_text(core, "creator"), tools)
 
     def targets(self, part: str, *, outside: bool = False) -> dict[str, tuple[str, str]]:
-        """Return what a part of an Office file refers to, by id: the last word of the type, and the other's name.
+        """Return what a part of an Office file refers to, by id: the last word of the type, and the
+        other's name.
 
-        `outside` asks for addresses outside of the file, as they are written; the part "" is the file itself.
+        `outside` asks for addresses outside of the file, as they are written; the part "" is the
+        file itself.
         """
         folder, name = posixpath.split(part)
         root = self.tree(posixpath.join(folder, "_rels", f"{name}.rels"))
         found: dict[str, tuple[str, str]] = {}
         for link in root if root is not None else ():
-            if local_name(link) == "relationship" and (link.get("TargetMode") == "External") == outside:
+            if (
+                local_name(link) == "relationship"
+                and (link.get("TargetMode") == "External") == outside
+            ):
                 kind, target = link.get("Type", "").rpartition("/")[2], link.get("Target", "")
                 found[link.get("Id", "")] = (kind, target if outside else resolved(folder, target))
         return found
@@ -122,12 +160,15 @@ class Package:
 def resolved(folder: str, target: str) -> str:
     """Return the name of a part that another one in `folder` refers to."""
     path = unquote(target.partition("#")[0])
-    return posixpath.normpath(path.lstrip("/") if path.startswith("/") else posixpath.join(folder, path))
+    return posixpath.normpath(
+        path.lstrip("/") if path.startswith("/") else posixpath.join(folder, path)
+    )
 
 
 @contextmanager
 def open_package(body: bytes, what: str) -> Iterator[Package]:
-    """Open a file of `body`; raises `Unreadable` where that, or anything done with it inside, finds it damaged."""
+    """Open a file of `body`; raises `Unreadable` where that, or anything done with it inside, finds
+    it damaged."""
     try:
         with zipfile.ZipFile(io.BytesIO(body)) as archive:
             yield Package(archive, what)

@@ -1,4 +1,5 @@
-"""The data that a page's markup carries for its scripts: in scripts, attributes, calls of functions and streams.
+"""The data that a page's markup carries for its scripts: in scripts, attributes, calls of functions
+and streams.
 
     <script id="__NEXT_DATA__">{…}          window.__STATE__ = {…}      <div data-page="{…}">  (Inertia, Discourse)
     window.__NUXT__ = (function(a){…})(…)   start(app, {data: […]})     <astro-island props="{…}">
@@ -19,7 +20,8 @@ from pipeline.read.literals import Json, Literals, NoLiteral
 
 _JSON_TYPE: Final = re.compile(r"""\btype\s{0,3}=\s{0,3}["']?[\w.+/-]*json""", re.IGNORECASE)
 _OTHER_TYPE: Final = re.compile(
-    r"""\btype\s{0,3}=\s{0,3}["']?(?!module|text/javascript|application/javascript)\w""", re.IGNORECASE
+    r"""\btype\s{0,3}=\s{0,3}["']?(?!module|text/javascript|application/javascript)\w""",
+    re.IGNORECASE,
 )
 _BEGINS: Final = re.compile(
     r"(?:=>?|[(,:?]|\breturn)\s{0,5}(?=[{\[])|(?:=|\()\s{0,5}(?=[\"'`]\s{0,5}(?:(?:[A-Z]?\d*:)?[{\[]|%[57]B))"
@@ -31,7 +33,8 @@ _ATTRIBUTE: Final = re.compile(
 )
 """An attribute whose value may be JSON."""
 SHARE: Final = 4
-"""Characters that may be read in vain where code is looked through for JSON, for each of the page."""
+"""Characters that may be read in vain where code is looked through for JSON, for each of the
+page."""
 LINES: Final = 20
 """Characters in which lines are counted in the time in which one is read."""
 _LIKE_JSON: Final = re.compile(r'\{\s*+["}]|\[\s*+["\[{\d\]ntf-]')
@@ -58,7 +61,8 @@ def elements(html: str, name: str) -> Iterator[tuple[str, str]]:
 
 
 def page_values(html: str) -> Iterator[Json]:
-    """Yield the values that the scripts and attributes of a page hold, JSON-LD left out, in reading order by kind."""
+    """Yield the values that the scripts and attributes of a page hold, JSON-LD left out, in reading
+    order by kind."""
     literals, decoder = Literals(), _Decoder(SHARE * len(html))
     for tag, script in elements(html, "script"):
         if "ld+json" in tag:
@@ -66,7 +70,11 @@ def page_values(html: str) -> Iterator[Json]:
         if _JSON_TYPE.search(tag) or script.lstrip()[:1] in {"{", "["}:
             value = value_of(_plain(script) if "&q;" in script else script)
             if value is not None or _JSON_TYPE.search(tag):
-                yield _put_together(value) if "__NUXT_DATA__" in tag and isinstance(value, list) else opened(value)
+                yield (
+                    _put_together(value)
+                    if "__NUXT_DATA__" in tag and isinstance(value, list)
+                    else opened(value)
+                )
                 continue
         if not _OTHER_TYPE.search(tag):
             yield from _script_values(script, literals, decoder)
@@ -91,7 +99,8 @@ def value_of(text: str) -> Json:
 
 
 def _json_at(source: str, at: int) -> tuple[Json, int]:
-    """Return the JSON at a place and where it ends; None with a place at least as far as it was read."""
+    """Return the JSON at a place and where it ends; None with a place at least as far as it was
+    read."""
     try:
         return json.JSONDecoder(strict=False).raw_decode(source, at)
     except json.JSONDecodeError as error:
@@ -108,7 +117,8 @@ class _Decoder:
         self._left = most
 
     def at(self, source: str, at: int) -> tuple[Json, int]:
-        """Return the JSON at a place and where it ends, None where there is none or the bound is reached."""
+        """Return the JSON at a place and where it ends, None where there is none or the bound is
+        reached."""
         if self._left <= 0 or _LIKE_JSON.match(source, at) is None:
             return None, at
         value, end = _json_at(source, at)
@@ -135,7 +145,8 @@ def _script_values(script: str, literals: Literals, decoder: _Decoder) -> Iterat
 
 
 def opened(value: Json) -> Json:
-    """Return a value with the JSON that its strings hold read, and what names its parts by number put together."""
+    """Return a value with the JSON that its strings hold read, and what names its parts by number
+    put together."""
     waiting: list[tuple[list[Json] | dict[str, Json], str | int, Json]] = []
     top: list[Json] = [value]
     waiting.append((top, 0, value))
@@ -170,15 +181,19 @@ def _inside(text: str) -> Json:
 
 
 def _joined(values: list[Json]) -> Json:
-    """Return what was written as one list in which objects and lists name their parts by number, else the list."""
+    """Return what was written as one list in which objects and lists name their parts by number,
+    else the list."""
     first = values[0] if values else None
-    by_number = any(isinstance(value, dict) and any(map(_BY_NUMBER.fullmatch, value)) for value in values)
+    by_number = any(
+        isinstance(value, dict) and any(map(_BY_NUMBER.fullmatch, value)) for value in values
+    )
     marked = isinstance(first, list) and first[:1] in (["ShallowReactive"], ["Reactive"])
     return _put_together(values) if by_number or marked else values
 
 
 def _put_together(values: list[Json]) -> Json:
-    """Return the objects of a list that name their parts by number, and the texts that none of them names."""
+    """Return the objects of a list that name their parts by number, and the texts that none of them
+    names."""
     # One level is enough: each object stands in the list itself, and with it what it names.
     leaves = {at: value for at, value in enumerate(values) if not isinstance(value, dict | list)}
     named: set[int] = set()
@@ -200,11 +215,17 @@ def _put_together(values: list[Json]) -> Json:
         for value in values
         if isinstance(value, dict)
     ]
-    return [*objects, *(value for at, value in leaves.items() if isinstance(value, str) and at not in named)]
+    return [
+        *objects,
+        *(value for at, value in leaves.items() if isinstance(value, str) and at not in named),
+    ]
 
 
 def _unwrapped(value: dict[str, Json]) -> dict[str, Json]:
-    """Return the properties of an island without the numbers of their types, where all have one (Astro)."""
-    if value and all(isinstance(one, list) and len(one) == 2 and one[0] in range(12) for one in value.values()):
+    """Return the properties of an island without the numbers of their types, where all have one
+    (Astro)."""
+    if value and all(
+        isinstance(one, list) and len(one) == 2 and one[0] in range(12) for one in value.values()
+    ):
         return {key: one[1] for key, one in value.items() if isinstance(one, list)}
     return value

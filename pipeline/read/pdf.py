@@ -1,10 +1,12 @@
-"""PDF to HTML: lines with their font sizes become headings, paragraphs and tables, each page a section with its place.
+"""PDF to HTML: lines with their font sizes become headings, paragraphs and tables, each page a
+section with its place.
 
-A PDF says where glyphs are, not what they mean: a line set clearly larger than most text is a heading, a gap wider
-than the usual leading ends a paragraph, a fixed-width font is code, a line that recurs at the edge of most pages is
-furniture, and neighbouring lines whose pieces are below one another are a table. PDFium reads and draws the pages,
-one after the other, each bounded before it is loaded. Pages that are images, and image files, are recognised where the
-extra `ocr` is installed (`pipeline/read/scan.py`). Not for: tables without rulings drawn column by column.
+A PDF says where glyphs are, not what they mean: a line set clearly larger than most text is a
+heading, a gap wider than the usual leading ends a paragraph, a fixed-width font is code, a line
+that recurs at the edge of most pages is furniture, and neighbouring lines whose pieces are below
+one another are a table. PDFium reads and draws the pages, one after the other, each bounded before
+it is loaded. Pages that are images, and image files, are recognised where the extra `ocr` is
+installed (`pipeline/read/scan.py`). Not for: tables without rulings drawn column by column.
 """
 
 import json
@@ -48,20 +50,23 @@ if TYPE_CHECKING:
     from pipeline.read.images import ImageScans, PdfScans
 
 SECONDS: Final = 60.0
-"""Processor time for one reading: 400 pages as heavy as any seen (a browser's print, 140 ms each). Far above what files
-need, since where time cuts a file another run would cut it elsewhere."""
+"""Processor time for one reading: 400 pages as heavy as any seen (a browser's print, 140 ms each).
+Far above what files need, since where time cuts a file another run would cut it elsewhere."""
 MOST_ATTACHED: Final = 100
 MOST_PAGES: Final = 20_000
 """Of a file; one that says that it has more is made to exhaust us."""
 SCAN_SECONDS: Final = 12.0
-"""Processor time after which one reading begins to recognise no further page, and which one page may take; a dense page
-of A4 takes 5 to 9 s. A call waits 25 s, and is told which pages to ask for next."""
+"""Processor time after which one reading begins to recognise no further page, and which one page
+may take; a dense page of A4 takes 5 to 9 s. A call waits 25 s, and is told which pages to ask for
+next."""
 _STRAY: Final = 40
-"""Letters up to which the text of a page that shows an image is a stamp or a number, and the image is looked at."""
+"""Letters up to which the text of a page that shows an image is a stamp or a number, and the image
+is looked at."""
 _DRAWN: Final = 40
 """Paths from which a page without text is a drawing, whose letters may be outlines."""
 _UNMAPPED: Final = 0.3
-"""Share of a page's letters of which the file does not say what they are, from which it cannot be read as text."""
+"""Share of a page's letters of which the file does not say what they are, from which it cannot be
+read as text."""
 _FEW: Final = 5
 """Operators that show text, from which a page must have a letter for each."""
 _TROUBLE: Final = {
@@ -113,12 +118,15 @@ class _PageLines:
     """Large images."""
 
 
-def _line(text: str, size: float, y: float, fixed: bool, cells: Sequence[Any], rows: list[list[str]]) -> Line:
+def _line(
+    text: str, size: float, y: float, fixed: bool, cells: Sequence[Any], rows: list[list[str]]
+) -> Line:
     return Line(text, size, y, fixed, [Cell(*cell) for cell in cells], rows)
 
 
 class PdfReading:
-    """A PDF on its way to HTML, page by page; what was read can be kept, and another process goes on from there."""
+    """A PDF on its way to HTML, page by page; what was read can be kept, and another process goes
+    on from there."""
 
     kind: ClassVar = "a PDF"
     box: ClassVar = "viewrect"
@@ -134,15 +142,21 @@ class PdfReading:
         scan_seconds: float = SCAN_SECONDS,
         ending: Sequence[int] = (),
     ) -> None:
-        """Open a file, of whose pages in `span` at most `MAX_PAGES` are read; `kept` is what an earlier reading kept.
+        """Open a file, of whose pages in `span` at most `MAX_PAGES` are read; `kept` is what an
+        earlier reading kept.
 
-        Not `sighted`, it recognises nothing: other documents come first, or an image has ended a process. After
-        `scan_seconds` of processor time it begins to recognise no further page. Pages that are `ending` have ended a
-        process, and are left out.
+        Not `sighted`, it recognises nothing: other documents come first, or an image has ended a
+        process. After `scan_seconds` of processor time it begins to recognise no further page.
+        Pages that are `ending` have ended a process, and are left out.
 
         Raises `Unreadable`: encrypted, damaged, or without these pages.
         """
-        self._body, self._sighted, self._scan_seconds, self._ending = body, sighted, scan_seconds, ending
+        self._body, self._sighted, self._scan_seconds, self._ending = (
+            body,
+            sighted,
+            scan_seconds,
+            ending,
+        )
         with _PDFIUM:
             self._open()
         self._span = span
@@ -151,10 +165,12 @@ class PdfReading:
         self._last = min(self._wanted, self.first + MAX_PAGES - 1)
         if self.count and self.first > self._last:
             raise Unreadable(
-                f"it is {self.kind} of {self.count} pages, and pages {self.first} to {span[1]} were asked for"
+                f"it is {self.kind} of {self.count} pages, and pages {self.first} to {span[1]} "
+                f"were asked for"
             )
         self.pages = [
-            _PageLines([_line(*line) for line in lines], *about) for lines, *about in map(json.loads, kept.splitlines())
+            _PageLines([_line(*line) for line in lines], *about)
+            for lines, *about in map(json.loads, kept.splitlines())
         ]
 
     def _open(self) -> None:
@@ -164,7 +180,9 @@ class PdfReading:
         self._guard = Guard(self._body)
         self.count = len(self._file)
         if self.count > MOST_PAGES:
-            raise Unreadable(f"it is a PDF that says it has {self.count:,} pages, over the cap of {MOST_PAGES:,}")
+            raise Unreadable(
+                f"it is a PDF that says it has {self.count:,} pages, over the cap of {MOST_PAGES:,}"
+            )
         self._file.init_forms()
         about = self._file.get_metadata_dict()
         tools = f"{about.get('Creator', '')} {about.get('Producer', '')}"
@@ -178,7 +196,8 @@ class PdfReading:
         return len(self.pages) >= self._last - self.first + 1
 
     def read(self, seconds: float, *, left: float = SECONDS, most: int = MAX_PAGES) -> None:
-        """Read on for about `seconds` of processor time, a page at least, and never longer than `left`.
+        """Read on for about `seconds` of processor time, a page at least, and never longer than
+        `left`.
 
         Of `most` pages at once: one, where a page may end the process.
         """
@@ -211,8 +230,11 @@ class PdfReading:
                 page.close()
 
     def _recognised(self, found: _PageLines, number: int) -> _PageLines:
-        """Return a page that shows an image with what is read off that; one with a few letters as it is, if no more."""
-        given = {"few": replace(found, trouble=""), "unmapped": replace(found, lines=[])}.get(found.trouble)
+        """Return a page that shows an image with what is read off that; one with a few letters as
+        it is, if no more."""
+        given = {"few": replace(found, trouble=""), "unmapped": replace(found, lines=[])}.get(
+            found.trouble
+        )
         if not can_recognise():
             return given or replace(found, trouble="unsighted")
         if not self._sighted:
@@ -234,7 +256,9 @@ class PdfReading:
             given = replace(found, trouble="") if unsure else given
             return replace(given or found, took=took, unsure=unsure, known=known)
         trouble = "" if whole else "part"
-        return _PageLines(lines, trouble, found.hidden, False, height, True, took, unsure, known, found.comments)
+        return _PageLines(
+            lines, trouble, found.hidden, False, height, True, took, unsure, known, found.comments
+        )
 
     @cached_property
     def _scans(self) -> "PdfScans | ImageScans":
@@ -243,8 +267,11 @@ class PdfReading:
         return PdfScans(self._body)
 
     def kept(self, first: int = 0) -> bytes:
-        """Return the pages read, the first few left out, a line each; such pieces are joined for a later reading."""
-        return b"".join(json.dumps(astuple(page)).encode("ascii") + b"\n" for page in self.pages[first:])
+        """Return the pages read, the first few left out, a line each; such pieces are joined for a
+        later reading."""
+        return b"".join(
+            json.dumps(astuple(page)).encode("ascii") + b"\n" for page in self.pages[first:]
+        )
 
     def converted(self) -> Converted:
         """Return the pages that were read as HTML, with a section for each.
@@ -255,60 +282,108 @@ class PdfReading:
         if not any(lines):
             raise Unreadable(self._why_empty())
         title, author = self._about
-        hidden, scans = sum(page.hidden for page in self.pages), sum(page.is_scan for page in self.pages)
+        hidden, scans = (
+            sum(page.hidden for page in self.pages),
+            sum(page.is_scan for page in self.pages),
+        )
         recognised = sum(page.recognised for page in self.pages)
         told = {
             f"PDF: {hidden} pieces of text that no reader sees were left out": hidden,
             f"PDF: {scans} pages are images; their text is what the file says that they show": scans,
-            f"OCR: text was recognised in the images of {recognised} of {len(lines)} pages; letters may be wrong": (
-                recognised
-            ),
+            f"OCR: text was recognised in the images of {recognised} of {len(lines)} pages; "
+            f"letters may be wrong": (recognised),
         }
         notes = [note for note, count in told.items() if count]
         if self._span != WHOLE:
-            notes.append(f"Pages {self.first} to {self.first + len(lines) - 1} of {self.count}, as asked")
+            notes.append(
+                f"Pages {self.first} to {self.first + len(lines) - 1} of {self.count}, as asked"
+            )
         drop_running(lines, [page.height for page in self.pages])
         html = self._render(lines, title)
         trust: Trust = "recognised" if scans or recognised == sum(map(bool, lines)) else "visible"
-        return Converted(html, title, "", author, "", tuple(notes), *self._unread(), trust, hidden, self._ledger())
+        return Converted(
+            html,
+            title,
+            "",
+            author,
+            "",
+            tuple(notes),
+            *self._unread(),
+            trust,
+            hidden,
+            self._ledger(),
+        )
 
     def _ledger(self) -> Ledger:
         """Return what no reading gives: attached files, and large images beside text."""
         ledger = Ledger()
         ledger.hold("attachment", len(self._attached))
-        ledger.hold("image", sum(page.pictures for page in self.pages if not page.recognised and not page.trouble))
+        ledger.hold(
+            "image",
+            sum(page.pictures for page in self.pages if not page.recognised and not page.trouble),
+        )
         return ledger
 
     def _unread(self) -> tuple[str, str]:
-        """Return which pages were wanted and are missing, in words, and those that can be asked for next."""
+        """Return which pages were wanted and are missing, in words, and those that can be asked for
+        next."""
         parts = list(filter(None, [self._illegible()]))
         for trouble, why in _TROUBLE.items():
-            numbers = [number for number, page in enumerate(self.pages, self.first) if page.trouble == trouble]
+            numbers = [
+                number
+                for number, page in enumerate(self.pages, self.first)
+                if page.trouble == trouble
+            ]
             if numbers:
-                parts.append(f"{len(numbers)} of {len(self.pages)} pages, which {why} (the first is page {numbers[0]})")
-        if vanished := [number for number, page in enumerate(self.pages, self.first) if page.vanished]:
+                parts.append(
+                    f"{len(numbers)} of {len(self.pages)} pages, which {why} (the first is page "
+                    f"{numbers[0]})"
+                )
+        if vanished := [
+            number for number, page in enumerate(self.pages, self.first) if page.vanished
+        ]:
             parts.append(f"letters on {len(vanished)} pages (the first is page {vanished[0]})")
         begin, rest = self.first + len(self.pages), ""
         if begin <= self._wanted:
             parts.append(f"pages {begin} to {self._wanted} of {self.count}")
             rest = f"{begin}-{min(begin + MAX_PAGES - 1, self._wanted)}"
-        waiting = next((number for number, page in enumerate(self.pages, self.first) if page.trouble == "waiting"), 0)
+        waiting = next(
+            (
+                number
+                for number, page in enumerate(self.pages, self.first)
+                if page.trouble == "waiting"
+            ),
+            0,
+        )
         return ", ".join(parts), f"{waiting}-{self._wanted}" if waiting else rest
 
     def _illegible(self) -> str:
-        """Return what of the print in images could not be recognised, in words; empty where nothing was left out."""
-        pages = [(number, page) for number, page in enumerate(self.pages, self.first) if page.unsure]
+        """Return what of the print in images could not be recognised, in words; empty where nothing
+        was left out."""
+        pages = [
+            (number, page) for number, page in enumerate(self.pages, self.first) if page.unsure
+        ]
         if not pages:
             return ""
         (first, page), lines = pages[0], sum(page.unsure for _, page in pages)
-        where = f"page {first}" if len(pages) == 1 else f"{len(pages)} pages (the first is page {first})"
+        where = (
+            f"page {first}"
+            if len(pages) == 1
+            else f"{len(pages)} pages (the first is page {first})"
+        )
         may = f"may be in a writing that it does not know; it knows {page.known}"
-        return f"{lines} {'lines' if lines > 1 else 'line'} of print on {where} that OCR could not read ({may})"
+        return (
+            f"{lines} {'lines' if lines > 1 else 'line'} of print on {where} that OCR could "
+            f"not read ({may})"
+        )
 
     def _render(self, pages: Sequence[list[Line]], title: str) -> str:
-        """Return pages of lines as HTML; each that was recognised has sizes of its own, and places for its parts."""
+        """Return pages of lines as HTML; each that was recognised has sizes of its own, and places
+        for its parts."""
         scanned = [page.recognised for page in self.pages]
-        read = sizes_of([lines for lines, is_scan in zip(pages, scanned, strict=True) if not is_scan])
+        read = sizes_of(
+            [lines for lines, is_scan in zip(pages, scanned, strict=True) if not is_scan]
+        )
         parts = []
         for number, (lines, page) in enumerate(zip(pages, self.pages, strict=True), self.first):
             levels, leading = sizes_of([lines]) if page.recognised else read
@@ -323,10 +398,15 @@ class PdfReading:
         return whole_page("\n".join(parts), title=title)
 
     def _place(self, number: int, lines: Sequence[Line], height: float) -> str:
-        """Return the box of some lines as the fragment of a link: left, top, width and height from the upper left."""
-        left, right = min(line.cells[0].left for line in lines), max(line.cells[-1].right for line in lines)
+        """Return the box of some lines as the fragment of a link: left, top, width and height from
+        the upper left."""
+        left, right = (
+            min(line.cells[0].left for line in lines),
+            max(line.cells[-1].right for line in lines),
+        )
         top, low = (
-            height - edge for edge in (max(line.y + line.size for line in lines), min(line.y for line in lines))
+            height - edge
+            for edge in (max(line.y + line.size for line in lines), min(line.y for line in lines))
         )
         box = ",".join(f"{max(0, round(edge))}" for edge in (left, top, right - left, low - top))
         return f"page={number}&{self.box}={box}"
@@ -345,7 +425,9 @@ class PdfReading:
         if lines := self._illegible():
             return f"it is scanned: {kind} with {lines}"
         why = next((_TROUBLE[page.trouble] for page in self.pages if page.trouble in _SCANNED), "")
-        return f"it is scanned: {kind} whose pages {why}" if why else f"it is {kind} with empty pages"
+        return (
+            f"it is scanned: {kind} whose pages {why}" if why else f"it is {kind} with empty pages"
+        )
 
 
 class ImageReading(PdfReading):
@@ -382,9 +464,15 @@ def reading_of(kind: str) -> type[PdfReading]:
 
 
 def pdf_to_html(
-    body: bytes, *, span: Span = WHOLE, seconds: float = SECONDS, kind: str = PDF, sighted: bool = True
+    body: bytes,
+    *,
+    span: Span = WHOLE,
+    seconds: float = SECONDS,
+    kind: str = PDF,
+    sighted: bool = True,
 ) -> Converted:
-    """Return the pages `span` of a PDF or an image as HTML, as far as they are read in `seconds` of processor time.
+    """Return the pages `span` of a PDF or an image as HTML, as far as they are read in `seconds` of
+    processor time.
 
     Raises `Unreadable`: encrypted, damaged, or without text.
     """
@@ -394,13 +482,18 @@ def pdf_to_html(
 
 
 def _read_page(page: Print) -> _PageLines:
-    """Return the lines of a page that are seen; of a scanned one that shows no text, those behind its image."""
+    """Return the lines of a page that are seen; of a scanned one that shows no text, those behind
+    its image."""
     hidden = len(page.hidden)
     if behind := not page.pieces and hidden > 0 and page.images > 0:
         page.pieces = page.hidden
     lines = lines_of(page)
     letters = sum(len(piece.text) for piece in page.pieces)
-    vanished = page.shown if page.shown >= _FEW and letters + sum(len(one.text) for one in page.hidden) == 0 else 0
+    vanished = (
+        page.shown
+        if page.shown >= _FEW and letters + sum(len(one.text) for one in page.hidden) == 0
+        else 0
+    )
     trouble = ""
     if not lines and (page.images or page.paths >= _DRAWN or vanished):
         trouble = "image"

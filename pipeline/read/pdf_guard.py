@@ -1,7 +1,9 @@
-"""What of a PDF may be given to PDFium, which has no limits of its own: neither for a stream's size nor for forms.
+"""What of a PDF may be given to PDFium, which has no limits of its own: neither for a stream's size
+nor for forms.
 
-A look at all streams without knowing the file's structure finds what is out of the common. Only such files are then
-followed page by page, with pypdf, whose decoders are capped. Not for: reading pages (`pipeline/read/pdf_page.py`).
+A look at all streams without knowing the file's structure finds what is out of the common. Only
+such files are then followed page by page, with pypdf, whose decoders are capped. Not for: reading
+pages (`pipeline/read/pdf_page.py`).
 """
 
 import io
@@ -20,9 +22,11 @@ from pipeline.read.converted import DAMAGED, Unreadable
 from pipeline.work import check_cancelled
 
 MOST_CONTENT: Final = 20_000_000
-"""Bytes that the contents of a page unpack to, each form as often as it is drawn; a dense street map has 2 million."""
+"""Bytes that the contents of a page unpack to, each form as often as it is drawn; a dense street
+map has 2 million."""
 MOST_SHOWN: Final = 60_000
-"""Operators of a page that show text. PDFium keeps some 1,000 bytes for each; a dense page has 6,000."""
+"""Operators of a page that show text. PDFium keeps some 1,000 bytes for each; a dense page has
+6,000."""
 MOST_FORMS: Final = 1_000
 """Forms that a page draws, those in others included."""
 _COMMON: Final = 2_000_000
@@ -42,7 +46,9 @@ _CAPS: Final = Configuration(
 )
 _STREAM: Final = re.compile(rb"stream\r?\n")
 _FILTER: Final = re.compile(rb"/Filter\s*(\[[^\]]*\]|/\w+)")
-_NOT_TEXT: Final = re.compile(rb"/Image\b|/Length1\b|/FontFile|/Metadata\b|/ICCBased|/Type1C|/OpenType|/CIDFontType0C")
+_NOT_TEXT: Final = re.compile(
+    rb"/Image\b|/Length1\b|/FontFile|/Metadata\b|/ICCBased|/Type1C|/OpenType|/CIDFontType0C"
+)
 _DRAWS: Final = re.compile(rb"/([^\s/<>\[\]()]+)\s+Do\b")
 _SHOWS: Final = re.compile(rb"T[jJ]\b|['\"]\s")
 
@@ -81,7 +87,8 @@ class Guard:
         return size <= MOST_CONTENT and shown <= MOST_SHOWN and forms <= MOST_FORMS
 
     def _cost(self, data: bytes, resources: Any, above: tuple[int, ...]) -> tuple[int, int, int]:
-        """Return bytes, operators that show text, and forms, of contents with all that they draw."""
+        """Return bytes, operators that show text, and forms, of contents with all that they
+        draw."""
         check_cancelled()
         size, shown, forms = len(data), sum(1 for _ in _SHOWS.finditer(data)), 0
         listed = _got(_got(resources).get("/XObject")) if _got(resources) is not None else None
@@ -96,7 +103,11 @@ class Guard:
                 inner = form.get("/Resources") or resources
                 self._known[key] = self._cost(form.get_data(), inner, (*above, key))
             more = self._known[key]
-            size, shown, forms = size + times * more[0], shown + times * more[1], forms + times * (more[2] + 1)
+            size, shown, forms = (
+                size + times * more[0],
+                shown + times * more[1],
+                forms + times * (more[2] + 1),
+            )
         return size, shown, forms
 
 
@@ -106,7 +117,8 @@ def _got(value: Any) -> Any:
 
 
 def _is_uncommon(body: bytes) -> bool:
-    """Return whether a file holds what common files do not: large streams, forms in forms, filters that hide sizes."""
+    """Return whether a file holds what common files do not: large streams, forms in forms, filters
+    that hide sizes."""
     if re.search(rb"/Encrypt\b", body):
         return True
     total, chain, draws, longest = 0, 1, 0, 0
@@ -125,7 +137,9 @@ def _is_uncommon(body: bytes) -> bool:
         draws = max(draws, drawn)
         if b"/Form" in head:
             chain *= 1 + drawn
-            longest = max(longest, len(data), (MOST_CONTENT // MOST_SHOWN) * len(_SHOWS.findall(data)))
+            longest = max(
+                longest, len(data), (MOST_CONTENT // MOST_SHOWN) * len(_SHOWS.findall(data))
+            )
     return math.log2(chain) > math.log2(MOST_FORMS) or draws * longest > MOST_CONTENT
 
 
@@ -147,7 +161,8 @@ def _end(body: bytes, start: int) -> int:
 
 
 def _unpacked(body: bytes, start: int) -> bytes:
-    """Return what a stream unpacks to, as far as `_COMMON` and a byte more; empty for a damaged one."""
+    """Return what a stream unpacks to, as far as `_COMMON` and a byte more; empty for a damaged
+    one."""
     try:
         return zlib.decompressobj().decompress(body[start : _end(body, start)], _COMMON + 1)
     except zlib.error:

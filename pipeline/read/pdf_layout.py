@@ -1,8 +1,10 @@
-"""The pieces of print of a PDF's page as lines in reading order: scripts, cells, columns, ruled tables, fields.
+"""The pieces of print of a PDF's page as lines in reading order: scripts, cells, columns, ruled
+tables, fields.
 
-The file's own order is kept, which is the reading order in what type-setters and word processors write, unless it hops
-between columns of text. Not for: finding the pieces (`pipeline/read/pdf_page.py`); headings, paragraphs, and tables
-without rulings (`pipeline/read/pdf_lines.py`).
+The file's own order is kept, which is the reading order in what type-setters and word processors
+write, unless it hops between columns of text. Not for: finding the pieces
+(`pipeline/read/pdf_page.py`); headings, paragraphs, and tables without rulings
+(`pipeline/read/pdf_lines.py`).
 """
 
 import re
@@ -48,7 +50,8 @@ class _Columns:
     """What columns of text are."""
 
     hops: float = 0.12
-    """Share of the steps from segment to segment that cross the gutter, where the file mixes the columns."""
+    """Share of the steps from segment to segment that cross the gutter, where the file mixes the
+    columns."""
     edge: float = 0.12
     """Part of the width, left and right, in which no gutter is looked for."""
     full: float = 0.45
@@ -117,10 +120,13 @@ def lines_of(page: Print) -> list[Line]:
     return lines
 
 
-# --- segments ---------------------------------------------------------------------------------------------------------
+# --- segments
+# ---------------------------------------------------------------------------------------------------------
 
 
-def _segments(pieces: Iterable[Piece], upright: Sequence[tuple[float, float, float]]) -> list[_Segment]:
+def _segments(
+    pieces: Iterable[Piece], upright: Sequence[tuple[float, float, float]]
+) -> list[_Segment]:
     segments: list[_Segment] = []
     for piece in pieces:
         before = segments[-1] if segments and segments[-1].turn == piece.turn else None
@@ -141,17 +147,28 @@ def _begun(piece: Piece) -> _Segment:
     fixed = len(piece.text) if piece.fixed else 0
     parts = [(piece.text, piece.left)]
     return _Segment(
-        piece.text, piece.left, piece.right, piece.y, piece.size, piece.turn, parts, piece.origin, fixed, small=True
+        piece.text,
+        piece.left,
+        piece.right,
+        piece.y,
+        piece.size,
+        piece.turn,
+        parts,
+        piece.origin,
+        fixed,
+        small=True,
     )
 
 
 def _away(one: _Segment, piece: Piece | _Segment) -> float:
-    """Return the distance of two pieces on a line, whichever is first; below zero where they overlap."""
+    """Return the distance of two pieces on a line, whichever is first; below zero where they
+    overlap."""
     return max(piece.left - one.right, one.left - piece.right)
 
 
 def _joins(before: _Segment, piece: Piece, upright: Sequence[tuple[float, float, float]]) -> bool:
-    """Return whether a piece goes on a segment on its baseline, or below it where the writing is upright."""
+    """Return whether a piece goes on a segment on its baseline, or below it where the writing is
+    upright."""
     em = max(before.size, 1.0)
     if _is_below(before, piece):
         return True
@@ -173,18 +190,24 @@ def _is_below(before: _Segment, piece: Piece) -> bool:
     """Return whether an ideograph goes on upright writing."""
     if len(piece.text) > 1 or not (is_ideograph(piece.text) and is_ideograph(before.text[-1])):
         return False
-    return abs(piece.left - before.parts[-1][1]) < 0.3 * before.size and 0.8 < (before.y - piece.y) / before.size < 1.6
+    return (
+        abs(piece.left - before.parts[-1][1]) < 0.3 * before.size
+        and 0.8 < (before.y - piece.y) / before.size < 1.6
+    )
 
 
 def _is_plain(before: _Segment, piece: Piece, level: float) -> bool:
-    """Return whether a piece off the baseline is a part of a word: `TeX`, `LaTeX`, `2nd`, a trade mark."""
+    """Return whether a piece off the baseline is a part of a word: `TeX`, `LaTeX`, `2nd`, a trade
+    mark."""
     if piece.size > _SET.script * before.size:
         return level < _SET.lowered * before.size
     ordinal = before.text[-1:].isdigit() and piece.text in _ORDINALS
     return ordinal or (piece.text.isupper() and piece.text.isalpha() and before.text[-1:].isalpha())
 
 
-def _is_ruled(left: float, right: float, y: float, upright: Sequence[tuple[float, float, float]]) -> bool:
+def _is_ruled(
+    left: float, right: float, y: float, upright: Sequence[tuple[float, float, float]]
+) -> bool:
     return any(left - 1 <= x <= right + 1 and low - 1 <= y <= top for x, low, top in upright)
 
 
@@ -213,11 +236,14 @@ def _blank(segment: _Segment, piece: Piece, *, after_script: bool) -> str:
     if piece.fixed and segment.fixed and not piece.tight:
         letter = (segment.right - segment.left) / max(len(segment.text), 1)
         return " " * max(1, round(gap / letter)) if letter > 0 else " "
-    return " " if piece.parted or ((not piece.tight or after_script) and gap > _SET.blank * em) else ""
+    return (
+        " " if piece.parted or ((not piece.tight or after_script) and gap > _SET.blank * em) else ""
+    )
 
 
 def _script_of(base: _Segment, piece: Piece | _Segment) -> str:
-    """Return `^` or `_` for a piece that is a script of a segment, before or after it; else nothing."""
+    """Return `^` or `_` for a piece that is a script of a segment, before or after it; else
+    nothing."""
     em = base.size
     level = piece.y - base.y
     if _begins_with(base, piece):
@@ -230,13 +256,18 @@ def _script_of(base: _Segment, piece: Piece | _Segment) -> str:
 
 
 def _add_script(segment: _Segment, piece: Piece, mark: str) -> None:
-    """Write a script after its base: `10^6`, `H_2`; a number after a word is a note's mark, `crowns[2]`."""
+    """Write a script after its base: `10^6`, `H_2`; a number after a word is a note's mark,
+    `crowns[2]`."""
     said = piece.text
     if segment.script[:1] != mark:
         _end_script(segment)
         word = re.split(r"[^\w]", segment.text.rstrip("".join(_NOTE_AFTER)))[-1]
         is_word = len(word) > 2 and word.isalpha()
-        note = mark == "^" and piece.text.strip("*,").isdigit() and (is_word or segment.text[-1] in _NOTE_AFTER)
+        note = (
+            mark == "^"
+            and piece.text.strip("*,").isdigit()
+            and (is_word or segment.text[-1] in _NOTE_AFTER)
+        )
         segment.script = mark + ("]" if note else "")
         said = ("[" if note else mark) + said
     elif not piece.tight and said.isdigit():
@@ -279,14 +310,18 @@ def _without_doubles(segments: Iterable[_Segment]) -> list[_Segment]:
 
 
 def _begins_with(cap: _Segment, piece: Piece | _Segment) -> bool:
-    """Return whether a segment may be a drop cap of a piece: one capital, much larger than words."""
+    """Return whether a segment may be a drop cap of a piece: one capital, much larger than
+    words."""
     letter = cap.text.strip("\"'“‘«„")
     is_word = len(piece.text) > 1 and piece.text[0].isalpha()
-    return len(letter) == 1 and letter.isupper() and is_word and piece.size * _SET.dropped <= cap.size
+    return (
+        len(letter) == 1 and letter.isupper() and is_word and piece.size * _SET.dropped <= cap.size
+    )
 
 
 def _with_initials(segments: list[_Segment]) -> list[_Segment]:
-    """Return segments with each drop cap, whose line is the topmost beside it, at the beginning of that line."""
+    """Return segments with each drop cap, whose line is the topmost beside it, at the beginning of
+    that line."""
     for cap in [one for one in segments if one.turn == 0 and len(one.text) <= _SET.initial]:
         beside = [
             one
@@ -321,7 +356,11 @@ def _fill_in(segments: list[_Segment], value: Value) -> None:
     ]
     if any(one.text == value.text for _, one in beside):
         return
-    before = max((pair for pair in beside if pair[1].left <= left), key=lambda pair: pair[1].right, default=None)
+    before = max(
+        (pair for pair in beside if pair[1].left <= left),
+        key=lambda pair: pair[1].right,
+        default=None,
+    )
     y = before[1].y if before is not None else low + 0.3 * (top - low)
     if before is not None:
         place = before[0] + 1
@@ -331,7 +370,8 @@ def _fill_in(segments: list[_Segment], value: Value) -> None:
     segments.insert(place, _Segment(text, left, right, y, size, 0, [(text, left)], 0))
 
 
-# --- ruled tables -----------------------------------------------------------------------------------------------------
+# --- ruled tables
+# -----------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -345,7 +385,9 @@ class _Grid:
     level: list[tuple[float, float, float]]
 
 
-def _grids(upright: Sequence[tuple[float, float, float]], level: Sequence[tuple[float, float, float]]) -> list[_Grid]:
+def _grids(
+    upright: Sequence[tuple[float, float, float]], level: Sequence[tuple[float, float, float]]
+) -> list[_Grid]:
     """Return groups of rulings that meet, of three and more each way."""
     if min(len(upright), len(level)) < 2 or max(len(upright), len(level)) > MOST_RULINGS:
         return []
@@ -375,7 +417,11 @@ def _grids(upright: Sequence[tuple[float, float, float]], level: Sequence[tuple[
         xs = _apart([*ours[:, 0], theirs[:, 1].min(), theirs[:, 2].max()])
         ys = _apart([*theirs[:, 0], ours[:, 1].min(), ours[:, 2].max()])[::-1]
         if len(xs) > 2 and len(ys) > 2 and len(xs) <= MOST_COLUMNS:
-            grids.append(_Grid(xs, ys, [upright[n] for n in sorted(mine)], [level[n] for n in sorted(across)]))
+            grids.append(
+                _Grid(
+                    xs, ys, [upright[n] for n in sorted(mine)], [level[n] for n in sorted(across)]
+                )
+            )
     return grids
 
 
@@ -405,35 +451,56 @@ def _tabled(segments: list[_Segment], grid: _Grid) -> list[_Segment]:
     if len(rows) < 2 or full < 2 or _repeated(rows) > MOST_REPEATED * cells:
         return segments
     first = inside[0]
-    table = replace(first, text="", left=xs[0], right=xs[-1], y=max(one.y for one in inside), parts=[], rows=rows)
+    table = replace(
+        first,
+        text="",
+        left=xs[0],
+        right=xs[-1],
+        y=max(one.y for one in inside),
+        parts=[],
+        rows=rows,
+    )
     taken = {id(one) for one in inside}
-    return [table if one is first else one for one in segments if one is first or id(one) not in taken]
+    return [
+        table if one is first else one for one in segments if one is first or id(one) not in taken
+    ]
 
 
 def _parted(grid: _Grid, inside: Sequence[_Segment]) -> _Grid:
-    """Return a grid without rulings between its rows with those parted: each has a name in the first column."""
+    """Return a grid without rulings between its rows with those parted: each has a name in the
+    first column."""
     if len(grid.ys) - 1 > MOST_BANDS:
         return grid
     cuts: list[float] = []
     for top, low in pairwise(grid.ys):
         band = [one for one in inside if low <= one.y + 0.3 * one.size <= top]
-        names = sorted((one for one in band if (one.left + one.right) / 2 < grid.xs[1]), key=lambda one: -one.y)
+        names = sorted(
+            (one for one in band if (one.left + one.right) / 2 < grid.xs[1]), key=lambda one: -one.y
+        )
         others = [one for one in band if (one.left + one.right) / 2 >= grid.xs[1]]
         level = sum(any(abs(one.y - name.y) < 0.3 * name.size for one in others) for name in names)
         if len(names) >= LEAST_NAMES and level >= ALIGNED * len(names):
             cuts += [name.y + name.size for name in names[1:]]
     ys = sorted([*grid.ys, *cuts], reverse=True)
-    return _Grid(grid.xs, ys, grid.upright, [*grid.level, *((cut, grid.xs[0], grid.xs[-1]) for cut in cuts)])
+    return _Grid(
+        grid.xs, ys, grid.upright, [*grid.level, *((cut, grid.xs[0], grid.xs[-1]) for cut in cuts)]
+    )
 
 
 def _repeated(rows: Sequence[Sequence[str]]) -> int:
-    """Return how many cells say what one beside them says: many do where boxes of a drawing are within one another."""
+    """Return how many cells say what one beside them says: many do where boxes of a drawing are
+    within one another."""
     beside = sum(bool(one) and one == other for row in rows for one, other in pairwise(row))
-    return beside + sum(bool(one) and one == other for pair in pairwise(rows) for one, other in zip(*pair, strict=True))
+    return beside + sum(
+        bool(one) and one == other
+        for pair in pairwise(rows)
+        for one, other in zip(*pair, strict=True)
+    )
 
 
 def _rows(inside: Sequence[_Segment], grid: _Grid) -> list[list[str]]:
-    """Return the cells of a grid; what spans several is repeated in each, as a table of HTML is read."""
+    """Return the cells of a grid; what spans several is repeated in each, as a table of HTML is
+    read."""
     xs, ys = grid.xs, grid.ys
     count, width = len(ys) - 1, len(xs) - 1
     of = {(row, column): (row, column) for row in range(count) for column in range(width)}
@@ -455,18 +522,25 @@ def _rows(inside: Sequence[_Segment], grid: _Grid) -> list[list[str]]:
         row = next((number for number in range(count) if ys[number + 1] <= y), count - 1)
         column = next((number for number in range(width) if x <= xs[number + 1]), width - 1)
         cells.setdefault(root((row, column)), []).append(one.text)
-    return [[" ".join(cells.get(root((row, column)), [])) for column in range(width)] for row in range(count)]
+    return [
+        [" ".join(cells.get(root((row, column)), [])) for column in range(width)]
+        for row in range(count)
+    ]
 
 
 def _has(rulings: Sequence[tuple[float, float, float]], place: float, at: float) -> bool:
-    return any(abs(one - place) <= SNAP and begin - 2 <= at <= end + 2 for one, begin, end in rulings)
+    return any(
+        abs(one - place) <= SNAP and begin - 2 <= at <= end + 2 for one, begin, end in rulings
+    )
 
 
-# --- order ------------------------------------------------------------------------------------------------------------
+# --- order
+# ------------------------------------------------------------------------------------------------------------
 
 
 def _may_hop(segments: Sequence[_Segment]) -> bool:
-    """Return whether many steps of the file go from one side to the other, as they do where it mixes columns."""
+    """Return whether many steps of the file go from one side to the other, as they do where it
+    mixes columns."""
     if len(segments) < 6:
         return False
     sideways = sum(_away(one, other) > 0 for one, other in pairwise(segments))
@@ -474,13 +548,21 @@ def _may_hop(segments: Sequence[_Segment]) -> bool:
 
 
 def _in_order(segments: Sequence[_Segment], depth: int = 0) -> list[_Segment]:
-    """Return segments column by column, those that cross a gutter between; in their own order where none is found."""
+    """Return segments column by column, those that cross a gutter between; in their own order where
+    none is found."""
     gutter = _gutter(segments) if len(segments) >= 6 and depth <= _COLUMNS.depth else None
     if gutter is None:
         return list(segments)
-    pairs = [pair for pair in pairwise(segments) if _parts(gutter, *pair) or _parts(gutter, *reversed(pair))]
+    pairs = [
+        pair
+        for pair in pairwise(segments)
+        if _parts(gutter, *pair) or _parts(gutter, *reversed(pair))
+    ]
     hopping = [one for pair in pairs for one in pair]
-    sides = [[one for one in hopping if one.right <= gutter], [one for one in hopping if one.left >= gutter]]
+    sides = [
+        [one for one in hopping if one.right <= gutter],
+        [one for one in hopping if one.left >= gutter],
+    ]
     # A table's names are short beside what is said of each: where those hop, its rows stay whole.
     if len(pairs) < _COLUMNS.hops * len(segments) or not all(map(_is_text, sides)):
         return list(segments)
@@ -501,13 +583,20 @@ def _parts(gutter: float, one: _Segment, other: _Segment) -> bool:
 
 
 def _sided(band: Sequence[_Segment], gutter: float, depth: int) -> list[_Segment]:
-    left, right = [one for one in band if one.right <= gutter], [one for one in band if one.left >= gutter]
+    left, right = (
+        [one for one in band if one.right <= gutter],
+        [one for one in band if one.left >= gutter],
+    )
     return [*_in_order(left, depth + 1), *_in_order(right, depth + 1)]
 
 
 def _gutter(segments: Sequence[_Segment]) -> float | None:
-    """Return the middle of the widest upright strip that few segments cross, with text on both sides."""
-    lefts, rights = np.asarray([one.left for one in segments]), np.asarray([one.right for one in segments])
+    """Return the middle of the widest upright strip that few segments cross, with text on both
+    sides."""
+    lefts, rights = (
+        np.asarray([one.left for one in segments]),
+        np.asarray([one.right for one in segments]),
+    )
     begin, end = float(lefts.min()), float(rights.max())
     size = Counter(round(one.size) for one in segments).most_common(1)[0][0] or 10
     edge = _COLUMNS.edge * (end - begin)
@@ -520,7 +609,10 @@ def _gutter(segments: Sequence[_Segment]) -> float | None:
         if not fits[number]:
             continue
         place = float(places[number, 0])
-        left, right = [one for one in segments if one.right <= place], [one for one in segments if one.left >= place]
+        left, right = (
+            [one for one in segments if one.right <= place],
+            [one for one in segments if one.left >= place],
+        )
         width = min(one.left for one in right) - max(one.right for one in left)
         if width > _COLUMNS.gutter * size and _is_text(left) and _is_text(right):
             return place
@@ -535,7 +627,9 @@ def _is_text(column: Sequence[_Segment]) -> bool:
     width = max(one.right for one in column) - min(one.left for one in column)
     full = [len(one.text) for one in column if one.right - one.left > _COLUMNS.full * width]
     letters = sum(len(one.text) for one in column)
-    return len(full) >= 3 and mean(full) >= _COLUMNS.letters and sum(full) >= _COLUMNS.text * letters
+    return (
+        len(full) >= 3 and mean(full) >= _COLUMNS.letters and sum(full) >= _COLUMNS.text * letters
+    )
 
 
 def _as_lines(segments: Iterable[_Segment]) -> list[Line]:

@@ -1,7 +1,8 @@
-"""Lines of a PDF's page to HTML: headings by their size of type, paragraphs by their leading, code, points, tables.
+"""Lines of a PDF's page to HTML: headings by their size of type, paragraphs by their leading, code,
+points, tables.
 
-A table is neighbouring lines whose pieces stand below one another. Not for: finding the lines (`pipeline/read/pdf.py`);
-tables drawn column by column, cells that span columns.
+A table is neighbouring lines whose pieces stand below one another. Not for: finding the lines
+(`pipeline/read/pdf.py`); tables drawn column by column, cells that span columns.
 """
 
 import re
@@ -25,13 +26,15 @@ class _Type:
     """Mean width of a capital, or of any letter in a fixed-width font."""
     ideograph: float = 1.0
     gap: float = 1.2
-    """Between two cells of a line; a space is 0.25 to 0.35, justified text stretches it to about 0.8."""
+    """Between two cells of a line; a space is 0.25 to 0.35, justified text stretches it to about
+    0.8."""
     edge: float = 0.6
     """By which the edges of the cells in a column may differ."""
     row: float = 3.2
     """From one row of a table to the next at most; a row with cells of two lines has 2.4."""
     heading: float = 1.12
-    """A line this many times larger than most text is a heading; LaTeX's smallest step is 1.2, Word's 1.08."""
+    """A line this many times larger than most text is a heading; LaTeX's smallest step is 1.2,
+    Word's 1.08."""
     leading: float = 1.35
     """A paragraph ends where the step to the next line is this many times the usual one."""
 
@@ -95,7 +98,8 @@ class Line:
 
 
 def find_tables(lines: Sequence[Line]) -> Iterator[tuple[int, int, list[list[str]]]]:
-    """Yield the tables of a page as first line, line after the last, and rows of cells; linear in the lines."""
+    """Yield the tables of a page as first line, line after the last, and rows of cells; linear in
+    the lines."""
     at = 0
     while at < len(lines):
         end = _run(lines, at)
@@ -109,9 +113,12 @@ def find_tables(lines: Sequence[Line]) -> Iterator[tuple[int, int, list[list[str
 
 
 def table_to_html(rows: Sequence[Sequence[str]]) -> str:
-    """Return a table; its first row is the header where it holds no figures and the rows below do."""
+    """Return a table; its first row is the header where it holds no figures and the rows below
+    do."""
     first, rest = rows[0], rows[1:]
-    header = not any(map(_is_figure, first)) and any(_is_figure(cell) for row in rest for cell in row)
+    header = not any(map(_is_figure, first)) and any(
+        _is_figure(cell) for row in rest for cell in row
+    )
     return html_table(rows, header=header)
 
 
@@ -121,7 +128,8 @@ def _is_figure(text: str) -> bool:
 
 
 def _run(lines: Sequence[Line], start: int) -> int:
-    """Return where the lines that may be rows of one table end; a line of one cell may continue the row above."""
+    """Return where the lines that may be rows of one table end; a line of one cell may continue the
+    row above."""
     if not 2 <= len(lines[start].cells) <= _TABLE.columns or lines[start].fixed:
         return start
     end = start + 1
@@ -133,7 +141,10 @@ def _run(lines: Sequence[Line], start: int) -> int:
         if len(line.cells) >= 2:
             # Two cells or more overlap cells of one of the last rows.
             rows = lines[max(start, end - 3) : end]
-            joins = any(sum(any(_overlap(c, other) for other in row.cells) for c in line.cells) >= 2 for row in rows)
+            joins = any(
+                sum(any(_overlap(c, other) for other in row.cells) for c in line.cells) >= 2
+                for row in rows
+            )
         else:
             joins = step > 0 and _continues(lines, end, before, line)
         if not joins:
@@ -145,7 +156,8 @@ def _run(lines: Sequence[Line], start: int) -> int:
 
 
 def _continues(lines: Sequence[Line], place: int, before: Line, line: Line) -> bool:
-    """Return whether a lone piece stands below a cell, narrower than the row, with another row after it."""
+    """Return whether a lone piece stands below a cell, narrower than the row, with another row
+    after it."""
     after = lines[place + 1] if place + 1 < len(lines) else None
     return (
         after is not None
@@ -175,23 +187,36 @@ def _table(lines: Sequence[Line]) -> list[list[str]] | None:
         for cell in line.cells:
             place = _column_of(cell, columns)
             for text, left in cell.parts:
-                # Columns may stand so near that two cells look like one; what begins where a column does is of it.
-                begun = [n for n, column in enumerate(columns) if abs(column[0] - left) < TYPE.edge * line.size]
+                # Columns may stand so near that two cells look like one; what begins where a column
+                # does is of it.
+                begun = [
+                    n
+                    for n, column in enumerate(columns)
+                    if abs(column[0] - left) < TYPE.edge * line.size
+                ]
                 place = begun[0] if begun else place
                 row[place] = f"{row[place]} {text}".strip()
         if len(line.cells) >= 2:
             table.append(row)
         else:
-            table[-1] = [f"{upper} {lower}".strip() for upper, lower in zip(table[-1], row, strict=True)]
+            table[-1] = [
+                f"{upper} {lower}".strip() for upper, lower in zip(table[-1], row, strict=True)
+            ]
     full = sum(sum(bool(cell) for cell in row) >= 2 for row in table)
     return table if full >= _TABLE.full * len(table) else None
 
 
 def _in_line(rows: Sequence[Line], columns: Sequence[tuple[float, float]]) -> bool:
-    """Return whether the cells of the columns share a left edge, a right edge or a middle: prose with gaps does not."""
+    """Return whether the cells of the columns share a left edge, a right edge or a middle: prose
+    with gaps does not."""
     in_line = counted = 0
     for number in range(len(columns)):
-        found = [(cell, line.size) for line in rows for cell in line.cells if _column_of(cell, columns) == number]
+        found = [
+            (cell, line.size)
+            for line in rows
+            for cell in line.cells
+            if _column_of(cell, columns) == number
+        ]
         if len(found) < 2:
             continue
         counted += len(found)
@@ -210,12 +235,17 @@ def _sharing(places: Sequence[tuple[float, float]]) -> int:
 
 
 def _columns(rows: Sequence[Line]) -> list[tuple[float, float]]:
-    """Return the columns as the row with most cells has them, widened by the cells that overlap one column only."""
+    """Return the columns as the row with most cells has them, widened by the cells that overlap one
+    column only."""
     widest = max(rows, key=lambda line: len(line.cells))
     columns = [(cell.left, cell.right) for cell in widest.cells]
     for line in rows:
         for cell in line.cells:
-            over = [n for n, (left, right) in enumerate(columns) if cell.left < right and left < cell.right]
+            over = [
+                n
+                for n, (left, right) in enumerate(columns)
+                if cell.left < right and left < cell.right
+            ]
             if len(over) == 1:
                 left, right = columns[over[0]]
                 columns[over[0]] = (min(left, cell.left), max(right, cell.right))
@@ -234,7 +264,8 @@ _LEADERS: Final = re.compile(r"(?:\. ?){5}")
 
 
 def sizes_of(pages: Sequence[list[Line]]) -> tuple[dict[float, int], float]:
-    """Return the sizes of type that are headings, with their levels, and the usual leading, in heights of the type."""
+    """Return the sizes of type that are headings, with their levels, and the usual leading, in
+    heights of the type."""
     sizes: Counter[float] = Counter()
     gaps: Counter[float] = Counter()
     for page in pages:
@@ -249,12 +280,16 @@ def sizes_of(pages: Sequence[list[Line]]) -> tuple[dict[float, int], float]:
     return levels, gaps.most_common(1)[0][0] if gaps else 1.2
 
 
-def parts_of(page: list[Line], levels: dict[float, int], leading: float) -> Iterator[tuple[list[Line], str]]:
+def parts_of(
+    page: list[Line], levels: dict[float, int], leading: float
+) -> Iterator[tuple[list[Line], str]]:
     """Yield the blocks and tables of a page, each as its lines and as HTML."""
     at = 0
     ruled = [(number, number + 1, line.rows) for number, line in enumerate(page) if line.rows]
     for begin, end, rows in [*sorted([*ruled, *find_tables(page)]), (len(page), len(page), [])]:
-        yield from ((block, _block(block, levels)) for block in _blocks(page[at:begin], levels, leading))
+        yield from (
+            (block, _block(block, levels)) for block in _blocks(page[at:begin], levels, leading)
+        )
         if rows:
             yield page[begin:end], table_to_html(rows)
         at = end
@@ -282,17 +317,25 @@ def _joins(before: Line, line: Line, levels: dict[float, int], leading: float) -
 
 
 def _indented(lines: Sequence[Line]) -> Iterator[str]:
-    """Yield lines of code, each as far from the margin as it is set; all letters are of one width."""
+    """Yield lines of code, each as far from the margin as it is set; all letters are of one
+    width."""
     left = min(line.cells[0].left for line in lines)
-    widths = sorted((line.cells[-1].right - line.cells[0].left) / max(len(line.text), 1) for line in lines)
+    widths = sorted(
+        (line.cells[-1].right - line.cells[0].left) / max(len(line.text), 1) for line in lines
+    )
     letter = widths[len(widths) // 2] or 1.0
     for line in lines:
         yield " " * round((line.cells[0].left - left) / letter) + line.text
 
 
 def is_ideograph(letter: str) -> bool:
-    """Return whether a letter is of a writing that sets no blanks: Chinese or Japanese, with their stops."""
-    return "\u2e80" <= letter <= "\u9fff" or "\uf900" <= letter <= "\ufaff" or "\uff00" <= letter <= "\uffef"
+    """Return whether a letter is of a writing that sets no blanks: Chinese or Japanese, with their
+    stops."""
+    return (
+        "\u2e80" <= letter <= "\u9fff"
+        or "\uf900" <= letter <= "\ufaff"
+        or "\uff00" <= letter <= "\uffef"
+    )
 
 
 def _block(lines: list[Line], levels: dict[float, int]) -> str:
@@ -318,13 +361,16 @@ def _block(lines: list[Line], levels: dict[float, int]) -> str:
     return f"<p>{escape(text)}</p>"
 
 
-# --- what recurs ------------------------------------------------------------------------------------------------------
+# --- what recurs
+# ------------------------------------------------------------------------------------------------------
 
 
 def drop_running(pages: Sequence[list[Line]], heights: Sequence[float]) -> None:
-    """Take running heads and feet away: what recurs, numbers aside, at the edge of most pages, or of every second one.
+    """Take running heads and feet away: what recurs, numbers aside, at the edge of most pages, or
+    of every second one.
 
-    The first of each kind stays at the head of its page, where it is often the title; page numbers go.
+    The first of each kind stays at the head of its page, where it is often the title; page numbers
+    go.
     """
     if len(pages) < 4:
         return
@@ -335,7 +381,8 @@ def drop_running(pages: Sequence[list[Line]], heights: Sequence[float]) -> None:
     recurring = {
         text
         for text, count in every.items()
-        if 2 * count > len(pages) or any(half[text] >= 3 and 3 * half[text] > len(pages) for half in halves)
+        if 2 * count > len(pages)
+        or any(half[text] >= 3 and 3 * half[text] > len(pages) for half in halves)
     }
     seen: set[str] = set()
     for page, (top, foot) in zip(pages, edges, strict=True):

@@ -1,8 +1,9 @@
-"""A page of a PDF as PDFium has it: pieces of print with their places, rulings, images, form values, comments.
+"""A page of a PDF as PDFium has it: pieces of print with their places, rulings, images, form
+values, comments.
 
-Places are points from the lower left of the page as it is shown. PDFium looks at no clock and serves one thread at a
-time. Not for: lines and their order (`pipeline/read/pdf_layout.py`); which print is seen (`pipeline/read/pdf_seen.py`);
-what may be loaded (`pipeline/read/pdf_guard.py`).
+Places are points from the lower left of the page as it is shown. PDFium looks at no clock and
+serves one thread at a time. Not for: lines and their order (`pipeline/read/pdf_layout.py`); which
+print is seen (`pipeline/read/pdf_seen.py`); what may be loaded (`pipeline/read/pdf_guard.py`).
 """
 
 import ctypes
@@ -35,9 +36,14 @@ _WORD: Final = re.compile("[^\x00-\x20\xa0\u3000]+\x02?|\x02")
 _BLANKS: Final = frozenset(" \t\r\n\xa0\u3000\x00")
 _FIXED_WIDTH: Final = re.compile(rb"mono|courier|consol|cmtt|typewriter|menlo", re.IGNORECASE)
 _LETTERS: Final = str.maketrans(
-    {**dict(zip("ﬀﬁﬂﬃﬄﬅﬆ", ("ff", "fi", "fl", "ffi", "ffl", "st", "st"), strict=True)), "\x02": "-", "\ufffe": "-"}
+    {
+        **dict(zip("ﬀﬁﬂﬃﬄﬅﬆ", ("ff", "fi", "fl", "ffi", "ffl", "st", "st"), strict=True)),
+        "\x02": "-",
+        "\ufffe": "-",
+    }
 )
-"""Letters that type-setters join, which nobody searches for; PDFium's mark of a hyphen at a line's end."""
+"""Letters that type-setters join, which nobody searches for; PDFium's mark of a hyphen at a line's
+end."""
 _UNSEEN_MODES: Final = frozenset({3, 7})
 """Text rendering modes that draw nothing: invisible, and clipping alone."""
 _NOT_SHOWN: Final = 0b100010
@@ -49,7 +55,8 @@ Matrix = tuple[float, float, float, float, float, float]
 
 @dataclass(slots=True)
 class Piece:
-    """Print of one size on one baseline without a blank in it. Its places are those along its own direction."""
+    """Print of one size on one baseline without a blank in it. Its places are those along its own
+    direction."""
 
     text: str
     left: float
@@ -104,7 +111,8 @@ class Print:
 
 
 class Frame:
-    """Turns places of a page's own space into points from the lower left of the page as it is shown."""
+    """Turns places of a page's own space into points from the lower left of the page as it is
+    shown."""
 
     def __init__(self, page: Any) -> None:
         self.width, self.height = page.get_size()
@@ -142,7 +150,11 @@ def printed(page: Any, form: Any) -> Print:
         showing = _drawn(page, frame, found)
         said = _Text(text.raw, frame)
         found.unmapped = said.unmapped
-        seen = looked_at(page, showing, [one.origin for one in said.pieces], said.boxes) if said.pieces else []
+        seen = (
+            looked_at(page, showing, [one.origin for one in said.pieces], said.boxes)
+            if said.pieces
+            else []
+        )
         for piece, is_seen, is_unseen in zip(said.pieces, seen, said.unseen, strict=True):
             (found.pieces if is_seen and not is_unseen else found.hidden).append(piece)
         _annotated(page, form, frame, found)
@@ -163,7 +175,8 @@ class _Face:
 
 
 class _Text:
-    """The letters of a page. PDFium writes what it is asked for into buffers, which serve for all letters."""
+    """The letters of a page. PDFium writes what it is asked for into buffers, which serve for all
+    letters."""
 
     def __init__(self, text: Any, frame: Frame) -> None:
         self._text, self._frame = text, frame
@@ -171,7 +184,11 @@ class _Text:
         self._faces: dict[int, _Face] = {}
         self._fixed: dict[int, bool] = {}
         """Whether a font has one width for all letters, by its address."""
-        self._box, self._last, self._matrix = pdfium.FS_RECTF(), pdfium.FS_RECTF(), pdfium.FS_MATRIX()
+        self._box, self._last, self._matrix = (
+            pdfium.FS_RECTF(),
+            pdfium.FS_RECTF(),
+            pdfium.FS_MATRIX(),
+        )
         self._x, self._y = ctypes.c_double(), ctypes.c_double()
         self._ink = [ctypes.c_uint() for _ in range(4)]
         self._name = ctypes.create_string_buffer(128)
@@ -209,13 +226,16 @@ class _Text:
             self.boxes[-1] = _around(self.boxes[-1], box)
             return
         piece.tight = tight
-        piece.parted = not tight and begin > 0 and pdfium.FPDFText_IsGenerated(self._text, begin - 1) == 0
+        piece.parted = (
+            not tight and begin > 0 and pdfium.FPDFText_IsGenerated(self._text, begin - 1) == 0
+        )
         self.pieces.append(piece)
         self.boxes.append(box)
         self.unseen.append(face.unseen)
 
     def _origin(self, number: int) -> int:
-        """Return the address of the operator that shows a letter, 0 for a letter that PDFium adds."""
+        """Return the address of the operator that shows a letter, 0 for a letter that PDFium
+        adds."""
         shown = pdfium.FPDFText_GetTextObject(self._text, number)
         return ctypes.addressof(shown.contents) if shown else 0
 
@@ -251,7 +271,9 @@ class _Text:
         left, low, right, top = box.left, box.bottom, box.right, box.top
         if end - begin > 1:
             pdfium.FPDFText_GetLooseCharBox(self._text, end - 1, last)
-            left, low, right, top = _around((left, low, right, top), (last.left, last.bottom, last.right, last.top))
+            left, low, right, top = _around(
+                (left, low, right, top), (last.left, last.bottom, last.right, last.top)
+            )
         at, size = self._frame.at(x.value, y.value), face.size
         if face.turn == 0 and self._frame.turns == 0:
             base = at[1]
@@ -263,11 +285,14 @@ class _Text:
         else:
             around = self._frame.box(left, low, right, top)
         said = self._letters[begin:end].translate(_LETTERS)
-        return Piece(said, near, far, base, round(size, 1), face.fixed, face.turn, False, False, origin), around
+        return Piece(
+            said, near, far, base, round(size, 1), face.fixed, face.turn, False, False, origin
+        ), around
 
 
 def _along(turn: int, box: Box, at: tuple[float, float]) -> tuple[float, float, float]:
-    """Return the two ends and the baseline of print along its own direction, from its box and where it begins."""
+    """Return the two ends and the baseline of print along its own direction, from its box and where
+    it begins."""
     match turn:
         case 0:
             return box[0], box[2], at[1]
@@ -293,8 +318,14 @@ def _letters_of(text: Any) -> str:
 
 def _goes_on(before: Piece, piece: Piece) -> bool:
     """Return whether a part of a word is set like the one before."""
-    level = abs(before.y - piece.y) < 0.05 * before.size and abs(before.size - piece.size) < 0.05 * before.size
-    near = abs(piece.left - before.right) < 0.3 * before.size or abs(before.left - piece.right) < 0.3 * before.size
+    level = (
+        abs(before.y - piece.y) < 0.05 * before.size
+        and abs(before.size - piece.size) < 0.05 * before.size
+    )
+    near = (
+        abs(piece.left - before.right) < 0.3 * before.size
+        or abs(before.left - piece.right) < 0.3 * before.size
+    )
     return level and near and before.turn == piece.turn
 
 
@@ -338,14 +369,19 @@ def _objects(page: Any) -> Iterator[tuple[Any, Matrix | None]]:
         if seen > MOST_OBJECTS:
             raise Unreadable(f"it draws more than {MOST_OBJECTS:,} objects on one page")
         above = todo[-1][1]
-        if pdfium.FPDFPageObj_GetType(drawn) == pdfium.FPDF_PAGEOBJ_FORM and len(todo) <= FORM_DEPTH:
+        if (
+            pdfium.FPDFPageObj_GetType(drawn) == pdfium.FPDF_PAGEOBJ_FORM
+            and len(todo) <= FORM_DEPTH
+        ):
             inner = _listed(pdfium.FPDFFormObj_CountObjects, pdfium.FPDFFormObj_GetObject, drawn)
             todo.append((inner, _times(_matrix_of(drawn), above)))
         else:
             yield drawn, above
 
 
-def _listed(count: Callable[[Any], int], get: Callable[[Any, int], Any], holder: Any) -> Iterator[Any]:
+def _listed(
+    count: Callable[[Any], int], get: Callable[[Any, int], Any], holder: Any
+) -> Iterator[Any]:
     return (get(holder, number) for number in range(count(holder)))
 
 
@@ -361,7 +397,14 @@ def _times(one: Matrix, other: Matrix | None) -> Matrix:
         return one
     a, b, c, d, e, f = one
     g, h, i, j, k, m = other
-    return a * g + b * i, a * h + b * j, c * g + d * i, c * h + d * j, e * g + f * i + k, e * h + f * j + m
+    return (
+        a * g + b * i,
+        a * h + b * j,
+        c * g + d * i,
+        c * h + d * j,
+        e * g + f * i + k,
+        e * h + f * j + m,
+    )
 
 
 def _ruled(path: Any, above: Matrix | None, frame: Frame, found: Print) -> None:
@@ -385,7 +428,9 @@ def _ruled(path: Any, above: Matrix | None, frame: Frame, found: Print) -> None:
         _edges(points, found)
 
 
-def _corners(path: Any, count: int, matrix: Matrix, frame: Frame) -> list[tuple[int, float, float, bool]]:
+def _corners(
+    path: Any, count: int, matrix: Matrix, frame: Frame
+) -> list[tuple[int, float, float, bool]]:
     """Return the points of a path: kind of segment, place, and whether it closes."""
     x, y = ctypes.c_float(), ctypes.c_float()
     a, b, c, d, e, f = matrix
@@ -426,7 +471,9 @@ def _annotated(page: Any, form: Any, frame: Frame, found: Print) -> None:
                 pdfium.FPDFAnnot_GetRect(note, box)
                 said = _value(note, form.raw) if form is not None else ""
                 if said.strip():
-                    found.values.append(Value(said, frame.box(box.left, box.bottom, box.right, box.top)))
+                    found.values.append(
+                        Value(said, frame.box(box.left, box.bottom, box.right, box.top))
+                    )
             elif kind not in (pdfium.FPDF_ANNOT_LINK, pdfium.FPDF_ANNOT_POPUP):
                 said = _wide(pdfium.FPDFAnnot_GetStringValue, note, b"Contents").strip()
                 found.comments.extend([said] if said else [])

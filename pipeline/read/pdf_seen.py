@@ -1,8 +1,9 @@
-"""Which print of a PDF's page is seen, found by looking: the page is drawn small with and without its text.
+"""Which print of a PDF's page is seen, found by looking: the page is drawn small with and without
+its text.
 
-Where nothing differs print is hidden: without ink, in its ground's colour, clipped, covered, outside, on a layer that
-is off. It takes no knowledge of how a file hides. Not for: print too small for any eye, and what draws nothing by its
-own mode, which `pipeline/read/pdf_page.py` knows.
+Where nothing differs print is hidden: without ink, in its ground's colour, clipped, covered,
+outside, on a layer that is off. It takes no knowledge of how a file hides. Not for: print too small
+for any eye, and what draws nothing by its own mode, which `pipeline/read/pdf_page.py` knows.
 """
 
 import ctypes
@@ -18,9 +19,11 @@ LOOK_DPI: Final = 50
 LOOK_PIXELS: Final = 3_000_000
 """That a page has at most when it is looked at: a poster of A1 at 50 dpi."""
 LEAST_CHANGE: Final = 16
-"""Of 255 levels of a colour, by which a pixel differs where print is; print of 6 % grey on white has 15."""
+"""Of 255 levels of a colour, by which a pixel differs where print is; print of 6 % grey on white
+has 15."""
 LEAST_SHARE: Final = 0.3
-"""Changed pixels a letter below which a piece is hidden. Of 89,600 words of real pages 33 have fewer."""
+"""Changed pixels a letter below which a piece is hidden. Of 89,600 words of real pages 33 have
+fewer."""
 ROW: Final = 6.0
 """Points of height of the stripes in which pieces are compared with one another."""
 MOST_ROWS: Final = 40
@@ -34,11 +37,14 @@ Box = tuple[float, float, float, float]
 """Left, lower, right and upper edge in points."""
 
 
-def looked_at(page: Any, showing: Sequence[Any], origins: Sequence[int], boxes: Sequence[Box]) -> list[bool]:
-    """Return for each piece, of which operator and box are given, whether the page looks another way without its text.
+def looked_at(
+    page: Any, showing: Sequence[Any], origins: Sequence[int], boxes: Sequence[Box]
+) -> list[bool]:
+    """Return for each piece, of which operator and box are given, whether the page looks another
+    way without its text.
 
-    Pieces that lie over one another are looked at again, each without the others: print that is seen would lend its
-    ink to print that is not.
+    Pieces that lie over one another are looked at again, each without the others: print that is
+    seen would lend its ink to print that is not.
     """
     width, height = page.get_size()
     area = max(width * height, 1.0)
@@ -53,25 +59,33 @@ def looked_at(page: Any, showing: Sequence[Any], origins: Sequence[int], boxes: 
     for number in mixed:
         seen[number] = False
     for group in filter(None, groups):
-        alone = [by_origin[origin] for origin in {origins[number] for number in group} & by_origin.keys()]
+        alone = [
+            by_origin[origin] for origin in {origins[number] for number in group} & by_origin.keys()
+        ]
         for drawn in alone:
             pdfium.FPDFPageObj_SetIsActive(drawn, True)
         changed = _changed(_picture(page, scale), without)
         for drawn in alone:
             pdfium.FPDFPageObj_SetIsActive(drawn, False)
-        for number, is_seen in zip(group, _seen(changed, [boxes[n] for n in group], scale), strict=True):
+        for number, is_seen in zip(
+            group, _seen(changed, [boxes[n] for n in group], scale), strict=True
+        ):
             seen[number] = seen[number] and is_seen
     return seen
 
 
 def _apart_from_others(origins: Sequence[int], boxes: Sequence[Box]) -> list[list[int]]:
-    """Return the numbers of pieces that lie over others, in groups of which none lies over another of its group.
+    """Return the numbers of pieces that lie over others, in groups of which none lies over another
+    of its group.
 
-    The last group holds what more than `LAYERS` operators show at one place, which cannot be told apart.
+    The last group holds what more than `LAYERS` operators show at one place, which cannot be told
+    apart.
     """
     rows: dict[int, list[int]] = {}
     for number, (_, low, _, top) in enumerate(boxes):
-        for row in range(int(low // ROW), int(top // ROW) + 1) if top - low < MOST_ROWS * ROW else ():
+        for row in (
+            range(int(low // ROW), int(top // ROW) + 1) if top - low < MOST_ROWS * ROW else ()
+        ):
             rows.setdefault(row, []).append(number)
     over: set[int] = set()
     beside: dict[int, set[int]] = {}
@@ -91,7 +105,9 @@ def _apart_from_others(origins: Sequence[int], boxes: Sequence[Box]) -> list[lis
     for origin, others in beside.items():
         taken = {layers[other] for other in others & layers.keys()}
         layers[origin] = next((layer for layer in range(LAYERS) if layer not in taken), LAYERS)
-    return [sorted(one for one in over if layers[origins[one]] == layer) for layer in range(LAYERS + 1)]
+    return [
+        sorted(one for one in over if layers[origins[one]] == layer) for layer in range(LAYERS + 1)
+    ]
 
 
 def _covers(one: Box, other: Box) -> bool:
@@ -107,25 +123,37 @@ def _seen(changed: NDArray[np.bool_], boxes: Sequence[Box], scale: float) -> lis
     height, width = changed.shape
     places = np.asarray(boxes) * scale
     columns = np.clip(np.floor(places[:, 0]), 0, width), np.clip(np.ceil(places[:, 2]), 0, width)
-    rows = np.clip(np.floor(height - places[:, 3]), 0, height), np.clip(np.ceil(height - places[:, 1]), 0, height)
+    rows = (
+        np.clip(np.floor(height - places[:, 3]), 0, height),
+        np.clip(np.ceil(height - places[:, 1]), 0, height),
+    )
     # A letter is about half as wide as high.
-    letters = (places[:, 2] - places[:, 0]) / np.maximum(0.5 * (places[:, 3] - places[:, 1]), 0.5 * scale)
+    letters = (places[:, 2] - places[:, 0]) / np.maximum(
+        0.5 * (places[:, 3] - places[:, 1]), 0.5 * scale
+    )
     wanted = np.maximum(1.0, LEAST_SHARE * letters).tolist()
     edges = zip(*(edge.astype(int).tolist() for edge in (*rows, *columns)), wanted, strict=True)
-    return [int(np.count_nonzero(changed[y0:y1, x0:x1])) >= least for y0, y1, x0, x1, least in edges]
+    return [
+        int(np.count_nonzero(changed[y0:y1, x0:x1])) >= least for y0, y1, x0, x1, least in edges
+    ]
 
 
 def _picture(page: Any, scale: float) -> NDArray[np.uint8]:
     """Return a page as an image [height, width, 4], of four bytes a pixel."""
-    drawn: NDArray[np.uint8] = page.render(scale=scale, may_draw_forms=False, prefer_bgrx=True).to_numpy()
+    drawn: NDArray[np.uint8] = page.render(
+        scale=scale, may_draw_forms=False, prefer_bgrx=True
+    ).to_numpy()
     return drawn
 
 
 def _changed(one: NDArray[np.uint8], other: NDArray[np.uint8]) -> NDArray[np.bool_]:
-    """Return where two images differ, [height, width]; few pixels do, so levels are compared at those alone."""
+    """Return where two images differ, [height, width]; few pixels do, so levels are compared at
+    those alone."""
     height, width = one.shape[:2]
     # Whole pixels are compared and taken, which costs a tenth of doing so byte by byte.
-    ones, others = (np.ascontiguousarray(image).reshape(-1, 4).view(np.uint32)[:, 0] for image in (one, other))
+    ones, others = (
+        np.ascontiguousarray(image).reshape(-1, 4).view(np.uint32)[:, 0] for image in (one, other)
+    )
     places = np.flatnonzero(ones != others)
     mine, theirs = (image[places].view(np.uint8).reshape(-1, 4) for image in (ones, others))
     levels = np.maximum(mine, theirs) - np.minimum(mine, theirs)

@@ -1,8 +1,9 @@
-"""Plain text to HTML: paragraphs, headings, lists, tables, `key: value`, logs and code told apart by their lines.
+"""Plain text to HTML: paragraphs, headings, lists, tables, `key: value`, logs and code told apart
+by their lines.
 
-A line stays a line unless it was only broken to fit a width. What is told apart is told by all lines of a block, the
-lines between two empty ones; one odd line makes nothing of the others. Not for: Markdown, CSV, JSON (`text.py`), nor
-manual pages (`manual.py`).
+A line stays a line unless it was only broken to fit a width. What is told apart is told by all
+lines of a block, the lines between two empty ones; one odd line makes nothing of the others. Not
+for: Markdown, CSV, JSON (`text.py`), nor manual pages (`manual.py`).
 """
 
 import re
@@ -32,7 +33,9 @@ _LOGGED: Final = re.compile(
     r"\[?(?:\d{4}-\d\d-\d\d|\d\d[:/]\d\d[:/]\d\d|[A-Z][a-z]{2} [ \d]\d \d\d:)"
     r"|\W?(?:DEBUG|INFO|WARN(?:ING)?|ERROR|FATAL|TRACE)\b"
 )
-_PROMPT: Final = re.compile(r"\s*(?:\$|>>>|\w+@[\w.:~/-]+[$#]|[A-Z]:\\[^>]{0,80}>|PS [^>]{1,80}>) ?\S")
+_PROMPT: Final = re.compile(
+    r"\s*(?:\$|>>>|\w+@[\w.:~/-]+[$#]|[A-Z]:\\[^>]{0,80}>|PS [^>]{1,80}>) ?\S"
+)
 """What a console writes before a command."""
 _BULLET: Final = re.compile(r"\s{0,8}(?:[-*•·–]|o(?=\s{2})|\(?(\d{1,3})[.)])\s+(\S.*)")
 _OPTION: Final = re.compile(r"\s*--?\w")
@@ -45,13 +48,15 @@ _LONGEST_TITLE: Final = 80
 _MARKS: Final = ".,;:!?'\"()[]“”‘’«»"
 """Signs of prose around a word."""
 _FILLED: Final = 0.7
-"""Share of the longest line from which a line was broken to fit the width; words are shorter than the rest."""
+"""Share of the longest line from which a line was broken to fit the width; words are shorter than
+the rest."""
 _WIDTH: Final = 50
 """Characters of the narrowest width to which text is broken."""
 _PROSE: Final = 7
 """Words a line from which indented lines are text."""
 _NARROW: Final = 30
-"""Characters of the narrowest text whose lines go on with a small letter; those of a list are shorter."""
+"""Characters of the narrowest text whose lines go on with a small letter; those of a list are
+shorter."""
 _NAME_WORDS: Final = 4
 """Of a column at most."""
 _CENTRED: Final = 12
@@ -61,14 +66,17 @@ _FULL: Final = 0.8
 
 
 def plain_to_html(text: str) -> Converted:
-    """Return plain text as HTML that says what its blocks are; manual pages and AsciiDoc by their own rules."""
+    """Return plain text as HTML that says what its blocks are; manual pages and AsciiDoc by their
+    own rules."""
     if is_manual(text):
         return manual_to_html(text)
     if is_asciidoc(text):
         return asciidoc_to_html(text)
     parts: list[str] = []
     blocks = [
-        list(lines) for is_text, lines in groupby(text.splitlines(), key=lambda line: line.strip() != "") if is_text
+        list(lines)
+        for is_text, lines in groupby(text.splitlines(), key=lambda line: line.strip() != "")
+        if is_text
     ]
     for number, lines in enumerate(blocks):
         if number % 1000 == 0:
@@ -80,7 +88,8 @@ def plain_to_html(text: str) -> Converted:
 
 
 def source_to_html(text: str, language: str) -> Converted:
-    """Return a program as listings under the numbers of their lines, and what they stand in where that is above."""
+    """Return a program as listings under the numbers of their lines, and what they stand in where
+    that is above."""
     lines = text.replace("\r\n", "\n").rstrip().split("\n")
     parts: list[str] = []
     first, around = 0, ""
@@ -88,17 +97,25 @@ def source_to_html(text: str, language: str) -> Converted:
         check_cancelled()
         end = min(len(lines), first + CODE_LINES)
         if end < len(lines):
-            end = max(range(first + CODE_LINES // 2, end + 1), key=lambda number: _is_joint(lines, number))
+            end = max(
+                range(first + CODE_LINES // 2, end + 1), key=lambda number: _is_joint(lines, number)
+            )
         inside = f" · {around}" if around and lines[first][:1].isspace() else ""
         parts.append(f"<h2>Lines {first + 1}-{end}{escape(inside)}</h2>")
-        parts.append(f'<pre><code class="language-{language}">{escape(chr(10).join(lines[first:end]))}</code></pre>')
-        around = next((line for line in reversed(lines[first:end]) if line[:1].isidentifier()), around)
+        parts.append(
+            f"<pre><code "
+            f'class="language-{language}">{escape(chr(10).join(lines[first:end]))}</code></pre>'
+        )
+        around = next(
+            (line for line in reversed(lines[first:end]) if line[:1].isidentifier()), around
+        )
         first = end
     return Converted(whole_page("\n".join(parts)))
 
 
 def _is_joint(lines: Sequence[str], number: int) -> tuple[bool, int, int]:
-    """Order lines by how well a program is cut above them: below an empty line, at the least indented, late."""
+    """Order lines by how well a program is cut above them: below an empty line, at the least
+    indented, late."""
     line = lines[number].lstrip()
     return line != "" and not lines[number - 1].strip(), len(line) - len(lines[number]), number
 
@@ -112,21 +129,41 @@ def _block(lines: list[str], *, is_last: bool) -> str:  # noqa: PLR0911  one ret
         return f"<h2>{escape(lines[0].strip())}</h2>"
     if _PROMPT.match(lines[0]):
         return _listing(lines)
-    if _OPTION.match(lines[0]) and len({indent_of(line) for line in lines[1:]} - {indent_of(lines[0])}) == 1:
+    if (
+        _OPTION.match(lines[0])
+        and len({indent_of(line) for line in lines[1:]} - {indent_of(lines[0])}) == 1
+    ):
         return f"<dl><dt>{escape(lines[0].strip())}<dd>{escape(' '.join(map(str.strip, lines[1:])))}</dl>"
-    if all(map(_INDENTED.match, lines)) and not _is_prose(lines) and not all(map(_BULLET.match, lines)):
+    if (
+        all(map(_INDENTED.match, lines))
+        and not _is_prose(lines)
+        and not all(map(_BULLET.match, lines))
+    ):
         return _listing(lines)
     if rows := _table(lines):
         return rows
     if len(lines) >= 2 and all(pairs := [_PAIR.fullmatch(line.strip()) for line in lines]):
-        return "<dl>" + "".join(f"<dt>{escape(pair[1])}<dd>{escape(pair[2])}" for pair in pairs if pair) + "</dl>"
-    outlined = all(map(_OUTLINED.match, lines)) and any("." in line.split()[0][:-1] for line in lines)
+        return (
+            "<dl>"
+            + "".join(f"<dt>{escape(pair[1])}<dd>{escape(pair[2])}" for pair in pairs if pair)
+            + "</dl>"
+        )
+    outlined = all(map(_OUTLINED.match, lines)) and any(
+        "." in line.split()[0][:-1] for line in lines
+    )
     if outlined or (_LOGGED.match(lines[0]) and sum(map(bool, map(_LOGGED.match, lines))) >= 2):
         return "\n".join(f"<p>{escape(line.strip())}</p>" for line in lines)
     if _BULLET.match(lines[0]):
         return _items(lines)
-    drawn = sum("   " in line.strip() or "\t" in line.strip() or bool(_RULE.fullmatch(line)) for line in lines)
-    like_code = 0 if _is_prose(lines) else sum(bool(_CODE.match(line) or _INDENTED.match(line)) for line in lines)
+    drawn = sum(
+        "   " in line.strip() or "\t" in line.strip() or bool(_RULE.fullmatch(line))
+        for line in lines
+    )
+    like_code = (
+        0
+        if _is_prose(lines)
+        else sum(bool(_CODE.match(line) or _INDENTED.match(line)) for line in lines)
+    )
     if 2 * like_code > len(lines) or (2 * drawn > len(lines) >= 2):
         return _columns(lines) or _listing(lines)
     return "\n".join(f"<p>{escape(line)}</p>" for line in _unbroken(lines))
@@ -134,7 +171,9 @@ def _block(lines: list[str], *, is_last: bool) -> str:  # noqa: PLR0911  one ret
 
 def _is_prose(lines: Sequence[str]) -> bool:
     """Whether lines are full of words, as indented text is and a program is not."""
-    return sum(len(line.split()) for line in lines) >= _PROSE * len(lines) and not any(map(_CODE.match, lines))
+    return sum(len(line.split()) for line in lines) >= _PROSE * len(lines) and not any(
+        map(_CODE.match, lines)
+    )
 
 
 def _listing(lines: Sequence[str]) -> str:
@@ -150,7 +189,8 @@ def _is_title(line: str) -> bool:
 
 
 def _table(lines: Sequence[str]) -> str:
-    """Return lines of equally many columns as a table, empty for others; the line above a rule is its header."""
+    """Return lines of equally many columns as a table, empty for others; the line above a rule is
+    its header."""
     rows: list[list[str]] = []
     heads = 0
     for number, line in enumerate(lines):
@@ -162,28 +202,41 @@ def _table(lines: Sequence[str]) -> str:
     if len(rows) < 2 or width < 2 or any(len(row) != width for row in rows):
         return ""
     # Two columns of long cells are sentences with a double blank between them.
-    if width == 2 and not heads and sum(len(cell) for row in rows for cell in row) > _WIDTH * len(rows):
+    if (
+        width == 2
+        and not heads
+        and sum(len(cell) for row in rows for cell in row) > _WIDTH * len(rows)
+    ):
         return ""
     return html_table(rows, header=heads > 0)
 
 
 def _columns(lines: Sequence[str]) -> str:
-    """Return lines in columns that blanks part in all of them as a table, empty for others; the first names each."""
+    """Return lines in columns that blanks part in all of them as a table, empty for others; the
+    first names each."""
     lines = [line.expandtabs() for line in lines]
     used = bytearray(max(map(len, lines)))
     for line in lines:
         for word in _WORD.finditer(line):
             used[word.start() : word.end()] = b"x" * len(word[0])
-    starts = [gap.end() for gap in re.finditer(rb"\0+|\A(?!\0)", bytes(used)) if gap.end() < len(used)]
+    starts = [
+        gap.end() for gap in re.finditer(rb"\0+|\A(?!\0)", bytes(used)) if gap.end() < len(used)
+    ]
     ends = [*starts[1:], len(used)]
     # What stands below no name goes on with the column before it.
     begins = [start for start, end in zip(starts, ends, strict=True) if lines[0][start:end].strip()]
     parts = list(pairwise([*begins, len(used)]))
     if not 2 < len(parts) <= sum(map(len, lines)) / len(lines):
         return ""
-    rows = [[line[start:end].strip() for start, end in parts] for line in lines if not _RULE.fullmatch(line)]
+    rows = [
+        [line[start:end].strip() for start, end in parts]
+        for line in lines
+        if not _RULE.fullmatch(line)
+    ]
     cells = [cell for row in rows for cell in row]
-    torn = any("   " in cell for row in rows for cell in row[:-1]) or not all(row[0] for row in rows if row)
+    torn = any("   " in cell for row in rows for cell in row[:-1]) or not all(
+        row[0] for row in rows if row
+    )
     torn = torn or any(len(name.split()) > _NAME_WORDS for name in rows[0])
     if len(rows) <= 2 or torn or sum(map(bool, cells)) < _FULL * len(cells):
         return ""
@@ -201,12 +254,15 @@ def _items(lines: Sequence[str]) -> str:
             items.append(mark[2].strip())
         else:
             items[-1] += " " + line.strip()
-    tag, start = ("ol", f' start="{int(first)}"' if int(first) != 1 else "") if first else ("ul", "")
+    tag, start = (
+        ("ol", f' start="{int(first)}"' if int(first) != 1 else "") if first else ("ul", "")
+    )
     return f"<{tag}{start}>" + "".join(f"<li>{escape(item)}</li>" for item in items) + f"</{tag}>"
 
 
 def _is_own(before: str, line: str) -> bool:
-    """Whether a line is a record as the one before it: it begins with a word of the same signs, or names a field."""
+    """Whether a line is a record as the one before it: it begins with a word of the same signs, or
+    names a field."""
     words = [text.split(None, 1)[0].strip(_MARKS) for text in (before, line)]
     signs = [re.sub(r"\w", "", word) for word in words]
     alike = set(signs[0]) == set(signs[1]) != set()

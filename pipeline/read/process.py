@@ -1,8 +1,9 @@
-"""What runs in a process that converts documents: takes bytes, gives back a page, or the pages of a PDF read so far.
+"""What runs in a process that converts documents: takes bytes, gives back a page, or the pages of a
+PDF read so far.
 
-A PDF is read in slices of processor time, so that another call's document comes between, and what was read outlives
-this process: the caller holds it and sends it with the next slice. Started by `models/worker.py` for
-`pipeline/read/converter.py`, never imported by the server.
+A PDF is read in slices of processor time, so that another call's document comes between, and what
+was read outlives this process: the caller holds it and sends it with the next slice. Started by
+`models/worker.py` for `pipeline/read/converter.py`, never imported by the server.
 """
 
 import json
@@ -22,13 +23,16 @@ from pipeline.text.tokens import count_tokens
 from pipeline.work import Stopped, stopped_by
 
 SLICE_SECONDS: Final = 1.0
-"""Processor time for one answer: what a process that is killed costs at most, a page that began before aside."""
+"""Processor time for one answer: what a process that is killed costs at most, a page that began
+before aside."""
 OPEN_READINGS: Final = 2
-"""PDFs whose tables of objects stay in memory between slices; opening one anew takes up to 0.5 s."""
+"""PDFs whose tables of objects stay in memory between slices; opening one anew takes up to 0.5
+s."""
 
 
 def main(text: str) -> None:
-    """Convert what is asked until stdin ends or nothing is asked for long; `text` is JSON as `models.worker` sends."""
+    """Convert what is asked until stdin ends or nothing is asked for long; `text` is JSON as
+    `models.worker` sends."""
     arguments = json.loads(text)
     count_tokens(" ")  # its table is read before memory is bounded
     serve(_Desk, idle_seconds=arguments["idle_seconds"], memory_bytes=arguments["memory_bytes"])
@@ -77,7 +81,9 @@ class _Desk:
         how = {"sighted": raw.sighted, "ending": fields["ending"]}
         began = time.thread_time()
         try:
-            reading = self._reading(key, known, lambda: reading_of(kind)(raw.body, raw.span, kept, **how))
+            reading = self._reading(
+                key, known, lambda: reading_of(kind)(raw.body, raw.span, kept, **how)
+            )
         except Unreadable as error:
             raise unreadable(raw, error) from error
         if len(reading.pages) == known:
@@ -89,7 +95,8 @@ class _Desk:
         return Frame({"left": left - spent}, reading.kept(known))
 
     def _reading(self, key: str, known: int, begun: Callable[[], PdfReading]) -> PdfReading:
-        """Return the reading as another slice left it, with at least the pages that the caller holds."""
+        """Return the reading as another slice left it, with at least the pages that the caller
+        holds."""
         reading = self._open.pop(key, None)
         if reading is None or len(reading.pages) < known:
             reading = begun()

@@ -1,7 +1,8 @@
-"""JSON, JSON Lines, YAML and TOML to HTML: arrays of records as tables, all else as nested lists of `name: value`.
+"""JSON, JSON Lines, YAML and TOML to HTML: arrays of records as tables, all else as nested lists of
+`name: value`.
 
-Numbers keep the digits of the file, so that a table here is the one that the same rows as CSV make. Not for: which of
-these a text is (`sniff.py`).
+Numbers keep the digits of the file, so that a table here is the one that the same rows as CSV make.
+Not for: which of these a text is (`sniff.py`).
 """
 
 import json
@@ -27,9 +28,11 @@ _FILLED: Final = 0.5
 _LETTERS: Final = 200
 """Mean letters of a cell from which records are texts to be read, not rows."""
 _DEPTH: Final = 3
-"""Levels of objects in a record that become columns (`address.city`), and in front of a table that become headings."""
+"""Levels of objects in a record that become columns (`address.city`), and in front of a table that
+become headings."""
 _DATA: Final = 0.5
-"""Share of the letters of a file of settings that stand in tables, from which it is read as data."""
+"""Share of the letters of a file of settings that stand in tables, from which it is read as
+data."""
 _SLOW: Final = 2_000_000
 """Letters of YAML or TOML that are parsed: about a second's work."""
 _ALIAS: Final = re.compile(r"(?m)(?:^|[\s\[,{])[*&]\w")
@@ -58,13 +61,18 @@ def json_to_html(text: str) -> Converted | None:
 
 
 def settings_to_html(text: str, language: str) -> Converted | None:
-    """Return YAML or TOML that is mostly lists of records as HTML; None for other files, and for aliases."""
+    """Return YAML or TOML that is mostly lists of records as HTML; None for other files, and for
+    aliases."""
     if len(text) > _SLOW or (language == "yaml" and _ALIAS.search(text)):
         return None
     try:
         loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
         # Values stay as they are written: neither 1.50 nor `no` becomes something else.
-        value = yaml.load(text, loader) if language == "yaml" else tomllib.loads(text, parse_float=str)  # noqa: S506
+        value = (
+            yaml.load(text, loader)  # noqa: S506  makes strings, lists and mappings alone
+            if language == "yaml"
+            else tomllib.loads(text, parse_float=str)
+        )
     except (yaml.YAMLError, ValueError, RecursionError):
         return None
     tables = [table for _, part in _parts(value, ()) if (table := _table(part)) is not None]
@@ -82,25 +90,35 @@ def _as_page(value: object, unread: str) -> Converted:
     writer = _Writer()
     for names, part in _parts(value, ()):
         writer.section(names, part)
-    told = [value.get(key) for key in ("title", "name", "headline")] if isinstance(value, dict) else []
+    told = (
+        [value.get(key) for key in ("title", "name", "headline")] if isinstance(value, dict) else []
+    )
     title = next((name for name in told if isinstance(name, str)), "")
     unread = unread or writer.cut
     return Converted(whole_page("".join(writer.parts), title=title), title, unread=unread)
 
 
 def _parts(value: object, names: tuple[str, ...]) -> list[tuple[tuple[str, ...], object]]:
-    """Return what is no table of an object first, then its tables, each with the names that lead to it."""
+    """Return what is no table of an object first, then its tables, each with the names that lead to
+    it."""
     if not isinstance(value, dict) or len(names) >= _DEPTH or _table(value) is not None:
         return [(names, value)]
     below = {name: _parts(inner, (*names, str(name))) for name, inner in value.items()}
-    tables = {name for name, parts in below.items() if any(_table(part) is not None for _, part in parts)}
+    tables = {
+        name for name, parts in below.items() if any(_table(part) is not None for _, part in parts)
+    }
     rest = {name: inner for name, inner in value.items() if name not in tables}
     found = [(names, rest)] if rest else []
-    return [*found, *(part for name in below if name in tables for part in below[name])] if tables else [(names, value)]
+    return (
+        [*found, *(part for name in below if name in tables for part in below[name])]
+        if tables
+        else [(names, value)]
+    )
 
 
 def _table(value: object) -> list[list[str]] | None:
-    """Return records as rows below the names of their fields; None for what is no array of records of one kind."""
+    """Return records as rows below the names of their fields; None for what is no array of records
+    of one kind."""
     keyed = isinstance(value, dict)
     records = list(value.values()) if isinstance(value, dict) else value
     if not isinstance(records, list) or len(records) < (3 if keyed else 2):
@@ -111,7 +129,11 @@ def _table(value: object) -> list[list[str]] | None:
     rows = [one for one in flat if one is not None]
     columns = list(dict.fromkeys(name for row in rows for name in row))
     cells = len(columns) * len(rows)
-    if len(rows) < len(flat) or not 0 < len(columns) <= _MOST_COLUMNS or (len(columns) < 2 and not keyed):
+    if (
+        len(rows) < len(flat)
+        or not 0 < len(columns) <= _MOST_COLUMNS
+        or (len(columns) < 2 and not keyed)
+    ):
         return None
     filled = sum(len(row) for row in rows)
     letters = sum(len(cell) for row in rows for cell in row.values())
@@ -120,11 +142,16 @@ def _table(value: object) -> list[list[str]] | None:
     body = [[row.get(name, "") for name in columns] for row in rows[: _MOST_CELLS // len(columns)]]
     if isinstance(value, dict):
         named = "name" if "name" not in columns else "key"
-        return [[named, *columns], *([str(key), *row] for key, row in zip(value, body, strict=False))]
+        return [
+            [named, *columns],
+            *([str(key), *row] for key, row in zip(value, body, strict=False)),
+        ]
     return [columns, *body]
 
 
-def _flat(record: Mapping[object, object], above: str = "", depth: int = 1) -> dict[str, str] | None:
+def _flat(
+    record: Mapping[object, object], above: str = "", depth: int = 1
+) -> dict[str, str] | None:
     """Return a record's fields as texts, inner objects by dotted names; None for lists of such."""
     fields: dict[str, str] = {}
     for key, value in record.items():
@@ -151,7 +178,8 @@ def _said(value: object) -> str:
 
 
 class _Writer:
-    """HTML of values, as far as `MAX_ITEMS` of them; rows of tables are counted as rows of CSV are."""
+    """HTML of values, as far as `MAX_ITEMS` of them; rows of tables are counted as rows of CSV
+    are."""
 
     def __init__(self) -> None:
         self.parts: list[str] = []

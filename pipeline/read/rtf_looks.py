@@ -1,7 +1,7 @@
 """Which text of RTF is not seen: hidden, deleted, tiny, squeezed, or in the colour of its ground.
 
-What is seen is written as it was. A ground that cannot be known (a shaded cell) hides nothing. Not for: what the text
-is (`rtf.py`).
+What is seen is written as it was. A ground that cannot be known (a shaded cell) hides nothing. Not
+for: what the text is (`rtf.py`).
 """
 
 import re
@@ -12,8 +12,12 @@ from pipeline.html.colours import WHITE, Rgb, is_faint
 from pipeline.read.converted import LEAST_SIZE
 from pipeline.read.docx_looks import LEAST_WIDTH
 
-_TOKEN: Final = re.compile(r"\\([a-zA-Z]+)(-?\d{1,9})? ?|\\'[\da-fA-F]{2}|\\[^a-zA-Z]|[{}]|[^\\{}]+", re.DOTALL)
-_LOOKS: Final = re.compile(r"\\(?:v|deleted|fs[0-3]|charscalex\d|highlight\d+|ch?cb(?:pat)?\d+|cbpat\d+)(?![a-z\d])")
+_TOKEN: Final = re.compile(
+    r"\\([a-zA-Z]+)(-?\d{1,9})? ?|\\'[\da-fA-F]{2}|\\[^a-zA-Z]|[{}]|[^\\{}]+", re.DOTALL
+)
+_LOOKS: Final = re.compile(
+    r"\\(?:v|deleted|fs[0-3]|charscalex\d|highlight\d+|ch?cb(?:pat)?\d+|cbpat\d+)(?![a-z\d])"
+)
 """Without one of these, and a pale colour, nothing is hidden."""
 _COLOURS: Final = re.compile(r"\{\\colortbl([^{}]*)\}")
 _PART: Final = re.compile(r"\\(red|green|blue)(\d{1,3})")
@@ -99,5 +103,9 @@ def _colours(text: str) -> list[Rgb | None]:
     found: list[Rgb | None] = []
     for entry in table[1].split(";") if table else ():
         parts = {name: int(value) / 255 for name, value in _PART.findall(entry)}
-        found.append((parts.get("red", 0.0), parts.get("green", 0.0), parts.get("blue", 0.0)) if parts else None)
+        found.append(
+            (parts.get("red", 0.0), parts.get("green", 0.0), parts.get("blue", 0.0))
+            if parts
+            else None
+        )
     return found

@@ -1,8 +1,10 @@
-"""Print in images, recognised: RapidOCR finds the lines of a page and reads each, and we put them into reading order.
+"""Print in images, recognised: RapidOCR finds the lines of a page and reads each, and we put them
+into reading order.
 
-Needs the extra `ocr`: RapidOCR with the PP-OCRv6 models that its wheel carries (nothing is downloaded), on the ONNX
-Runtime that we have. Called by `pipeline/read/pdf.py` in a process that converts documents. Not for: deciding which
-pages hold no text of their own, and making HTML of lines (`pipeline/read/pdf.py`).
+Needs the extra `ocr`: RapidOCR with the PP-OCRv6 models that its wheel carries (nothing is
+downloaded), on the ONNX Runtime that we have. Called by `pipeline/read/pdf.py` in a process that
+converts documents. Not for: deciding which pages hold no text of their own, and making HTML of
+lines (`pipeline/read/pdf.py`).
 """
 
 import functools
@@ -26,30 +28,34 @@ from pipeline.read.pdf_lines import TYPE, Cell, Line
 from pipeline.work import check_cancelled
 
 FOUND_PIXELS: Final = 1_000_000
-"""That a page has at most when its lines are looked for, which takes 1.5 s; with 2,800,000 it took 4 s and found no
-more."""
+"""That a page has at most when its lines are looked for, which takes 1.5 s; with 2,800,000 it took
+4 s and found no more."""
 LEAST_CONFIDENCE: Final = 0.8
-"""Mean probability of a line's letters below which it is left out. 120 lines of Latin print in six fonts, down to 9
-points at 100 dpi under noise, had 0.88 and more (with the dots of a table of contents 0.60); lines in Arabic, Armenian
-and Georgian up to 0.81, specks and pictures below 0.5."""
+"""Mean probability of a line's letters below which it is left out. 120 lines of Latin print in six
+fonts, down to 9 points at 100 dpi under noise, had 0.88 and more (with the dots of a table of
+contents 0.60); lines in Arabic, Armenian and Georgian up to 0.81, specks and pictures below 0.5."""
 SURE: Final = 0.95
-"""The same on a page whose lines are mostly left out, since writings share the forms of letters: a line of Cyrillic
-that looks like Latin had 0.70 to 0.91, Latin print 0.98 in the median."""
+"""The same on a page whose lines are mostly left out, since writings share the forms of letters: a
+line of Cyrillic that looks like Latin had 0.70 to 0.91, Latin print 0.98 in the median."""
 UNLEARNT: Final = "   "
-"""In a line's text it says that letters are missing, at any confidence: of one that it has not learnt the recogniser
-makes a blank. 41 of 47 lines in Cyrillic and Greek above 0.8 had it, none of 219 in known writings."""
+"""In a line's text it says that letters are missing, at any confidence: of one that it has not
+learnt the recogniser makes a blank. 41 of 47 lines in Cyrillic and Greek above 0.8 had it, none of
+219 in known writings."""
 LETTERS: Final = 80
-"""Letters of a writing that the recogniser's set must have to know it. It has 86 of the smallest one that it reads
-(Hiragana); its 62 Greek ones lack those with accents, and its four Hebrew ones are signs of mathematics."""
+"""Letters of a writing that the recogniser's set must have to know it. It has 86 of the smallest
+one that it reads (Hiragana); its 62 Greek ones lack those with accents, and its four Hebrew ones
+are signs of mathematics."""
 COLUMN: Final = 20
-"""Mean characters of a line from which pieces side by side are columns of text, not cells of a table."""
+"""Mean characters of a line from which pieces side by side are columns of text, not cells of a
+table."""
 
 
 def read_lines(scan: Scan, ends: float) -> tuple[list[Line], int, bool]:
-    """Return the lines of a page in reading order, how many could not be read, and whether all were tried.
+    """Return the lines of a page in reading order, how many could not be read, and whether all were
+    tried.
 
-    Lines stand in the page's units, from its left and from its bottom. At `ends`, by this thread's processor time,
-    it stops.
+    Lines stand in the page's units, from its left and from its bottom. At `ends`, by this thread's
+    processor time, it stops.
     """
     reader = _reader()
     height, width = scan.pixels.shape[:2]
@@ -63,7 +69,8 @@ def read_lines(scan: Scan, ends: float) -> tuple[list[Line], int, bool]:
         if time.thread_time() > ends:
             whole = False
             break
-        # One after the other: a batch is padded to its longest line, and took 1.1 GB where this takes 0.6.
+        # One after the other: a batch is padded to its longest line, and took 1.1 GB where this
+        # takes 0.6.
         try:
             read = reader.recognize_txt(reader.crop_text_regions(scan.pixels[:, :, ::-1], [box]))
         except RapidOCRError:
@@ -75,7 +82,9 @@ def read_lines(scan: Scan, ends: float) -> tuple[list[Line], int, bool]:
             unsure += 1
             continue
         (left, top), (right, low) = np.min(box, axis=0), np.max(box, axis=0)
-        pieces.append(_Piece(text.strip(), float(left), float(top), float(right), float(low), read.scores[0]))
+        pieces.append(
+            _Piece(text.strip(), float(left), float(top), float(right), float(low), read.scores[0])
+        )
     sure = [piece for piece in pieces if piece.score >= SURE] if unsure >= len(pieces) else pieces
     return _ordered(sure, scan), unsure + len(pieces) - len(sure), whole
 
@@ -85,21 +94,27 @@ def known_writings() -> str:
     """Return the names of the writings that the recogniser knows, by the letters of its own set."""
     signs = _reader().text_rec.session.get_character_list()
     # A letter's name in Unicode begins with its writing.
-    names = Counter(unicodedata.name(sign, "").split(" ")[0] for sign in signs if len(sign) == 1 and sign.isalpha())
+    names = Counter(
+        unicodedata.name(sign, "").split(" ")[0]
+        for sign in signs
+        if len(sign) == 1 and sign.isalpha()
+    )
     known = [name for name, count in names.most_common() if count >= LETTERS]
     return ", ".join(name if name == "CJK" else name.capitalize() for name in known)
 
 
 @functools.cache
 def _reader() -> Any:
-    """Load the models that the package carries, each on one thread; its own defaults would fetch what is missing."""
+    """Load the models that the package carries, each on one thread; its own defaults would fetch
+    what is missing."""
     models = Path(rapidocr.__file__).parent / "models"
     reader = rapidocr.RapidOCR(
         params={
             "Global.log_level": "critical",
             "Global.use_cls": False,
             "Global.use_rec": False,
-            "Global.max_side_len": MOST_PIXELS,  # `pipeline/read/images.py` has made it small enough
+            # `pipeline/read/images.py` has made it small enough
+            "Global.max_side_len": MOST_PIXELS,
             "EngineConfig.onnxruntime.intra_op_num_threads": 1,
             "EngineConfig.onnxruntime.inter_op_num_threads": 1,
             "Det.model_path": str(models / "PP-OCRv6_det_small.onnx"),
@@ -153,7 +168,8 @@ def _cells(row: Sequence[_Piece], usual: float, unit: float) -> list[Cell]:
 
 
 def _lines_of(pieces: Sequence[_Piece]) -> list[list[_Piece]]:
-    """Return the pieces that stand side by side, from top to bottom, each line from left to right."""
+    """Return the pieces that stand side by side, from top to bottom, each line from left to
+    right."""
     lines: list[list[_Piece]] = []
     for piece in sorted(pieces, key=lambda piece: piece.top + piece.low):
         if lines and (piece.top + piece.low) / 2 < lines[-1][0].low:
@@ -164,7 +180,8 @@ def _lines_of(pieces: Sequence[_Piece]) -> list[list[_Piece]]:
 
 
 def _columns(pieces: Sequence[_Piece], gutter: float) -> list[list[_Piece]]:
-    """Return the pieces in groups between which, from the first to the last line, runs an empty stripe."""
+    """Return the pieces in groups between which, from the first to the last line, runs an empty
+    stripe."""
     columns: list[list[_Piece]] = []
     right = -gutter
     for piece in sorted(pieces, key=lambda piece: piece.left):
@@ -176,7 +193,8 @@ def _columns(pieces: Sequence[_Piece], gutter: float) -> list[list[_Piece]]:
 
 
 def _in_order(pieces: Sequence[_Piece], gutter: float) -> list[list[_Piece]]:
-    """Return the lines in which a person reads them: columns of text one after the other, rows of tables across."""
+    """Return the lines in which a person reads them: columns of text one after the other, rows of
+    tables across."""
     bands: list[list[_Piece]] = []
     for line in _lines_of(pieces):
         count = len(_columns([*bands[-1], *line], gutter)) if bands else 0
@@ -187,7 +205,9 @@ def _in_order(pieces: Sequence[_Piece], gutter: float) -> list[list[_Piece]]:
     ordered: list[list[_Piece]] = []
     for band in bands:
         columns = _columns(band, gutter)
-        is_text = all(len(one) > 2 and mean(len(piece.text) for piece in one) >= COLUMN for one in columns)
+        is_text = all(
+            len(one) > 2 and mean(len(piece.text) for piece in one) >= COLUMN for one in columns
+        )
         for part in columns if is_text else [band]:
             ordered += _lines_of(part)
     return ordered

@@ -1,8 +1,10 @@
-"""Pages that stand in front of the one asked for, or say that there is none, though they came with status 200.
+"""Pages that stand in front of the one asked for, or say that there is none, though they came with
+status 200.
 
-Told by their shape: few words and no main text, with a form, a script of a service that checks for robots, or a title
-that says so (`[served.*]` of `pipeline/text/words`). A title alone never decides: articles are about logging in, too.
-One linear scan, and only of pages that show a sign. Not for: statuses and headers (`pipeline/fetch/exchange.py`).
+Told by their shape: few words and no main text, with a form, a script of a service that checks for
+robots, or a title that says so (`[served.*]` of `pipeline/text/words`). A title alone never
+decides: articles are about logging in, too. One linear scan, and only of pages that show a sign.
+Not for: statuses and headers (`pipeline/fetch/exchange.py`).
 """
 
 import html as entities
@@ -16,7 +18,8 @@ from pipeline.read.scripts import letters_in, shows
 from pipeline.text.words import any_of, is_cjk, words
 
 Front = Literal["check", "login", "consent", "missing"]
-"""A check against robots, a log-in, a question for consent, or a page that says that there is none."""
+"""A check against robots, a log-in, a question for consent, or a page that says that there is
+none."""
 _KINDS: Final[tuple[Front, ...]] = get_args(Front)
 FRONTS: Final[Mapping[Front, str]] = {
     "check": "is behind a check against robots (a bot check)",
@@ -32,7 +35,8 @@ _SHORT: Final = 250
 _FORM_ALONE: Final = 250
 """Letters up to which a page with a field for a password is a log-in, whatever its title."""
 _MOST_CONSENT: Final = 4_000
-"""Letters of a whole page that asks for consent: such texts are longer, and speak of nothing else."""
+"""Letters of a whole page that asks for consent: such texts are longer, and speak of nothing
+else."""
 _BESIDE: Final = 250
 """Letters of such a page that may speak of something else."""
 _LINE: Final = 60
@@ -53,16 +57,23 @@ _CHECKS: Final = re.compile(
     r"|sec-if-cpt-container|cp_challenge|sucuri_cloudproxy|anubis_challenge|KPSDK|_Incapsula_Resource\?[^\"'>]{0,200}edet"
     r"|ddos-guard/js-challenge|/\.well-known/vercel/security|bm-verify|geo\.captcha|arkose-enforcement|aws-waf-token"
 )
-"""What only the checks themselves have; the scripts that watch over every page of a site are not among it."""
-_WIDGETS: Final = re.compile(r"g-recaptcha|h-captcha|hcaptcha\.com|cf-turnstile|turnstile/v0|geetest|smartcaptcha")
-_PASSWORD: Final = re.compile(r"<input\b[^<>]{0,500}?\btype\s{0,3}=\s{0,3}[\"']?password\b", re.IGNORECASE)
+"""What only the checks themselves have; the scripts that watch over every page of a site are not
+among it."""
+_WIDGETS: Final = re.compile(
+    r"g-recaptcha|h-captcha|hcaptcha\.com|cf-turnstile|turnstile/v0|geetest|smartcaptcha"
+)
+_PASSWORD: Final = re.compile(
+    r"<input\b[^<>]{0,500}?\btype\s{0,3}=\s{0,3}[\"']?password\b", re.IGNORECASE
+)
 _HEADING: Final = re.compile(r"<h[12]\b[^<>]{0,500}>(.{0,400}?)</h[12]", re.IGNORECASE | re.DOTALL)
 _MARKUP: Final = re.compile(r"<[^<>]{0,500}>")
 _PARTS: Final = re.compile(r"\s[-–—:/]\s|\s*[|»•·]\s*|:\s")
 _NO_WORDS: Final = re.compile(r"[^\w\s'-]+")
 _STATUS: Final = re.compile(r"(?:(?:error|http|code|status)\s)*[45]\d\d\b[\s-]*")
 _TAG: Final = re.compile(r"<(/?)([a-z][a-z0-9]*)\b([^<>]{0,2000})>?", re.IGNORECASE)
-_SILENT: Final = frozenset({"script", "style", "template", "noscript", "svg", "textarea", "title", "iframe", "head"})
+_SILENT: Final = frozenset(
+    {"script", "style", "template", "noscript", "svg", "textarea", "title", "iframe", "head"}
+)
 _APART: Final = frozenset({"nav", "footer", "aside", "button", "select"})
 """Elements whose text, as that of links, is no text of the page's own."""
 _INLINE: Final = frozenset(
@@ -72,7 +83,8 @@ _NO_FIELDS: Final = re.compile(
     r"type\s{0,3}=\s{0,3}[\"']?(?:hidden|search|submit|button|checkbox|radio|image|reset)\b", re.I
 )
 _ACTS: Final = re.compile(
-    r"type\s{0,3}=\s{0,3}[\"']?(?:submit|button)\b[^<>]{0,400}?value\s{0,3}=\s{0,3}[\"']([^\"'<>]{1,60})", re.I
+    r"type\s{0,3}=\s{0,3}[\"']?(?:submit|button)\b[^<>]{0,400}?value\s{0,3}=\s{0,3}[\"']([^\"'<>]{1,60})",
+    re.I,
 )
 
 
@@ -106,14 +118,20 @@ class _Shape:
     @property
     def few(self) -> bool:
         """Whether it has no text of its own to speak of."""
-        return self.letters <= _FEW and max(map(_size, self.lines), default=0) <= _SHORT and self.others <= _ALL
+        return (
+            self.letters <= _FEW
+            and max(map(_size, self.lines), default=0) <= _SHORT
+            and self.others <= _ALL
+        )
 
     def scan(self, html: str) -> None:
         """Gather what `html` shows."""
         lowered, at = html.lower(), 0
         while (start := html.find("<", at)) >= 0:
             if text := html[at:start].strip():
-                (self._button if self._within or self._in_link else self._line).append(entities.unescape(text))
+                (self._button if self._within or self._in_link else self._line).append(
+                    entities.unescape(text)
+                )
             tag = _TAG.match(html, start)
             if tag is None:
                 # A comment, a declaration, or a sign of its own.
@@ -161,16 +179,20 @@ class _Shape:
 
 
 def front_of(html: str, title: str) -> Front | None:
-    """Return what a page that came with status 200 is in place of the one asked for; None for a page."""
+    """Return what a page that came with status 200 is in place of the one asked for; None for a
+    page."""
     said = _said(html, title)
     checks, password = bool(_CHECKS.search(html)), bool(_PASSWORD.search(html))
-    may_ask = said == "consent" or (not shows(html, _MOST_CONSENT) and _about_cookies().search(html) is not None)
+    may_ask = said == "consent" or (
+        not shows(html, _MOST_CONSENT) and _about_cookies().search(html) is not None
+    )
     if len(html) > _MOST or (said is None and not checks and not password and not may_ask):
         return None
     shape = _Shape()
     shape.scan(html)
     asks: dict[Front, bool] = {
-        "check": checks or (said == "check" and bool(shape.scripts or shape.forms or _WIDGETS.search(html))),
+        "check": checks
+        or (said == "check" and bool(shape.scripts or shape.forms or _WIDGETS.search(html))),
         "login": said == "login" and bool(password or shape.fields),
         "missing": said == "missing",
     }
@@ -182,9 +204,14 @@ def front_of(html: str, title: str) -> Front | None:
 
 def _said(html: str, title: str) -> Front | None:
     """Return what title or headings say that the page is."""
-    headings = (entities.unescape(_MARKUP.sub(" ", found[1])) for found in _first(_HEADING.finditer(html[:_LOOKED_AT])))
+    headings = (
+        entities.unescape(_MARKUP.sub(" ", found[1]))
+        for found in _first(_HEADING.finditer(html[:_LOOKED_AT]))
+    )
     for text in (*_PARTS.split(f" {title} "), *headings):
-        folded = " ".join(_NO_WORDS.sub(" ", text.replace("’", "'").casefold()).split()).strip("-' ")
+        folded = " ".join(_NO_WORDS.sub(" ", text.replace("’", "'").casefold()).split()).strip(
+            "-' "
+        )
         for said in dict.fromkeys((folded, _STATUS.sub("", folded, count=1).strip())):
             if found := next((front for front in _KINDS if _is_said(front, said)), None):
                 return found
@@ -210,7 +237,9 @@ def _is_said(front: Front, text: str) -> bool:
 
 @cache
 def _phrases(front: Front) -> re.Pattern[str]:
-    return re.compile(rf"(?<![\w'])(?:{any_of(words(f'served.{front}'))})(?!\w)|{_unparted(f'served.{front}')}")
+    return re.compile(
+        rf"(?<![\w'])(?:{any_of(words(f'served.{front}'))})(?!\w)|{_unparted(f'served.{front}')}"
+    )
 
 
 def _unparted(section: str) -> str:

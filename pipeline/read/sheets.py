@@ -1,8 +1,9 @@
 """The tables that sheets of any format become: each row under the addresses of its cells.
 
-A sheet has no tables, only cells. An empty row parts what is above it from what begins with a row of names below it; an
-empty column parts two tables that both begin with names. Rows of one cell above the names are the caption. Cells that
-cover others span what they cover. Not for: reading cells (`workbook.py`, `opendocument.py`).
+A sheet has no tables, only cells. An empty row parts what is above it from what begins with a row
+of names below it; an empty column parts two tables that both begin with names. Rows of one cell
+above the names are the caption. Cells that cover others span what they cover. Not for: reading
+cells (`workbook.py`, `opendocument.py`).
 """
 
 import re
@@ -57,8 +58,11 @@ class _Covered(str):
     merged: Merged
 
 
-def sheet_to_html(name: str, rows: Iterable[Row], left: int, merged: Sequence[Merged] = ()) -> Written:
-    """Return a sheet's rows, those that hold something, as tables under its name; `left` cells may be read."""
+def sheet_to_html(
+    name: str, rows: Iterable[Row], left: int, merged: Sequence[Merged] = ()
+) -> Written:
+    """Return a sheet's rows, those that hold something, as tables under its name; `left` cells may
+    be read."""
     kept: list[Row] = []
     for number, cells in rows:
         if not any(cells):
@@ -104,7 +108,8 @@ def _with_covered(rows: list[Row], merged: Sequence[Merged]) -> list[Row]:
 
 
 def _blocks(rows: Sequence[Row], columns: range) -> Iterator[tuple[Sequence[Row], range]]:
-    """Yield the rows and columns of what may be tables, from the top, side by side from the left."""
+    """Yield the rows and columns of what may be tables, from the top, side by side from the
+    left."""
     for block in _by_rows(rows, columns):
         spans = _by_columns(block, columns)
         if len(spans) == 1:
@@ -130,9 +135,15 @@ def _by_rows(rows: Sequence[Row], columns: range) -> Iterator[Sequence[Row]]:
 
 
 def _by_columns(rows: Sequence[Row], columns: range) -> list[range]:
-    """Return the columns of tables side by side: an empty column is between them, and each begins with names."""
+    """Return the columns of tables side by side: an empty column is between them, and each begins
+    with names."""
     used = sorted(
-        {column for _, cells in rows for column in range(columns.start, min(columns.stop, len(cells))) if cells[column]}
+        {
+            column
+            for _, cells in rows
+            for column in range(columns.start, min(columns.stop, len(cells)))
+            if cells[column]
+        }
     )
     spans: list[range] = []
     for column in used:
@@ -140,7 +151,11 @@ def _by_columns(rows: Sequence[Row], columns: range) -> list[range]:
             spans[-1] = range(spans[-1].start, column + 1)
         else:
             spans.append(range(column, column + 1))
-    return spans if len(spans) > 1 and all(_begins_with_names(rows, span) for span in spans) else [columns]
+    return (
+        spans
+        if len(spans) > 1 and all(_begins_with_names(rows, span) for span in spans)
+        else [columns]
+    )
 
 
 def _begins_with_names(rows: Sequence[Row], columns: range) -> bool:
@@ -151,23 +166,26 @@ def _begins_with_names(rows: Sequence[Row], columns: range) -> bool:
 
 
 def _filled(number: int, cells: Sequence[str], columns: range) -> list[int]:
-    """Return the columns of a row with a text of their own; cells beside their merged one have none."""
+    """Return the columns of a row with a text of their own; cells beside their merged one have
+    none."""
     return [
         column
         for column in range(columns.start, min(columns.stop, len(cells)))
-        if (cell := cells[column]) and not (isinstance(cell, _Covered) and column > cell.merged.left)
+        if (cell := cells[column])
+        and not (isinstance(cell, _Covered) and column > cell.merged.left)
     ]
 
 
 def _is_names(number: int, cells: Sequence[str], columns: range) -> bool:
-    """Whether a row may name the columns of those below it: several cells, and no number among them."""
+    """Whether a row may name the columns of those below it: several cells, and no number among
+    them."""
     filled = [cells[column] for column in _filled(number, cells, columns)]
     return len(filled) > 1 and not any(cell[0] == "=" or _NUMBER.fullmatch(cell) for cell in filled)
 
 
 def _table(name: str, rows: Sequence[Row], columns: range) -> tuple[list[str], int]:
-    """Return rows that belong together as a table with its caption, rows of one cell alone as paragraphs; and how
-    many cells they are."""
+    """Return rows that belong together as a table with its caption, rows of one cell alone as
+    paragraphs; and how many cells they are."""
     filled = [_filled(number, cells, columns) for number, cells in rows]
     own = sum(
         not _is_below(cells[column], number)
@@ -190,10 +208,14 @@ def _table(name: str, rows: Sequence[Row], columns: range) -> tuple[list[str], i
     body = rows[first:]
     right = max(right, *(_reach(cells, right) for _, cells in body))
     heads = _heads(body, columns)
-    lines = [_line(body, place, range(left, right), is_head=place < heads) for place in range(len(body))]
+    lines = [
+        _line(body, place, range(left, right), is_head=place < heads) for place in range(len(body))
+    ]
     places = [address(name, number, (left, right - 1)) for number, _ in body]
     caption = f"<caption>{escape(' · '.join(text for _, text in above))}</caption>" if above else ""
-    inner = "\n".join(placed(line, place, tag="tr") for line, place in zip(lines, places, strict=True))
+    inner = "\n".join(
+        placed(line, place, tag="tr") for line, place in zip(lines, places, strict=True)
+    )
     return [f"<table>{caption}\n{inner}\n</table>"], own
 
 
@@ -209,7 +231,8 @@ def _reach(cells: Sequence[str], right: int) -> int:
 
 
 def _heads(rows: Sequence[Row], columns: range) -> int:
-    """Return how many rows at the top name the columns: names that cover several go on in the next row."""
+    """Return how many rows at the top name the columns: names that cover several go on in the next
+    row."""
     count = 0
     while count < min(len(rows) - 1, MOST_HEADS) and _is_names(*rows[count], columns):
         covers = [cell.merged for cell in rows[count][1] if isinstance(cell, _Covered)]
@@ -232,16 +255,24 @@ def _line(rows: Sequence[Row], place: int, columns: range, *, is_head: bool) -> 
             if column > max(one.left, columns.start) or (place and rows[place - 1][0] >= one.top):
                 continue
             wide = min(one.right + 1, columns.stop) - column
-            high = next((n for n, (other, _) in enumerate(rows[place:]) if other > one.bottom), len(rows) - place)
+            high = next(
+                (n for n, (other, _) in enumerate(rows[place:]) if other > one.bottom),
+                len(rows) - place,
+            )
             spans = f' colspan="{wide}"' * (wide > 1) + f' rowspan="{high}"' * (high > 1)
         parts.append(f"<{tag}{spans}>{escape(cell)}</{tag}>")
     return "".join(parts)
 
 
 def address(name: str, row: int, columns: Sequence[int]) -> str:
-    """Return the address of some cells of a row as a link's fragment, such as `Costs!A4:C4`; columns count from 0."""
+    """Return the address of some cells of a row as a link's fragment, such as `Costs!A4:C4`;
+    columns count from 0."""
     first, last = (f"{letters(column)}{row}" for column in (columns[0], columns[-1]))
-    return f"{quote(name, safe='')}!{first}:{last}" if first != last else f"{quote(name, safe='')}!{first}"
+    return (
+        f"{quote(name, safe='')}!{first}:{last}"
+        if first != last
+        else f"{quote(name, safe='')}!{first}"
+    )
 
 
 @lru_cache(16_384)

@@ -1,8 +1,10 @@
-"""PPTX to HTML: a section for each slide in the order shown, with title, texts, tables, charts, diagrams and notes.
+"""PPTX to HTML: a section for each slide in the order shown, with title, texts, tables, charts,
+diagrams and notes.
 
-What a slide shows is read from the top down, columns whose boxes follow each other in the file one after the other.
-Slides and shapes that are hidden are left out; footers are read once. What the file holds is counted by itself
-(`ledger.py`). Not for: what layouts and masters draw, older `.ppt` files, slides of OpenDocument (`opendocument.py`).
+What a slide shows is read from the top down, columns whose boxes follow each other in the file one
+after the other. Slides and shapes that are hidden are left out; footers are read once. What the
+file holds is counted by itself (`ledger.py`). Not for: what layouts and masters draw, older `.ppt`
+files, slides of OpenDocument (`opendocument.py`).
 """
 
 from collections.abc import Iterator, Sequence
@@ -32,7 +34,9 @@ from pipeline.work import check_cancelled
 
 _P: Final = "{http://schemas.openxmlformats.org/presentationml/2006/main}"
 _GROUP: Final = f"{_P}grpSp"
-_SHAPES: Final = frozenset(f"{_P}{name}" for name in ("sp", "graphicFrame", "cxnSp", "pic", "contentPart"))
+_SHAPES: Final = frozenset(
+    f"{_P}{name}" for name in ("sp", "graphicFrame", "cxnSp", "pic", "contentPart")
+)
 _TITLES: Final = frozenset({"title", "ctrTitle"})
 _UNSAID: Final = frozenset({"sldNum", "dt", "sldImg"})
 """Places of a slide that say its number and today's date, or show its image."""
@@ -101,7 +105,9 @@ class _Slide:
             return ""
         return "\n".join([f"<h2>{escape(heading or f'Slide {number}')}</h2>", *parts])
 
-    def _shapes(self, tree: etree._Element, depth: int = 0, within: "_Frame | None" = None) -> Iterator[_Shape]:
+    def _shapes(
+        self, tree: etree._Element, depth: int = 0, within: "_Frame | None" = None
+    ) -> Iterator[_Shape]:
         """Yield what a slide shows, groups by their shapes."""
         frame = within or _Frame()
         for element in chosen(tree):
@@ -114,7 +120,9 @@ class _Slide:
                 box = _box_of(element)
                 holder = next(element.iter(f"{_P}ph"), None)
                 if box is None and holder is not None:
-                    box = self.places.get(("", holder.get("idx", ""))) or self.places.get((_kind(element), ""))
+                    box = self.places.get(("", holder.get("idx", ""))) or self.places.get(
+                        (_kind(element), "")
+                    )
                     yield _Shape(element, box)
                 else:
                     yield _Shape(element, frame.placed(box) if box is not None else None)
@@ -196,7 +204,9 @@ class _Frame(NamedTuple):
         """Return a box on the slide."""
         across, down = self.scale
         left, top = self.shift
-        return _Box(left + box.left * across, top + box.top * down, box.width * across, box.height * down)
+        return _Box(
+            left + box.left * across, top + box.top * down, box.width * across, box.height * down
+        )
 
     def inner(self, group: etree._Element) -> "_Frame":
         """Return the frame of the shapes in a group."""
@@ -204,7 +214,10 @@ class _Frame(NamedTuple):
         outer = _box_of(group)
         if form is None or outer is None:
             return self
-        (left, top), (width, height) = _pair(form, "chOff", "x", "y"), _pair(form, "chExt", "cx", "cy")
+        (left, top), (width, height) = (
+            _pair(form, "chOff", "x", "y"),
+            _pair(form, "chExt", "cx", "cy"),
+        )
         there = self.placed(outer)
         scale = (there.width / width if width else 1.0, there.height / height if height else 1.0)
         return _Frame(scale, (there.left - left * scale[0], there.top - top * scale[1]))
@@ -230,7 +243,8 @@ def _number(said: str) -> float:
 
 
 def _in_order(shapes: list[_Shape]) -> Iterator[_Shape]:
-    """Yield shapes as they are read: titles, then from the top down; those without a place where the file has them."""
+    """Yield shapes as they are read: titles, then from the top down; those without a place where
+    the file has them."""
     titles = [shape for shape in shapes if _kind(shape.element) in _TITLES]
     rest = [shape for shape in shapes if _kind(shape.element) not in _TITLES]
     yield from titles
@@ -256,7 +270,8 @@ def _cut(shapes: Sequence[_Shape], depth: int = 0) -> Iterator[_Shape]:
 
 
 def _apart(shapes: Sequence[_Shape], *, across: bool) -> list[list[_Shape]]:
-    """Return groups of shapes with nothing between them but empty ground, from the left or from the top."""
+    """Return groups of shapes with nothing between them but empty ground, from the left or from the
+    top."""
     at, size = (0, 2) if across else (1, 3)
     groups: list[list[_Shape]] = []
     end = 0.0
@@ -289,14 +304,22 @@ def _table(table: etree._Element) -> str:
     rows = []
     for place, row in enumerate(table.iter(f"{A}tr")):
         tag = "th" if place == 0 else "td"
-        cells = (cell for cell in row.iter(f"{A}tc") if not {cell.get("hMerge"), cell.get("vMerge")} & _ON)
-        rows.append("".join(f"<{tag}{_spans(cell)}>{escape(words_of(cell))}</{tag}>" for cell in cells))
+        cells = (
+            cell
+            for cell in row.iter(f"{A}tc")
+            if not {cell.get("hMerge"), cell.get("vMerge")} & _ON
+        )
+        rows.append(
+            "".join(f"<{tag}{_spans(cell)}>{escape(words_of(cell))}</{tag}>" for cell in cells)
+        )
     return "<table>\n" + "\n".join(f"<tr>{row}</tr>" for row in rows) + "\n</table>"
 
 
 def _spans(cell: etree._Element) -> str:
     spans = {"colspan": cell.get("gridSpan", ""), "rowspan": cell.get("rowSpan", "")}
-    return "".join(f' {name}="{said}"' for name, said in spans.items() if said.isdecimal() and said != "1")
+    return "".join(
+        f' {name}="{said}"' for name, said in spans.items() if said.isdecimal() and said != "1"
+    )
 
 
 def _hold_words(ledger: Ledger, slide: etree._Element) -> None:
@@ -320,7 +343,8 @@ def _text_nodes(element: etree._Element) -> Iterator[etree._Element]:
 
 
 def _layout(package: Package, links: dict[str, tuple[str, str]]) -> dict[tuple[str, str], _Box]:
-    """Return the boxes of the placeholders on a slide's layout, then on its master, by number and by kind."""
+    """Return the boxes of the placeholders on a slide's layout, then on its master, by number and
+    by kind."""
     found: dict[tuple[str, str], _Box] = {}
     name = next((part for kind, part in links.values() if kind == "slideLayout"), "")
     above = package.targets(name) if name else {}
@@ -337,13 +361,16 @@ def _layout(package: Package, links: dict[str, tuple[str, str]]) -> dict[tuple[s
 
 
 def pptx_to_html(body: bytes) -> Converted:
-    """Return a presentation as HTML; raises `Unreadable` for one that is damaged, too large unpacked, or without
-    text."""
+    """Return a presentation as HTML; raises `Unreadable` for one that is damaged, too large
+    unpacked, or without text."""
     with open_package(body, "a presentation") as package:
         title, author = package.about()
         main = package.main("ppt/presentation.xml")
         shown, known = package.tree(main), package.targets(main)
-        keys = (one.get(f"{RELATION}id", "") for one in (shown.iter(f"{_P}sldId") if shown is not None else ()))
+        keys = (
+            one.get(f"{RELATION}id", "")
+            for one in (shown.iter(f"{_P}sldId") if shown is not None else ())
+        )
         order = [known[key][1] for key in keys if key in known]
         deck, layouts = _Deck(package), dict[str, dict[tuple[str, str], _Box]]()
         sections, hidden = list[str](), 0

@@ -1,10 +1,11 @@
 """What a body is: its media type, and the encoding of its text.
 
-The media type is told by the first bytes, the `Content-Type` header and the name, in that order. Binary data never
-passes as text, whatever the header says: an image would be 100,000 tokens of noise. The encoding is decided as browsers
-do (WHATWG Encoding), then by detection: byte order mark, UTF-16 by its zero bytes, `Content-Type` header, `<meta>` or
-XML declaration, valid UTF-8, detection. A label that the bytes contradict is passed over, since wrong labels are common
-and mojibake reads worse than a guess. Linear in the length of the body.
+The media type is told by the first bytes, the `Content-Type` header and the name, in that order.
+Binary data never passes as text, whatever the header says: an image would be 100,000 tokens of
+noise. The encoding is decided as browsers do (WHATWG Encoding), then by detection: byte order mark,
+UTF-16 by its zero bytes, `Content-Type` header, `<meta>` or XML declaration, valid UTF-8,
+detection. A label that the bytes contradict is passed over, since wrong labels are common and
+mojibake reads worse than a guess. Linear in the length of the body.
 """
 
 import codecs
@@ -25,7 +26,9 @@ DOCX: Final = "application/vnd.openxmlformats-officedocument.wordprocessingml.do
 _OOXML: Final = "application/vnd.openxmlformats-officedocument"
 PPTX: Final = f"{_OOXML}.presentationml.presentation"
 XLSX: Final = f"{_OOXML}.spreadsheetml.sheet"
-ODF: Final = frozenset(f"application/vnd.oasis.opendocument.{kind}" for kind in ("text", "spreadsheet", "presentation"))
+ODF: Final = frozenset(
+    f"application/vnd.oasis.opendocument.{kind}" for kind in ("text", "spreadsheet", "presentation")
+)
 EPUB: Final = "application/epub+zip"
 RTF: Final = "application/rtf"
 MAIL: Final = "message/rfc822"
@@ -49,13 +52,16 @@ HEAVY: Final = frozenset({*PAGED, DOCX, PPTX, XLSX, EPUB, RTF, MAIL, MBOX, *ODF}
 OLE: Final = "application/x-ole-storage"
 _PARTS: Final = {"word/document.xml": DOCX, "ppt/presentation.xml": PPTX, "xl/workbook.xml": XLSX}
 """By a part that only they have."""
-_MAIN: Final = re.compile(rb"\.(?:(word)|(presentation)|(spreadsheet)|ms-(word|powerpoint|excel))[\w.-]*\.main\+xml")
+_MAIN: Final = re.compile(
+    rb"\.(?:(word)|(presentation)|(spreadsheet)|ms-(word|powerpoint|excel))[\w.-]*\.main\+xml"
+)
 _BY_MAIN: Final = {
     b"word": DOCX,
     **dict.fromkeys((b"presentation", b"powerpoint"), PPTX),
     **dict.fromkeys((b"spreadsheet", b"excel"), XLSX),
 }
-"""By the type of the main part, whose name may be any (Word for the web writes `word/document2.xml`)."""
+"""By the type of the main part, whose name may be any (Word for the web writes
+`word/document2.xml`)."""
 _TYPES: Final = "[Content_Types].xml"
 _MOST_TYPES: Final = 1_000_000
 """Bytes of the list of types."""
@@ -124,7 +130,8 @@ _BY_NAME: Final = {
     ".docx": DOCX,
 }
 _CONTROLS: Final = bytes(byte for byte in range(32) if byte not in (0, *range(8, 14), 27))
-"""Bytes that text does not have; backspace and escape are in what consoles write, zero is looked at by itself."""
+"""Bytes that text does not have; backspace and escape are in what consoles write, zero is looked at
+by itself."""
 _NOISE: Final = 0.01
 """Share of a text's first kilobyte that may be zeros or such bytes."""
 _BYTES: Final = "application/octet-stream"
@@ -132,26 +139,43 @@ _NAMED: Final = frozenset(
     (
         *mimetypes.MimeTypes(()).types_map[True].values(),
         *(kind for _, kind in _MAGIC),
-        *("image/avif", "image/heic", "video/mp4", "application/vnd.rar", "application/java-archive", "font/otf"),
+        *(
+            "image/avif",
+            "image/heic",
+            "video/mp4",
+            "application/vnd.rar",
+            "application/java-archive",
+            "font/otf",
+        ),
     )
 ) - {_BYTES}
-"""Media types as messages may show them: a server's own may be prose, so that only known ones are repeated."""
+"""Media types as messages may show them: a server's own may be prose, so that only known ones are
+repeated."""
 _TAGS: Final = rb"!doctype\s+html|html|head|body|title|meta|script|style|div|p|h[1-6]|table|article|main|section|br|a"
-_HTML_START: Final = re.compile(rb"(?:\s|<!--.{0,2000}?-->|<\?xml[^>]{0,200}>)*<(?:" + _TAGS + rb")[\s/>]", re.I | re.S)
+_HTML_START: Final = re.compile(
+    rb"(?:\s|<!--.{0,2000}?-->|<\?xml[^>]{0,200}>)*<(?:" + _TAGS + rb")[\s/>]", re.I | re.S
+)
 _STARTS: Final = (
     (re.compile(rb"WEBVTT|\s*\d+[ \t]*\r?\n(?:\d\d:){2}\d\d,\d{3} --> "), SUBTITLES),
     (re.compile(rb"\[Script Info\]\s"), SUBTITLES),
     (re.compile(rb"BEGIN:VCALENDAR\s"), CALENDAR),
     (re.compile(rb"From [^\n]{1,200}\n[A-Za-z][\w-]*:\s"), MBOX),
     # Fields of a head, one of which only mail has.
-    (re.compile(rb"(?ims)(?=.{0,1000}?^(?:message-id|mime-version|received):)[a-z][\w-]*:[^\n]*\n[a-z \t]"), MAIL),
+    (
+        re.compile(
+            rb"(?ims)(?=.{0,1000}?^(?:message-id|mime-version|received):)[a-z][\w-]*:[^\n]*\n[a-z \t]"
+        ),
+        MAIL,
+    ),
 )
 """How texts begin that are not markup."""
 _FEED_START: Final = re.compile(rb"<(?:rss|feed|rdf:RDF)[\s>]")
 _UNSAID: Final = {"", _BYTES, "binary/octet-stream", "application/unknown", "unknown/unknown"}
 _KNOWN: Final = {
     **dict.fromkeys((HTML, "application/xhtml+xml"), HTML),
-    **dict.fromkeys(("application/rss+xml", "application/atom+xml", "application/rdf+xml", FEED), FEED),
+    **dict.fromkeys(
+        ("application/rss+xml", "application/atom+xml", "application/rdf+xml", FEED), FEED
+    ),
     **dict.fromkeys((XML, "text/xml"), XML),
     **dict.fromkeys((JSON, "text/json"), JSON),
     **dict.fromkeys((JSON_LINES, "application/jsonl", "application/json-seq"), JSON_LINES),
@@ -159,32 +183,44 @@ _KNOWN: Final = {
     **dict.fromkeys((CSV, "text/tab-separated-values"), CSV),
     **dict.fromkeys((SUBTITLES, "application/x-subrip", "text/srt"), SUBTITLES),
     **{kind: kind for kind in (MAIL, MBOX, NOTEBOOK, CALENDAR)},
-    **dict.fromkeys(("application/javascript", "application/x-javascript", "application/x-sh"), PLAIN),
-    **dict.fromkeys(("application/x-yaml", "application/yaml", "application/toml", "application/sql"), PLAIN),
+    **dict.fromkeys(
+        ("application/javascript", "application/x-javascript", "application/x-sh"), PLAIN
+    ),
+    **dict.fromkeys(
+        ("application/x-yaml", "application/yaml", "application/toml", "application/sql"), PLAIN
+    ),
     **dict.fromkeys(("application/x-tex", PLAIN), PLAIN),
 }
 
 
 _MARKUP: Final = re.compile(rb"<|&(?:[a-zA-Z]{2,8}|#x?[0-9a-fA-F]{1,6});")
-"""What may begin a tag, or an entity: what has none is no page whatever its type, and its lines are its own."""
+"""What may begin a tag, or an entity: what has none is no page whatever its type, and its lines are
+its own."""
 _DATA_START: Final = re.compile(rb"\s*(?:\{\s*(?:\"|\})|\[\s*[\[{\"\d])")
 _PAGE_START: Final = re.compile(
     rb"\s*(?:<!--.{0,500}?-->\s*)*(?:<!doctype\s+html|<html)[\s>]", re.IGNORECASE | re.DOTALL
 )
 """How pages begin, and no text in Markdown does."""
-_SHEETS: Final = frozenset({"application/vnd.ms-excel", "application/msexcel", "application/csv", "application/x-csv"})
+_SHEETS: Final = frozenset(
+    {"application/vnd.ms-excel", "application/msexcel", "application/csv", "application/x-csv"}
+)
 """Types that servers give CSV because of the program that opens it."""
 
 
 def media_type(body: bytes, *, content_type: str = "", name: str = "") -> str:
-    """Return the media type of `body`, that of no text as it is called; of `name` only the ending is read."""
+    """Return the media type of `body`, that of no text as it is called; of `name` only the ending
+    is read."""
     start = body[:1024]
     said = content_type.partition(";")[0].strip().lower()
     binary = _binary_type(body, start, said)
     if binary:
         return binary
     # A site's list of pages for models is Markdown, whatever its ending (llmstxt.org).
-    by_name = MARKDOWN if name.endswith("/llms.txt") else _BY_NAME.get(posixpath.splitext(name)[1].lower(), "")
+    by_name = (
+        MARKDOWN
+        if name.endswith("/llms.txt")
+        else _BY_NAME.get(posixpath.splitext(name)[1].lower(), "")
+    )
     # Zeros are UTF-16's, or strayed into a text.
     if b"\x00" not in start and (clear := _clear_type(body, start, said, by_name)):
         return clear
@@ -194,7 +230,8 @@ def media_type(body: bytes, *, content_type: str = "", name: str = "") -> str:
 
 
 def _clear_type(body: bytes, start: bytes, said: str, by_name: str) -> str:
-    """Return the type that text shows in spite of what a server says, empty where that may be right."""
+    """Return the type that text shows in spite of what a server says, empty where that may be
+    right."""
     text = start.removeprefix(b"\xef\xbb\xbf")
     if said == HTML:
         is_data = _DATA_START.match(text) is not None and body.rstrip()[-1:] in {b"}", b"]"}
@@ -225,12 +262,27 @@ def _is_words(start: bytes) -> bool:
 
 def holds_text(kind: str) -> bool:
     """Return whether a media type from `media_type` is one that becomes HTML."""
-    texts = {HTML, MARKDOWN, JSON, JSON_LINES, FEED, XML, CSV, PLAIN, SOURCE, MAIL, NOTEBOOK, SUBTITLES, CALENDAR}
+    texts = {
+        HTML,
+        MARKDOWN,
+        JSON,
+        JSON_LINES,
+        FEED,
+        XML,
+        CSV,
+        PLAIN,
+        SOURCE,
+        MAIL,
+        NOTEBOOK,
+        SUBTITLES,
+        CALENDAR,
+    }
     return kind in HEAVY or kind in texts
 
 
 def looks_like_text(start: bytes) -> bool:
-    """Return whether a file of unknown ending that begins with `start`, at most a kilobyte, is text."""
+    """Return whether a file of unknown ending that begins with `start`, at most a kilobyte, is
+    text."""
     if _binary_type(start, start, ""):
         return False
     marked = start.startswith((b"\xff\xfe", b"\xfe\xff")) or unmarked_utf16(start) != ""
@@ -250,7 +302,9 @@ def language_of(name: str) -> str:
 
 def _binary_type(body: bytes, start: bytes, said: str) -> str:
     """Return the type of a body that is no text, empty for text."""
-    if b"%PDF-" in start[:1024]:  # readers forgive what is before it: a mark of bytes' order, an HTTP head
+    if (
+        b"%PDF-" in start[:1024]
+    ):  # readers forgive what is before it: a mark of bytes' order, an HTTP head
         begins = start.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"%PDF-")
         if begins or said == PDF or (b"endobj" in body and b"%%EOF" in body[-1024:]):
             return PDF
@@ -266,7 +320,8 @@ def _binary_type(body: bytes, start: bytes, said: str) -> str:
 
 
 def _has_stray_zeros(start: bytes) -> bool:
-    """Whether zero bytes are few among text: a log that was cut by a crash, a field of fixed width."""
+    """Whether zero bytes are few among text: a log that was cut by a crash, a field of fixed
+    width."""
     zeros = start.count(0)
     text = start.translate(None, b"\x00")
     if zeros > 1 + _NOISE * len(start) or text.translate(None, _CONTROLS) != text:
@@ -288,7 +343,14 @@ def _signed_type(body: bytes, start: bytes) -> str:
         return "video/mp4"
     words = all(byte > 31 or byte in b"\t\n\f\r" for byte in start)
     # Text may begin with the letters of a short signature.
-    return next((kind for magic, kind in _MAGIC if start.startswith(magic) and not (words and len(magic) < 4)), "")
+    return next(
+        (
+            kind
+            for magic, kind in _MAGIC
+            if start.startswith(magic) and not (words and len(magic) < 4)
+        ),
+        "",
+    )
 
 
 def _zip_type(body: bytes) -> str:
@@ -296,7 +358,11 @@ def _zip_type(body: bytes) -> str:
         with zipfile.ZipFile(io.BytesIO(body)) as archive:
             # A part says what it is, in OpenDocument and EPUB.
             named = archive.NameToInfo.get("mimetype")
-            said = archive.read(named).decode("ascii", "replace").strip() if named and named.file_size <= 100 else ""
+            said = (
+                archive.read(named).decode("ascii", "replace").strip()
+                if named and named.file_size <= 100
+                else ""
+            )
             said = EPUB if not said and "META-INF/container.xml" in archive.NameToInfo else said
             office = (kind for part, kind in _PARTS.items() if part in archive.NameToInfo)
             if said in ODF or said == EPUB:
@@ -359,7 +425,8 @@ def _text_type(said: str, by_name: str, start: bytes) -> str:
         guess = _guessed(start)
         return guess if guess == FEED or (kind == XML and guess == HTML) else kind
     if not kind and (said.startswith("application/") or said not in _NAMED):
-        # The bytes are text, whatever program they are said to be for: CSV as Excel's, a log as a download.
+        # The bytes are text, whatever program they are said to be for: CSV as Excel's, a log as a
+        # download.
         guess = _guessed(start)
         return (by_name or (CSV if said in _SHEETS else PLAIN)) if guess == PLAIN else guess
     return kind or said
@@ -368,7 +435,19 @@ def _text_type(said: str, by_name: str, start: bytes) -> str:
 # Encodings
 
 _DETECTED: Final = (
-    *("utf_8", "cp1252", "cp1251", "cp932", "euc_jp", "gb18030", "big5hkscs", "cp949", "koi8_r", "cp1250", "cp1253"),
+    *(
+        "utf_8",
+        "cp1252",
+        "cp1251",
+        "cp932",
+        "euc_jp",
+        "gb18030",
+        "big5hkscs",
+        "cp949",
+        "koi8_r",
+        "cp1250",
+        "cp1253",
+    ),
     *("cp1254", "cp1255", "cp1256", "cp1257", "cp1258", "cp874", "iso8859_5", "cp866"),
 )
 _ALLOWED: Final = frozenset(
@@ -379,7 +458,8 @@ _ALLOWED: Final = frozenset(
         *("koi8_u", "mac_roman", "mac_cyrillic", "iso2022_jp", "utf_16_le", "utf_16_be"),
     )
 )
-"""Codecs that the web uses; labels such as `utf-7` or `unicode_escape` would let a page say what its bytes do not."""
+"""Codecs that the web uses; labels such as `utf-7` or `unicode_escape` would let a page say what
+its bytes do not."""
 _READ_AS: Final = {
     **dict.fromkeys(("ascii", "iso8859-1"), "cp1252"),
     "iso8859-9": "cp1254",
@@ -415,15 +495,19 @@ _MARKS: Final = (
 )
 _LATIN: Final = {"cp1250", "cp1254", "cp1257", "cp1258"}
 _LOOKED_AT: Final = 16_384
-"""Bytes in which declarations, zeros and words for detection are looked for. Browsers stop at 1024 for declarations;
-pages with long comments in front are not rare. More words make detection slower, not better."""
+"""Bytes in which declarations, zeros and words for detection are looked for. Browsers stop at 1024
+for declarations; pages with long comments in front are not rare. More words make detection slower,
+not better."""
 _BROKEN_SHARE: Final = 0.002
-"""Share of characters that may be undecodable before a label counts as wrong: a real page has a broken byte or two."""
+"""Share of characters that may be undecodable before a label counts as wrong: a real page has a
+broken byte or two."""
 
 _META: Final = re.compile(
     rb"<meta\b[^>]{0,400}?charset\s{0,9}=\s{0,9}[\"']?\s{0,9}([A-Za-z0-9_.:-]{2,40})", re.IGNORECASE
 )
-_XML: Final = re.compile(rb"\A\s{0,9}<\?xml\b[^>]{0,200}?encoding\s{0,9}=\s{0,9}[\"']([A-Za-z0-9_.:-]{2,40})")
+_XML: Final = re.compile(
+    rb"\A\s{0,9}<\?xml\b[^>]{0,200}?encoding\s{0,9}=\s{0,9}[\"']([A-Za-z0-9_.:-]{2,40})"
+)
 _HEADER: Final = re.compile(r"charset\s*=\s*[\"']?\s*([A-Za-z0-9_.:-]{2,40})", re.IGNORECASE)
 _TAG: Final = re.compile(rb"<[^<>]{0,4000}>")
 
@@ -439,7 +523,8 @@ class Decoded(NamedTuple):
 
 
 def codec_of(label: str) -> str | None:
-    """Return the codec for a label as pages and headers give it, None for one that the web does not know."""
+    """Return the codec for a label as pages and headers give it, None for one that the web does not
+    know."""
     name = label.strip().strip("\"'").lower()
     name = _WEB_LABELS.get(name) or name.replace("windows-", "cp").replace("x-", "")
     try:
@@ -480,8 +565,8 @@ def decode(body: bytes, *, content_type: str = "") -> Decoded:
 def unmarked_utf16(body: bytes) -> str:
     """Return the codec of UTF-16 text without a byte order mark, empty for anything else.
 
-    The zero halves of blanks, digits and tags stand in even places or in odd ones. A table of small numbers has such
-    zeros too, but control characters, or no blanks, among what it then reads as.
+    The zero halves of blanks, digits and tags stand in even places or in odd ones. A table of small
+    numbers has such zeros too, but control characters, or no blanks, among what it then reads as.
     """
     start = body[: min(len(body), _LOOKED_AT) // 2 * 2]
     even, odd = start[::2].count(0), start[1::2].count(0)
@@ -490,7 +575,10 @@ def unmarked_utf16(body: bytes) -> str:
     codec = "utf-16-le" if odd > even else "utf-16-be"
     text = start.decode(codec, "replace")
     blanks = sum(letter in " \t\n\r<。、，" for letter in text)
-    noise = sum(unicodedata.category(letter) in {"Cc", "Cn", "Cs"} and not letter.isspace() for letter in text)
+    noise = sum(
+        unicodedata.category(letter) in {"Cc", "Cn", "Cs"} and not letter.isspace()
+        for letter in text
+    )
     return codec if blanks and noise <= _BROKEN_SHARE * len(text) else ""
 
 
@@ -498,10 +586,19 @@ def _declared(body: bytes, content_type: str) -> list[str]:
     """Return the codecs that header and body name, in that order, each once."""
     header = _HEADER.search(content_type)
     start = body[:_LOOKED_AT]
-    inside = [codec_of(found.group(1).decode("ascii")) for found in (_META.search(start), _XML.search(start)) if found]
-    # A declaration that could be read byte by byte cannot stand in UTF-16 text (WHATWG, "change the encoding").
+    inside = [
+        codec_of(found.group(1).decode("ascii"))
+        for found in (_META.search(start), _XML.search(start))
+        if found
+    ]
+    # A declaration that could be read byte by byte cannot stand in UTF-16 text (WHATWG, "change the
+    # encoding").
     inside = ["utf-8" if codec in {"utf-16-le", "utf-16-be"} else codec for codec in inside]
-    return [codec for codec in dict.fromkeys([codec_of(header.group(1)) if header else None, *inside]) if codec]
+    return [
+        codec
+        for codec in dict.fromkeys([codec_of(header.group(1)) if header else None, *inside])
+        if codec
+    ]
 
 
 def _read_strictly(body: bytes) -> str | None:
@@ -527,19 +624,26 @@ def _read_as(body: bytes, codec: str) -> str | None:
 def _likeliest(sample: bytes) -> str:
     from charset_normalizer import from_bytes  # noqa: PLC0415  for pages without a right label only
 
-    found = from_bytes(sample, cp_isolation=list(_DETECTED), enable_fallback=False, preemptive_behaviour=False)
+    found = from_bytes(
+        sample, cp_isolation=list(_DETECTED), enable_fallback=False, preemptive_behaviour=False
+    )
     ranked = {match.encoding: match for match in found if match.encoding in _DETECTED}
     first = next(iter(ranked.values()), None)
     western = ranked.get("cp1252")
     if first is None:
         return "cp1252"
     # Latin codecs differ in a few letters; without a clear sign the commonest is the best guess.
-    near = western is not None and western.chaos <= first.chaos + 0.01 and western.coherence >= first.coherence - 0.01
+    near = (
+        western is not None
+        and western.chaos <= first.chaos + 0.01
+        and western.coherence >= first.coherence - 0.01
+    )
     return "cp1252" if near and first.encoding in _LATIN else first.encoding
 
 
 def _words(body: bytes) -> bytes:
-    """Return up to `_LOOKED_AT` bytes of the texts between tags that are not plain ASCII, each once."""
+    """Return up to `_LOOKED_AT` bytes of the texts between tags that are not plain ASCII, each
+    once."""
     kept: dict[bytes, None] = {}
     size = 0
     for piece in _TAG.split(body[: 40 * _LOOKED_AT]):

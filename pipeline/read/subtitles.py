@@ -1,7 +1,9 @@
-"""Subtitles and transcripts (WebVTT, SRT, YouTube's timed text, podcasts' JSON) to HTML: paragraphs with their times.
+"""Subtitles and transcripts (WebVTT, SRT, YouTube's timed text, podcasts' JSON) to HTML: paragraphs
+with their times.
 
-Cues are joined until a sentence ends or some seconds have passed, so that a paragraph can be read and its time still
-leads to what is said. Not for: finding a page's transcript (`pipeline/fetch/transcript.py`), nor hearing one.
+Cues are joined until a sentence ends or some seconds have passed, so that a paragraph can be read
+and its time still leads to what is said. Not for: finding a page's transcript
+(`pipeline/fetch/transcript.py`), nor hearing one.
 """
 
 import html
@@ -15,10 +17,12 @@ from pipeline.read.converted import MAX_ITEMS, Converted, escape, placed, whole_
 from pipeline.work import check_cancelled
 
 _TIMES: Final = re.compile(
-    r"^[ \t]*((?:\d+:)?\d\d?:\d\d(?:[.,]\d+)?)[ \t]*-->[ \t]*((?:\d+:)?\d\d?:\d\d(?:[.,]\d+)?)", re.M
+    r"^[ \t]*((?:\d+:)?\d\d?:\d\d(?:[.,]\d+)?)[ \t]*-->[ \t]*((?:\d+:)?\d\d?:\d\d(?:[.,]\d+)?)",
+    re.M,
 )
 _TAG: Final = re.compile(
-    r"</?(?:[cibuv]|lang|ruby|rt|font|\d\d)[^<>]{0,200}>|\{\\an\d\}|<(?:\d+:)?\d\d:\d\d[.,]\d+>", re.I
+    r"</?(?:[cibuv]|lang|ruby|rt|font|\d\d)[^<>]{0,200}>|\{\\an\d\}|<(?:\d+:)?\d\d:\d\d[.,]\d+>",
+    re.I,
 )
 _VOICE: Final = re.compile(r"<v(?:\.[\w.]+)?\s+([^<>]{1,80})>")
 _OVERRIDE: Final = re.compile(r"\{[^{}]{0,500}\}")
@@ -47,12 +51,17 @@ def subtitles_to_html(text: str) -> Converted | None:
     inner = _body(_script_cues(text) if "[Events]" in text else _cues(text))
     if not inner:
         return None
-    unread = f"what follows its first {MAX_ITEMS} paragraphs" if inner.count("\n") + 1 >= MAX_ITEMS else ""
+    unread = (
+        f"what follows its first {MAX_ITEMS} paragraphs"
+        if inner.count("\n") + 1 >= MAX_ITEMS
+        else ""
+    )
     return Converted(whole_page(inner), unread=unread)
 
 
 def timed_to_html(text: str) -> str:
-    """Return a transcript in any of the forms that pages refer to as the inside of an HTML page; empty for none."""
+    """Return a transcript in any of the forms that pages refer to as the inside of an HTML page;
+    empty for none."""
     try:
         value = json.loads(text) if text.lstrip()[:1] == "{" else None
     except (ValueError, RecursionError):
@@ -89,9 +98,13 @@ def _script_cues(text: str) -> Iterator[_Cue]:
     for found in islice(re.finditer(r"(?m)^Dialogue:(.*)$", events), MAX_ITEMS):
         values = dict(zip(fields, found[1].split(",", len(fields) - 1), strict=False))
         if not _DRAWN.search(values.get("text", "")) and all(
-            _CLOCK.fullmatch(values[name].strip()) for name in fields[:3] if name in {"start", "end"}
+            _CLOCK.fullmatch(values[name].strip())
+            for name in fields[:3]
+            if name in {"start", "end"}
         ):
-            said = _OVERRIDE.sub("", values.get("text", "")).replace("\\N", "\n").replace("\\n", "\n")
+            said = (
+                _OVERRIDE.sub("", values.get("text", "")).replace("\\N", "\n").replace("\\n", "\n")
+            )
             start, end = (_seconds(values[name].strip()) for name in ("start", "end"))
             cues.append(_cue(start, end, said.replace("\\h", " "), values.get("name", "").strip()))
     yield from sorted(cues, key=lambda cue: cue.start)
@@ -127,17 +140,24 @@ def _body(cues: Iterable[_Cue]) -> str:
 
 
 def _unrolled(cue: _Cue, last: _Cue) -> str:
-    """Return what a cue adds to the one before it: automatic captions roll, and repeat lines once or twice."""
+    """Return what a cue adds to the one before it: automatic captions roll, and repeat lines once
+    or twice."""
     for count in range(min(len(cue.lines), len(last.lines)), 0, -1):
         if cue.lines[:count] == last.lines[-count:]:
             return " ".join(cue.lines[count:])
-    return cue.text.removeprefix(last.text).strip() if last.text and cue.text.startswith(last.text) else cue.text
+    return (
+        cue.text.removeprefix(last.text).strip()
+        if last.text and cue.text.startswith(last.text)
+        else cue.text
+    )
 
 
 def _paragraph(cues: list[_Cue]) -> str:
     said = " ".join(cue.text for cue in cues)
     spoken = f"{cues[0].speaker}: {said}" if cues[0].speaker else said
-    return placed(escape(spoken), f"t={_clock(cues[0].start)},{_clock(max(cue.end for cue in cues))}", tag="p")
+    return placed(
+        escape(spoken), f"t={_clock(cues[0].start)},{_clock(max(cue.end for cue in cues))}", tag="p"
+    )
 
 
 def _seconds(clock: str) -> float:

@@ -1,7 +1,9 @@
-"""Markdown, CSV and XML to HTML that a person could read; an article for each entry of feeds, links of sitemaps.
+"""Markdown, CSV and XML to HTML that a person could read; an article for each entry of feeds, links
+of sitemaps.
 
-XML's one careful parser knows no entities, no network and no document type, and mends damaged input. Not for: plain
-text (`plain.py`), JSON (`records.py`), nor finding out which of these a text is (`sniff.py`).
+XML's one careful parser knows no entities, no network and no document type, and mends damaged
+input. Not for: plain text (`plain.py`), JSON (`records.py`), nor finding out which of these a text
+is (`sniff.py`).
 """
 
 import csv
@@ -14,7 +16,16 @@ from typing import Any, Final
 from lxml import etree
 
 from pipeline.html.guard import parse
-from pipeline.read.converted import MAX_ITEMS, SLOW_LETTERS, Converted, day_in, escape, html_table, unplaced, whole_page
+from pipeline.read.converted import (
+    MAX_ITEMS,
+    SLOW_LETTERS,
+    Converted,
+    day_in,
+    escape,
+    html_table,
+    unplaced,
+    whole_page,
+)
 from pipeline.read.markdown import markdown_to_body
 from pipeline.read.plain import plain_to_html
 from pipeline.work import check_cancelled
@@ -37,17 +48,23 @@ def markdown_to_html(text: str, *, sheets: bool = True) -> Converted:
     inner = markdown_to_body(text, sheets=sheets)
     heading = re.search(r"<h1>(.{1,300}?)</h1>", inner)
     headline = re.sub(r"<[^>]*>", "", heading.group(1)) if heading else ""
-    return Converted(whole_page(inner, title=title), title or headline, author=author, published=published)
+    return Converted(
+        whole_page(inner, title=title), title or headline, author=author, published=published
+    )
 
 
 def _field(names: str, front_matter: str) -> str:
-    """Return the first line of YAML with one of these names, without quotes; a list or a text of many lines is left."""
-    found = re.search(rf"^(?:{names}):[ \t]+([\"']?)([^\s\[{{|>].*?)\1[ \t]*\r?$", front_matter, re.MULTILINE)
+    """Return the first line of YAML with one of these names, without quotes; a list or a text of
+    many lines is left."""
+    found = re.search(
+        rf"^(?:{names}):[ \t]+([\"']?)([^\s\[{{|>].*?)\1[ \t]*\r?$", front_matter, re.MULTILINE
+    )
     return found[2] if found else ""
 
 
 def csv_to_html(text: str) -> Converted:
-    """Return a table, its first row as the header; the separator is the likeliest of comma, tab and semicolon."""
+    """Return a table, its first row as the header; the separator is the likeliest of comma, tab and
+    semicolon."""
     separator = max(",\t;", key=text.partition("\n")[0].count)
     try:
         rows = list(islice(csv.reader(io.StringIO(text), delimiter=separator), MAX_ITEMS + 1))
@@ -55,19 +72,24 @@ def csv_to_html(text: str) -> Converted:
         return plain_to_html(text)
     unread = f"what follows its first {MAX_ITEMS} rows" if len(rows) > MAX_ITEMS else ""
     places = [f"row={number}" for number in range(1, len(rows) + 1)]  # as RFC 7111 counts them
-    return Converted(whole_page(html_table(rows[:MAX_ITEMS], header=True, places=places)), unread=unread)
+    return Converted(
+        whole_page(html_table(rows[:MAX_ITEMS], header=True, places=places)), unread=unread
+    )
 
 
 _TAG: Final = re.compile(r"<[^<>]{0,2000}>")
 _LANG: Final = "{http://www.w3.org/XML/1998/namespace}lang"
-XML_OPTIONS: Final[dict[str, Any]] = dict.fromkeys(("resolve_entities", "load_dtd", "huge_tree"), False) | {
+XML_OPTIONS: Final[dict[str, Any]] = dict.fromkeys(
+    ("resolve_entities", "load_dtd", "huge_tree"), False
+) | {
     "no_network": True,
     "recover": True,
 }
 
 
 def parse_xml(body: bytes) -> etree._Element | None:
-    """Return the root of an XML document, or None when there is none or it declares entities of its own."""
+    """Return the root of an XML document, or None when there is none or it declares entities of its
+    own."""
     if has_own_entities(body):
         return None
     parser = etree.XMLParser(**XML_OPTIONS, remove_pis=True)
@@ -78,18 +100,26 @@ def parse_xml(body: bytes) -> etree._Element | None:
 
 
 def has_own_entities(body: bytes) -> bool:
-    """Return whether entities are declared in any place and width of letters: the form of every XML bomb."""
+    """Return whether entities are declared in any place and width of letters: the form of every XML
+    bomb."""
     return b"<!ENTITY" in body.replace(b"\x00", b"").upper()
 
 
 def child_text(element: etree._Element, *names: str) -> str:
-    """Return the text of the first child with one of `names`, in the order of the names; empty if there is none."""
-    found = ("".join(child.itertext()).strip() for name in names for child in element if local_name(child) == name)
+    """Return the text of the first child with one of `names`, in the order of the names; empty if
+    there is none."""
+    found = (
+        "".join(child.itertext()).strip()
+        for name in names
+        for child in element
+        if local_name(child) == name
+    )
     return next(filter(None, found), "")
 
 
 def xml_to_html(body: bytes) -> Converted | None:
-    """Return a feed, or one paragraph for each element that has text of its own; None for what is no XML."""
+    """Return a feed, or one paragraph for each element that has text of its own; None for what is
+    no XML."""
     root = parse_xml(body)
     if root is None:
         return None
@@ -123,7 +153,11 @@ def _feed(root: etree._Element) -> Converted:
     for entry in entries[:MAX_ITEMS]:
         check_cancelled()
         parts.append(_article(entry))
-    unread = f"what follows its first {MAX_ITEMS} of {len(entries)} entries" if len(entries) > MAX_ITEMS else ""
+    unread = (
+        f"what follows its first {MAX_ITEMS} of {len(entries)} entries"
+        if len(entries) > MAX_ITEMS
+        else ""
+    )
     language = (child_text(channel, "language") or root.get(_LANG) or "")[:2]
     inner = whole_page("\n".join(parts), title=title, language=language)
     return Converted(inner, title, language.lower(), unread=unread)
@@ -136,8 +170,14 @@ def _sitemap(root: etree._Element) -> Converted:
     for entry in islice(root, MAX_ITEMS):
         link, when = html.escape(child_text(entry, "loc")), escape(child_text(entry, "lastmod"))
         parts += [f'<li><a href="{link}"{rel}>{link}</a> {when}</li>'] if link else []
-    unread = f"what follows its first {MAX_ITEMS} of {len(root)} addresses" if len(root) > MAX_ITEMS else ""
-    return Converted(whole_page("<ul>" + "\n".join(parts) + "</ul>", title="Sitemap"), "Sitemap", unread=unread)
+    unread = (
+        f"what follows its first {MAX_ITEMS} of {len(root)} addresses"
+        if len(root) > MAX_ITEMS
+        else ""
+    )
+    return Converted(
+        whole_page("<ul>" + "\n".join(parts) + "</ul>", title="Sitemap"), "Sitemap", unread=unread
+    )
 
 
 def _article(entry: etree._Element) -> str:
@@ -152,7 +192,9 @@ def _article(entry: etree._Element) -> str:
     for child in entry:  # of a podcast's episode
         address = child.get("url") or "" if local_name(child) == "transcript" else ""
         if address.startswith(("http://", "https://")):
-            parts.append(f'<p><a href="{html.escape(address)}">Transcript: {escape(address)}</a></p>')
+            parts.append(
+                f'<p><a href="{html.escape(address)}">Transcript: {escape(address)}</a></p>'
+            )
     if text := child_text(entry, "encoded", "content", "description", "summary"):
         parts.append(fragment_to_html(text))
     return "\n".join([*parts, "</article>"])
@@ -164,10 +206,15 @@ def local_name(element: etree._Element) -> str:
 
 
 def fragment_to_html(text: str) -> str:
-    """Return a text that may be HTML as HTML whose tags are all closed: such texts are often cut anywhere."""
+    """Return a text that may be HTML as HTML whose tags are all closed: such texts are often cut
+    anywhere."""
     root = parse(unplaced(text)) if "<" in text else None
     body = root.css_first("body") if root is not None else None
-    return f"<div>{body.inner_html}</div>" if body is not None else f"<p>{escape(_plain_text(text))}</p>"
+    return (
+        f"<div>{body.inner_html}</div>"
+        if body is not None
+        else f"<p>{escape(_plain_text(text))}</p>"
+    )
 
 
 def _plain_text(text: str) -> str:

@@ -1,8 +1,10 @@
-"""XLSX to HTML: the sheets that are shown, each cell as its format shows it, with notes, charts and texts of drawings.
+"""XLSX to HTML: the sheets that are shown, each cell as its format shows it, with notes, charts and
+texts of drawings.
 
-Rows are read one after the other, each freed when it is written down. Merged cells span what they cover. Hidden rows,
-columns, sheets and values are left out and counted, formulas that were never computed are written and said. Not for:
-older `.xls` and binary `.xlsb` files, pivot caches, how rows become tables (`sheets.py`).
+Rows are read one after the other, each freed when it is written down. Merged cells span what they
+cover. Hidden rows, columns, sheets and values are left out and counted, formulas that were never
+computed are written and said. Not for: older `.xls` and binary `.xlsb` files, pivot caches, how
+rows become tables (`sheets.py`).
 """
 
 import math
@@ -16,7 +18,14 @@ from typing import Final
 from lxml import etree
 
 from pipeline.read.converted import LEAST_SIZE, Converted, Unreadable, escape, placed, whole_page
-from pipeline.read.drawing import RELATION, chart_to_html, described, image_html, is_decorative, texts_of
+from pipeline.read.drawing import (
+    RELATION,
+    chart_to_html,
+    described,
+    image_html,
+    is_decorative,
+    texts_of,
+)
 from pipeline.read.ledger import Ledger
 from pipeline.read.number_format import BUILT_IN, EPOCH, EPOCH_1904, shown, shown_text
 from pipeline.read.package import Package, open_package
@@ -32,7 +41,9 @@ LAST_COLUMN: Final = 16_384
 _LEAST_WIDTH: Final = 0.3
 """Letters of width below which a column shows none."""
 _ROW_END: Final = re.compile(rb"</(?:\w+:)?row>")
-_MERGED: Final = re.compile(rb"<(?:\w+:)?mergeCell\b[^<>]*?\bref=[\"']([A-Z]{1,3})(\d{1,7}):([A-Z]{1,3})(\d{1,7})[\"']")
+_MERGED: Final = re.compile(
+    rb"<(?:\w+:)?mergeCell\b[^<>]*?\bref=[\"']([A-Z]{1,3})(\d{1,7}):([A-Z]{1,3})(\d{1,7})[\"']"
+)
 _COLUMN: Final = re.compile(rb"<(?:\w+:)?col\b([^<>]*)>")
 _VALUE: Final = re.compile(rb"<(?:\w+:)?(?:v|is)(?:\s[^<>]*)?>(?!</)")
 _ON: Final = frozenset({"1", "true"})
@@ -72,10 +83,18 @@ class _Book:
         if kind == "n":
             return self._number(said, cell)
         if kind == "s":
-            said = self.strings[int(said)] if said.isdecimal() and int(said) < len(self.strings) else ""
+            said = (
+                self.strings[int(said)]
+                if said.isdecimal() and int(said) < len(self.strings)
+                else ""
+            )
         elif kind == "b":
             return "TRUE" if said == "1" else "FALSE"
-        return shown_text(" ".join(said.split()), self._format(cell)) if kind in {"s", "str"} else said.strip()
+        return (
+            shown_text(" ".join(said.split()), self._format(cell))
+            if kind in {"s", "str"}
+            else said.strip()
+        )
 
     def _number(self, said: str, cell: etree._Element) -> str:
         try:
@@ -183,8 +202,8 @@ def _column(reference: str) -> int:
 
 
 def xlsx_to_html(body: bytes) -> Converted:
-    """Return a workbook as HTML, a section for each sheet that is shown; raises `Unreadable` for one that is damaged,
-    too large unpacked, or without text."""
+    """Return a workbook as HTML, a section for each sheet that is shown; raises `Unreadable` for
+    one that is damaged, too large unpacked, or without text."""
     with open_package(body, "a workbook") as package:
         title, author = package.about()
         main = package.main("xl/workbook.xml")
@@ -199,15 +218,21 @@ def xlsx_to_html(body: bytes) -> Converted:
                 sections.append(_sheet(book, " ".join(sheet.get("name", "").split()), part))
         unread = "; ".join(filter(None, (UNREAD if book.left < 0 else "", package.unread)))
     if not any(sections):
-        raise Unreadable(f"it is a workbook {'that is damaged' if package.damaged else 'without text'}")
+        raise Unreadable(
+            f"it is a workbook {'that is damaged' if package.damaged else 'without text'}"
+        )
     inner = whole_page("\n".join(filter(None, sections)), title=title)
     notes = _notes(book, hidden)
-    return Converted(*(inner, title, "", author, "", notes, unread), hidden=book.hidden_words, ledger=book.ledger)
+    return Converted(
+        *(inner, title, "", author, "", notes, unread), hidden=book.hidden_words, ledger=book.ledger
+    )
 
 
 def _notes(book: _Book, sheets: int) -> tuple[str, ...]:
     gone = {"sheets": sheets, "rows": book.hidden_rows, "columns": book.hidden_columns}
-    notes = [f"workbook: {number} hidden {kind} were left out" for kind, number in gone.items() if number]
+    notes = [
+        f"workbook: {number} hidden {kind} were left out" for kind, number in gone.items() if number
+    ]
     if book.hidden_words:
         notes.append(f"workbook: {book.hidden_words} words that no reader sees were left out")
     return tuple(notes)
@@ -239,7 +264,10 @@ def _formats(styles: etree._Element) -> list[str]:
     for one in styles.iter(f"{X}numFmt"):
         known[_number(one.get("numFmtId", ""))] = one.get("formatCode", "")
     cells = styles.find(f"{X}cellXfs")
-    return [known.get(_number(one.get("numFmtId", "")), "General") for one in (cells if cells is not None else ())]
+    return [
+        known.get(_number(one.get("numFmtId", "")), "General")
+        for one in (cells if cells is not None else ())
+    ]
 
 
 def _number(said: str) -> int:
@@ -247,10 +275,15 @@ def _number(said: str) -> int:
 
 
 def _string(element: etree._Element) -> str:
-    """Return the text of a string with its raised digits marked, its readings for pronunciation left out."""
+    """Return the text of a string with its raised digits marked, its readings for pronunciation
+    left out."""
     parts = []
     for one in element.iterchildren(f"{X}t", f"{X}r"):
-        text = one.text if one.tag == f"{X}t" else "".join(inner.text or "" for inner in one.iterchildren(f"{X}t"))
+        text = (
+            one.text
+            if one.tag == f"{X}t"
+            else "".join(inner.text or "" for inner in one.iterchildren(f"{X}t"))
+        )
         raised = one.find(f"{X}rPr/{X}vertAlign")
         is_raised = raised is not None and raised.get("val") == "superscript"
         parts.append(f"^{text}" if is_raised and _RAISED.fullmatch(text or "") else text or "")
@@ -261,11 +294,17 @@ def _sheet(book: _Book, name: str, part: str) -> str:
     """Return a sheet with what belongs to it as HTML, empty where it has nothing."""
     body = book.package.read(part)
     if max(map(len, _ROW_END.split(body)), default=0) > MAX_ROW_BYTES:
-        raise Unreadable(f"it is a workbook with a row of over {MAX_ROW_BYTES:,} bytes: save it as CSV")
+        raise Unreadable(
+            f"it is a workbook with a row of over {MAX_ROW_BYTES:,} bytes: save it as CSV"
+        )
     # Tables and conditions fill cells by rules of their own.
     filled = b"<tablePart" in body or b"conditionalFormatting" in body
     grid = _Grid(
-        book, body, part, _hidden_columns(body), book.unseen.tiny | (frozenset() if filled else book.unseen.faint)
+        book,
+        body,
+        part,
+        _hidden_columns(body),
+        book.unseen.tiny | (frozenset() if filled else book.unseen.faint),
     )
     made = sheet_to_html(name, grid.rows(), MAX_CELLS, _merged(body))
     book.hidden_columns += len(grid.emptied)
@@ -284,12 +323,16 @@ def _sheet(book: _Book, name: str, part: str) -> str:
 def _hidden_columns(body: bytes) -> frozenset[int]:
     """Return the columns of a sheet that are hidden or of no width."""
     found: set[int] = set()
-    for said in _COLUMN.finditer(body[: body.find(b"<sheetData")] if b"<sheetData" in body else body[:_CHUNK]):
+    for said in _COLUMN.finditer(
+        body[: body.find(b"<sheetData")] if b"<sheetData" in body else body[:_CHUNK]
+    ):
         marks = dict(re.findall(rb"(\w+)\s*=\s*[\"']([^\"']*)[\"']", said[1]))
         width = marks.get(b"width")
         narrow = width is not None and _size(width.decode("ascii", "replace")) < _LEAST_WIDTH
         if marks.get(b"hidden") in {b"1", b"true"} or narrow:
-            first, last = (_number(marks.get(end, b"").decode("ascii", "replace")) for end in (b"min", b"max"))
+            first, last = (
+                _number(marks.get(end, b"").decode("ascii", "replace")) for end in (b"min", b"max")
+            )
             found.update(range(max(first, 1) - 1, min(last, LAST_COLUMN)))
     return frozenset(found)
 
@@ -308,11 +351,16 @@ def _margin(body: bytes) -> list[str]:
     found = re.findall(rb"<(?:\w+:)?(?:odd|first)(?:Header|Footer)>([^<]{1,2000})<", body)
     texts = (one.decode("utf-8", "replace").replace("&amp;", "&") for one in found)
     said = (" ".join(_MARGIN_CODE.sub(" ", text).split()) for text in texts)
-    return [f"<p>{text}</p>" for text in dict.fromkeys(said) if any(map(str.isalpha, text)) and " " in text]
+    return [
+        f"<p>{text}</p>"
+        for text in dict.fromkeys(said)
+        if any(map(str.isalpha, text)) and " " in text
+    ]
 
 
 def _comments(book: _Book, name: str, links: dict[str, tuple[str, str]]) -> Iterator[str]:
-    """Yield the notes of a sheet, those of a conversation in place of the notes that stand for it."""
+    """Yield the notes of a sheet, those of a conversation in place of the notes that stand for
+    it."""
     threads = [
         root
         for kind, part in links.values()
@@ -320,11 +368,20 @@ def _comments(book: _Book, name: str, links: dict[str, tuple[str, str]]) -> Iter
     ]
     told = {one.get("ref", "") for root in threads for one in root.iter("{*}threadedComment")}
     plain = [
-        root for kind, part in links.values() if kind == "comments" and (root := book.package.tree(part)) is not None
+        root
+        for kind, part in links.values()
+        if kind == "comments" and (root := book.package.tree(part)) is not None
     ]
-    found = [(one.get("ref", ""), _thread(one)) for root in threads for one in root.iter("{*}threadedComment")]
+    found = [
+        (one.get("ref", ""), _thread(one))
+        for root in threads
+        for one in root.iter("{*}threadedComment")
+    ]
     found += [
-        (one.get("ref", ""), " ".join("".join(text.text or "" for text in one.iter(f"{X}t")).split()))
+        (
+            one.get("ref", ""),
+            " ".join("".join(text.text or "" for text in one.iter(f"{X}t")).split()),
+        )
         for root in plain
         for one in root.iter(f"{X}comment")
         if one.get("ref", "") not in told
@@ -334,7 +391,11 @@ def _comments(book: _Book, name: str, links: dict[str, tuple[str, str]]) -> Iter
             book.ledger.hold("comment")
             book.ledger.give("comment")
             row = _number(reference.lstrip("ABCDEFGHIJKLMNOPQRSTUVWXYZ"))
-            yield placed(escape(f"Note at {reference}: {text}"), address(name, row, [_column(reference)]), tag="p")
+            yield placed(
+                escape(f"Note at {reference}: {text}"),
+                address(name, row, [_column(reference)]),
+                tag="p",
+            )
 
 
 def _thread(comment: etree._Element) -> str:

@@ -1,4 +1,5 @@
-"""Which styles of a workbook's cells show nothing: type too small for any eye, or in the colour of its ground.
+"""Which styles of a workbook's cells show nothing: type too small for any eye, or in the colour of
+its ground.
 
 Not for: formats of numbers (`number_format.py`), or hidden rows and columns (`workbook.py`).
 """
@@ -20,7 +21,8 @@ _UNFILLED: Final = frozenset({"none", ""})
 
 
 class Unseen:
-    """Numbers of styles whose cells show nothing, on any ground (`tiny`), or where nothing else fills it (`faint`)."""
+    """Numbers of styles whose cells show nothing, on any ground (`tiny`), or where nothing else
+    fills it (`faint`)."""
 
     def __init__(self, styles: etree._Element | None = None) -> None:
         """Read the part of styles, if a workbook has one."""
@@ -28,12 +30,18 @@ class Unseen:
         self.faint: frozenset[str] = frozenset()
         if styles is None:
             return
-        fonts, fills = (list(styles.iterfind(f"{{*}}{name}")) for name in ("fonts/{*}font", "fills/{*}fill"))
+        fonts, fills = (
+            list(styles.iterfind(f"{{*}}{name}")) for name in ("fonts/{*}font", "fills/{*}fill")
+        )
         cells = list(styles.iterfind("{*}cellXfs/{*}xf"))
         sizes = [font.find("{*}sz") for font in fonts]
         inks = [_colour(font.find("{*}color"), _BLACK) for font in fonts]
         grounds = [_ground(fill.find("{*}patternFill")) for fill in fills]
-        tiny = {place for place, size in enumerate(sizes) if size is not None and _points(size) < LEAST_SIZE}
+        tiny = {
+            place
+            for place, size in enumerate(sizes)
+            if size is not None and _points(size) < LEAST_SIZE
+        }
         own = [(_place(cell, "fontId", fonts), _place(cell, "fillId", fills)) for cell in cells]
         self.tiny = frozenset(str(number) for number, (font, _) in enumerate(own) if font in tiny)
         self.faint = frozenset(
@@ -82,5 +90,7 @@ def _colour(said: etree._Element | None, usual: Rgb | None) -> Rgb | None:
         tint = float(said.get("tint", "0"))
     except ValueError:
         return None
-    red, green, blue = (part * (1 + tint) if tint < 0 else part + (1 - part) * tint for part in plain)
+    red, green, blue = (
+        part * (1 + tint) if tint < 0 else part + (1 - part) * tint for part in plain
+    )
     return red, green, blue

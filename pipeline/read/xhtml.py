@@ -1,7 +1,8 @@
 """XHTML as the HTML that it stands for: empty elements closed, CDATA as text.
 
-To a parser of HTML `<title/>` and `<script/>` begin elements that swallow the rest of the page, and `<a id="x"/>` and
-`<div/>` all that follows. Not for: pages that are HTML by their type; browsers read those as HTML, too.
+To a parser of HTML `<title/>` and `<script/>` begin elements that swallow the rest of the page, and
+`<a id="x"/>` and `<div/>` all that follows. Not for: pages that are HTML by their type; browsers
+read those as HTML, too.
 """
 
 import re
@@ -17,7 +18,8 @@ _COMMENTED: Final = ("//", "/*")
 
 
 def is_xhtml(kind: str, name: str, text: str) -> bool:
-    """Return whether a page's markup is XML: by its declared type, the ending of its name, or how it begins."""
+    """Return whether a page's markup is XML: by its declared type, the ending of its name, or how
+    it begins."""
     said = kind.partition(";")[0].strip().lower()
     return (
         said.endswith(("+xml", "/xml"))
@@ -33,7 +35,11 @@ def xhtml_to_html(text: str) -> str:
 
 def _closed(empty: re.Match[str]) -> str:
     name = empty[1].lower()
-    return empty[0] if name in VOID_TAGS or name in {"link", "meta"} else f"<{empty[1]}{empty[2]}></{empty[1]}>"
+    return (
+        empty[0]
+        if name in VOID_TAGS or name in {"link", "meta"}
+        else f"<{empty[1]}{empty[2]}></{empty[1]}>"
+    )
 
 
 def _without_sections(text: str) -> str:

@@ -1,9 +1,11 @@
-"""The chain of providers: parallel queries, one order of providers, honest failures, each page and snippet once.
+"""The chain of providers: parallel queries, one order of providers, honest failures, each page and
+snippet once.
 
-A provider that was blocked has not found nothing: its status, its reason and its `retry_after` are kept, and only when
-no provider answered does the chain fail, naming each. In the CRAG sample 12 of 50 addresses repeat within a question;
-the canonical form is a key for comparing only, and what is fetched is the address as it was given. Not for: speaking to
-a provider (`providers/`), ranking by relevance (`pipeline/rank/mixed.py`).
+A provider that was blocked has not found nothing: its status, its reason and its `retry_after` are
+kept, and only when no provider answered does the chain fail, naming each. In the CRAG sample 12 of
+50 addresses repeat within a question; the canonical form is a key for comparing only, and what is
+fetched is the address as it was given. Not for: speaking to a provider (`providers/`), ranking by
+relevance (`pipeline/rank/mixed.py`).
 """
 
 import hashlib
@@ -40,16 +42,16 @@ _INDEX_PAGE: Final = re.compile(r"/(?:index|default)\.(?:html?|php|aspx?)$", re.
 _AMP_PATH: Final = re.compile(r"(?:/amp(?:\.html)?|\.amp)/?$|^/amp(?=/.)", re.IGNORECASE)
 _AMP_CACHE: Final = re.compile(r"^/(?:[cvi]/)?(?:s/)?(?=[^/]+\.[^/]+)")
 _SAME_SNIPPET: Final = 0.9
-"""Share of common three-word runs from which two snippets are one text; mirrors and syndicated copies lie at 0.95 and
-above, two pages about one event below 0.5."""
+"""Share of common three-word runs from which two snippets are one text; mirrors and syndicated
+copies lie at 0.95 and above, two pages about one event below 0.5."""
 
 
 def canonical_url(url: str) -> str:
     """Return the key under which one page's many addresses meet.
 
-    Scheme, `www.`, mobile and AMP hosts and paths, default ports, fragments, tracking parameters, the order of
-    parameters, `index.html` and a trailing slash make no difference. What is no http(s) address comes back without its
-    fragment.
+    Scheme, `www.`, mobile and AMP hosts and paths, default ports, fragments, tracking parameters,
+    the order of parameters, `index.html` and a trailing slash make no difference. What is no
+    http(s) address comes back without its fragment.
     """
     try:
         parts = urlsplit(url.strip())
@@ -60,14 +62,18 @@ def canonical_url(url: str) -> str:
         return url.strip().split("#", 1)[0]
     host, path, query = parts.hostname.rstrip("."), parts.path, parts.query
     # AMP caches carry the real address in host and path
-    if host.endswith(".cdn.ampproject.org") or (host.startswith("www.google.") and path.startswith("/amp/")):
+    if host.endswith(".cdn.ampproject.org") or (
+        host.startswith("www.google.") and path.startswith("/amp/")
+    ):
         inner = _AMP_CACHE.sub("", path.removeprefix("/amp"))
         host, _, path = inner.lstrip("/").partition("/")
         path = "/" + path
     host = _MOBILE_LABEL.sub(r"\1.", _MOBILE_HOST.sub("", host))
     path = _INDEX_PAGE.sub("/", _AMP_PATH.sub("", path))
     pairs = sorted(
-        (key, value) for key, value in parse_qsl(query, keep_blank_values=True) if not _TRACKING.fullmatch(key)
+        (key, value)
+        for key, value in parse_qsl(query, keep_blank_values=True)
+        if not _TRACKING.fullmatch(key)
     )
     shown = host if port in (None, _DEFAULT_PORT[parts.scheme]) else f"{host}:{port}"
     return f"//{shown}{_unquoted(path).rstrip('/')}" + (f"?{urlencode(pairs)}" if pairs else "")
@@ -76,13 +82,18 @@ def canonical_url(url: str) -> str:
 def _unquoted(path: str) -> str:
     """Undo percent escapes except of characters that would change the path (`/`, `?`, `#`, `%`)."""
     return "/".join(
-        re.sub(r"[%?#/]", lambda match: f"%{ord(match[0]):02X}", unquote(part, errors="surrogateescape"))
+        re.sub(
+            r"[%?#/]",
+            lambda match: f"%{ord(match[0]):02X}",
+            unquote(part, errors="surrogateescape"),
+        )
         for part in path.split("/")
     )
 
 
 def distinct(results: Sequence[SearchResult]) -> tuple[SearchResult, ...]:
-    """Return `results` in order without repeats: one an address, and one a snippet where snippets are the same text.
+    """Return `results` in order without repeats: one an address, and one a snippet where snippets
+    are the same text.
 
     What stays is the first, `merged` with the others.
     """
@@ -94,7 +105,11 @@ def distinct(results: Sequence[SearchResult]) -> tuple[SearchResult, ...]:
     known: list[frozenset[tuple[str, ...]]] = []
     for result in by_url.values():
         own = word_runs(result.snippet)
-        shares = (len(own & other) / len(own | other) for other in known if min(len(own), len(other)) >= TELLING_RUNS)
+        shares = (
+            len(own & other) / len(own | other)
+            for other in known
+            if min(len(own), len(other)) >= TELLING_RUNS
+        )
         same = next((number for number, share in enumerate(shares) if share >= _SAME_SNIPPET), None)
         if same is not None:
             kept[same] = merged(kept[same], result)
@@ -110,7 +125,8 @@ def _key(result: SearchResult) -> str:
 
 
 def merged(first: SearchResult, other: SearchResult) -> SearchResult:
-    """Return `first` with the engines of both, and what the other says of the page where it says nothing."""
+    """Return `first` with the engines of both, and what the other says of the page where it says
+    nothing."""
     engines = dict.fromkeys(filter(None, (*first.engine.split("+"), *other.engine.split("+"))))
     return replace(
         first,
@@ -123,8 +139,8 @@ def merged(first: SearchResult, other: SearchResult) -> SearchResult:
 
 
 DEADLINE: Final = 7.0
-"""Seconds for all queries and providers of the web together: APIs answer in 0.3 to 2 s, SearXNG soon after the 3 s of
-its engines; a metasearch that needs longer does not come back."""
+"""Seconds for all queries and providers of the web together: APIs answer in 0.3 to 2 s, SearXNG
+soon after the 3 s of its engines; a metasearch that needs longer does not come back."""
 REST: Final = {"rate_limited": 60.0, "quota": 3600.0, "unauthorized": 300.0, "blocked": 60.0}
 """Seconds a provider is left alone when it did not say for how long."""
 _LASTING: Final[tuple[SearchStatus, ...]] = ("rate_limited", "quota")
@@ -161,8 +177,8 @@ class Found:
 class Provider(Protocol):
     """Somewhere to search.
 
-    It never raises for what the other side does (blocked, slow, broken): it answers with a status, and the chain
-    decides what comes next.
+    It never raises for what the other side does (blocked, slow, broken): it answers with a status,
+    and the chain decides what comes next.
     """
 
     @property
@@ -171,7 +187,8 @@ class Provider(Protocol):
         ...
 
     async def search(self, query: SearchQuery, *, limit: int) -> SearchOutcome:
-        """Return at most `limit` results and how it went; `reason` also says what of `query` was not honoured."""
+        """Return at most `limit` results and how it went; `reason` also says what of `query` was
+        not honoured."""
         ...
 
 
@@ -189,13 +206,15 @@ class Chain:
         deadline: float = DEADLINE,
         accounts: Mapping[str, str] | None = None,
     ) -> None:
-        """Keep the `providers`, asked in order until one answers, and those asked `beside` them whoever answers.
+        """Keep the `providers`, asked in order until one answers, and those asked `beside` them
+        whoever answers.
 
-        The `scholarly` ones are one more line beside, for queries that ask for published research, and are asked for
-        works by their DOIs.
+        The `scholarly` ones are one more line beside, for queries that ask for published research,
+        and are asked for works by their DOIs.
 
-        A search of the web takes `deadline` seconds at most; `clock` gives seconds, for the rests of providers.
-        `accounts` has a fingerprint of each provider's key, never the key, so that another key is another account.
+        A search of the web takes `deadline` seconds at most; `clock` gives seconds, for the rests
+        of providers. `accounts` has a fingerprint of each provider's key, never the key, so that
+        another key is another account.
         """
         self._providers = tuple(providers)
         self._beside = tuple(beside)
@@ -209,26 +228,35 @@ class Chain:
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the providers, in order."""
-        return tuple(dict.fromkeys(one.name for one in (*self._providers, *self._beside, *self._scholarly)))
+        return tuple(
+            dict.fromkeys(one.name for one in (*self._providers, *self._beside, *self._scholarly))
+        )
 
     @traced("search")
     async def search(self, queries: Sequence[SearchQuery], *, limit: int) -> Found:
         """Return at most `limit` distinct results over all `queries`.
 
-        The first provider that answers `ok` ends a query; after `empty` one more provider is asked; any other status
-        moves on. An empty answer of a healthy provider is an answer. Raises `SearchFailed` where no provider is set
-        up, or none of them answered any query.
+        The first provider that answers `ok` ends a query; after `empty` one more provider is asked;
+        any other status moves on. An empty answer of a healthy provider is an answer. Raises
+        `SearchFailed` where no provider is set up, or none of them answered any query.
         """
         if not self._providers and not self._beside:
             raise SearchFailed(
                 "No search provider is set up.",
-                hint="WINNOW_SEARCH is none, or names folders alone: unset it to search the web without a key, or set "
-                "WINNOW_FOLDERS to document folders, a SearXNG in WINNOW_SEARXNG, or a key such as WINNOW_BRAVE_KEY.",
+                hint="WINNOW_SEARCH is none, or names folders alone: unset it to search the web "
+                "without a key, or set "
+                "WINNOW_FOLDERS to document folders, a SearXNG in WINNOW_SEARXNG, or a key such "
+                "as WINNOW_BRAVE_KEY.",
             )
         # 1. Ask, every query on its own, all against one deadline
         queries = tuple(dict.fromkeys(queries))
         lines = [self._providers, *((provider,) for provider in self._beside)]
-        asked = [(query, line) for query in queries for line in lines if not _repeats(query, queries, line)]
+        asked = [
+            (query, line)
+            for query in queries
+            for line in lines
+            if not _repeats(query, queries, line)
+        ]
         besides = self._scholarly if self._scholarly not in lines else ()
         asked += [(query, besides) for query in queries if query.scholarly and besides]
         answers: list[list[SearchOutcome]] = [[] for _ in asked]
@@ -244,13 +272,17 @@ class Chain:
             raise _failure(outcomes)
         # 3. One list: fused over the queries, without repeats
         lists = [outcome.results for outcome in outcomes if outcome.results]
-        silent = [one for answer in answers if not any(map(_has_answered, answer)) for one in answer]
+        silent = [
+            one for answer in answers if not any(map(_has_answered, answer)) for one in answer
+        ]
         return Found(_fused(lists)[:limit], outcomes, tuple(silent))
 
     async def look_up(self, dois: Sequence[str]) -> Found:
-        """Return what the catalogues of research know of works, each asked for those that the ones before lack.
+        """Return what the catalogues of research know of works, each asked for those that the ones
+        before lack.
 
-        Nothing is raised: the outcomes say who answered, and there are none where no catalogue is set.
+        Nothing is raised: the outcomes say who answered, and there are none where no catalogue is
+        set.
         """
         found: dict[str, SearchResult] = {}
         outcomes: list[SearchOutcome] = []
@@ -261,29 +293,42 @@ class Chain:
                 wanted = tuple(missing[start : start + WORKS])
                 query = SearchQuery("", dois=wanted)
                 left = LONG_SHARE * max(0.0, ends - anyio.current_time())
-                outcome = await self._rest_of(provider) or await self._answer(provider, query, len(wanted), left)
+                outcome = await self._rest_of(provider) or await self._answer(
+                    provider, query, len(wanted), left
+                )
                 outcomes.append(outcome)
                 found |= {one.doi: one for one in outcome.results}
         return Found(tuple(found.values()), tuple(outcomes))
 
     async def _ask(
-        self, line: Sequence[Provider], query: SearchQuery, limit: int, ends: float, into: list[SearchOutcome]
+        self,
+        line: Sequence[Provider],
+        query: SearchQuery,
+        limit: int,
+        ends: float,
+        into: list[SearchOutcome],
     ) -> None:
         """Walk a line of providers for one query; every answer goes to `into` as it comes."""
         for provider in line:
             left = max(0.0, ends - anyio.current_time())
             # Others wait behind it: it gets 4 s, and SearXNG's engines have 3 s.
             seconds = left if provider is line[-1] else left * LONG_SHARE
-            outcome = await self._rest_of(provider) or await self._answer(provider, query, limit, seconds)
+            outcome = await self._rest_of(provider) or await self._answer(
+                provider, query, limit, seconds
+            )
             into.append(outcome)
             empties = sum(one.status == "empty" for one in into)
             if outcome.status == "ok" or empties > 1:
                 return
 
-    async def _answer(self, provider: Provider, query: SearchQuery, limit: int, seconds: float) -> SearchOutcome:
+    async def _answer(
+        self, provider: Provider, query: SearchQuery, limit: int, seconds: float
+    ) -> SearchOutcome:
         """One provider's answer to one query: remembered, or asked for within `seconds`."""
         key = cache_key(provider.name, query, limit)
-        if self._store is not None and (known := _known(await in_thread(self._store.get_json, key))):
+        if self._store is not None and (
+            known := _known(await in_thread(self._store.get_json, key))
+        ):
             return SearchOutcome(known, provider.name, "ok")
         outcome = SearchOutcome((), provider.name, "timeout", f"No answer within {seconds:.1f} s.")
         with anyio.move_on_after(seconds):
@@ -296,11 +341,17 @@ class Chain:
         is_local = any(result.url.startswith("file:") for result in outcome.results)
         if outcome.status == "ok" and self._store is not None and not is_local:
             # Long enough for an agent's repeats, short enough for news.
-            await in_thread(self._store.set_json, key, _RESULTS.dump_python(outcome.results, mode="json"), expire=900.0)
+            await in_thread(
+                self._store.set_json,
+                key,
+                _RESULTS.dump_python(outcome.results, mode="json"),
+                expire=900.0,
+            )
         return outcome
 
     async def _rest_of(self, provider: Provider) -> SearchOutcome | None:
-        """What a resting provider said last, with the seconds that are left; None when it may be asked."""
+        """What a resting provider said last, with the seconds that are left; None when it may be
+        asked."""
         until, said = self._resting.get(provider.name, (0.0, None))
         if said is None and self._store is not None:
             until, said = _rest_from(
@@ -310,19 +361,28 @@ class Chain:
         if said is None or left <= 0:
             self._resting.pop(provider.name, None)
             return None
-        return replace(said, reason=f"{said.reason} Not asked again for {left:.0f} s.", retry_after=left)
+        return replace(
+            said, reason=f"{said.reason} Not asked again for {left:.0f} s.", retry_after=left
+        )
 
     async def _remember_rest(self, outcome: SearchOutcome) -> None:
-        seconds = outcome.retry_after if outcome.retry_after is not None else REST.get(outcome.status, 0.0)
+        seconds = (
+            outcome.retry_after
+            if outcome.retry_after is not None
+            else REST.get(outcome.status, 0.0)
+        )
         if outcome.status in ("ok", "empty") or seconds <= 0:
             return
         seconds = min(seconds, timedelta(days=1).total_seconds())
         until = self._clock() + seconds
         self._resting[outcome.provider] = (until, outcome)
-        # A refused key is put right and the server started again: only what waiting mends outlives the process.
+        # A refused key is put right and the server started again: only what waiting mends outlives
+        # the process.
         if self._store is not None and outcome.status in _LASTING:
             kept: JsonValue = {"until": until, "status": outcome.status, "reason": outcome.reason}
-            await in_thread(self._store.set_json, self._rest_key(outcome.provider), kept, expire=seconds)
+            await in_thread(
+                self._store.set_json, self._rest_key(outcome.provider), kept, expire=seconds
+            )
 
     def _rest_key(self, name: str) -> str:
         return f"rest:{name}:{self._accounts.get(name, '')}"
@@ -343,29 +403,37 @@ def _has_answered(outcome: SearchOutcome) -> bool:
 
 
 def _failure(outcomes: Sequence[SearchOutcome]) -> SearchFailed:
-    """One sentence a provider: status, its own words for it between marks, next step; repeats over queries once."""
+    """One sentence a provider: status, its own words for it between marks, next step; repeats over
+    queries once."""
     mark = new_mark()
     named = dict.fromkeys(
-        f"{outcome.provider}: {outcome.status} ({quoted(outcome.reason.rstrip('. '), mark) or 'no reason given'}); "
+        f"{outcome.provider}: {outcome.status} "
+        f"({quoted(outcome.reason.rstrip('. '), mark) or 'no reason given'}); "
         + (f"again in {outcome.retry_after:.0f} s; " if outcome.retry_after else "")
         + _NEXT_STEP.get(outcome.status, "")
         for outcome in {(one.provider, one.status): one for one in outcomes}.values()
     )
     return SearchFailed(
-        "No search provider answered; this does not mean that nothing exists. " + ". ".join(named) + ".",
+        "No search provider answered; this does not mean that nothing exists. "
+        + ". ".join(named)
+        + ".",
         hint="Known addresses can still be read directly.",
     )
 
 
 def _repeats(query: SearchQuery, queries: Sequence[SearchQuery], line: Sequence[Provider]) -> bool:
-    """Whether providers that know no dates, and hear each query in any language, are asked the same already."""
+    """Whether providers that know no dates, and hear each query in any language, are asked the same
+    already."""
     undated = replace(query, freshness="any")
     in_english = any(query.text == heard(other.text, "en") != other.text for other in queries)
-    return (in_english or (undated != query and undated in queries)) and UNDATED.issuperset(one.name for one in line)
+    return (in_english or (undated != query and undated in queries)) and UNDATED.issuperset(
+        one.name for one in line
+    )
 
 
 def _fused(lists: Sequence[Sequence[SearchResult]]) -> tuple[SearchResult, ...]:
-    """Fuse result lists by reciprocal ranks of canonical addresses, then drop repeats; ranks are renumbered."""
+    """Fuse result lists by reciprocal ranks of canonical addresses, then drop repeats; ranks are
+    renumbered."""
     pages: dict[str, SearchResult] = {}
     orders = []
     for results in lists:
@@ -374,21 +442,28 @@ def _fused(lists: Sequence[Sequence[SearchResult]]) -> tuple[SearchResult, ...]:
             pages[key] = merged(pages[key], result) if key in pages else result
         orders.append(dict.fromkeys(keys))
     numbers = {key: number for number, key in enumerate(pages)}
-    scores = reciprocal_rank_fusion([[numbers[key] for key in order] for order in orders], len(pages))
+    scores = reciprocal_rank_fusion(
+        [[numbers[key] for key in order] for order in orders], len(pages)
+    )
     best_first = sorted(pages, key=lambda key: (-scores[numbers[key]], numbers[key]))
     kept = distinct([pages[key] for key in best_first])
     return tuple(replace(result, rank=rank) for rank, result in enumerate(kept, start=1))
 
 
 def cache_key(provider: str, query: SearchQuery, limit: int) -> str:
-    """Return the key of an answer: provider, query, filters and, where freshness counts, the day."""
+    """Return the key of an answer: provider, query, filters and, where freshness counts, the
+    day."""
     day = datetime.now(UTC).date().isoformat() if query.freshness != "any" else ""
     parts = json.dumps([provider, asdict(query), limit, day])
-    return "search:" + hashlib.blake2b(parts.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+    return (
+        "search:"
+        + hashlib.blake2b(parts.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+    )
 
 
 def _known(value: JsonValue) -> tuple[SearchResult, ...]:
-    """Results as they were kept; nothing where the entry has another form (another version wrote it)."""
+    """Results as they were kept; nothing where the entry has another form (another version wrote
+    it)."""
     try:
         return _RESULTS.validate_python(value)
     except ValidationError:

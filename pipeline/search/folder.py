@@ -1,10 +1,12 @@
-"""Searching a person's own documents below the allowed folders, of any size, nothing indexed beforehand.
+"""Searching a person's own documents below the allowed folders, of any size, nothing indexed
+beforehand.
 
-The first call begins to count the words of every file, without parsing those that are text; later calls look only at
-files whose time or size changed, and count again only those whose bytes did. A file counted stays counted, in this
-process and, where a place for that is given, for the next: a question waits a few seconds, is answered from what is
-counted by then, and says how much that is. The few best files are then read properly for their best passage.
-Not for: the counts (`pipeline/search/word_index.py`), reading a named file (`pipeline/fetch/files.py`) or judging
+The first call begins to count the words of every file, without parsing those that are text; later
+calls look only at files whose time or size changed, and count again only those whose bytes did. A
+file counted stays counted, in this process and, where a place for that is given, for the next: a
+question waits a few seconds, is answered from what is counted by then, and says how much that is.
+The few best files are then read properly for their best passage. Not for: the counts
+(`pipeline/search/word_index.py`), reading a named file (`pipeline/fetch/files.py`) or judging
 relevance across providers (`pipeline/rank/mixed.py`).
 """
 
@@ -36,26 +38,36 @@ from pipeline.rank.mixed import best_passages
 from pipeline.read.converted import can_recognise
 from pipeline.read.sniff import decode, looks_like_text
 from pipeline.search.listing import MOST_BYTES, MOST_FILES, Folders, Listing, not_searched
-from pipeline.search.word_index import VERSION, FileStamp, IndexedFile, IndexedFiles, WordIndex, remove
+from pipeline.search.word_index import (
+    VERSION,
+    FileStamp,
+    IndexedFile,
+    IndexedFiles,
+    WordIndex,
+    remove,
+)
 from pipeline.text.frame import one_line
 from pipeline.text.words import also_in_english, guess_language
 from pipeline.work import check_cancelled, in_thread, time_left
 
 EMBEDDED_AT_ONCE: Final = 16
-"""Outlines of one batch; what a batch gave is kept when time runs out. A quarter of it behind all questions: one that
-comes meanwhile waits for the running batch, of 16 for .2 s."""
+"""Outlines of one batch; what a batch gave is kept when time runs out. A quarter of it behind all
+questions: one that comes meanwhile waits for the running batch, of 16 for .2 s."""
 OUTLINES: Final = 128
-"""Outlines that a process's first question embeds, some 1.3 processor seconds, files with its words first; those
-after it leave the rest to `behind`: over 3,000 notes a further search takes .5 processor seconds instead of 1.8."""
+"""Outlines that a process's first question embeds, some 1.3 processor seconds, files with its words
+first; those after it leave the rest to `behind`: over 3,000 notes a further search takes .5
+processor seconds instead of 1.8."""
 SLICE: Final = 0.1
-"""Processor seconds of counting after which the database is free for a question, and for other processes."""
+"""Processor seconds of counting after which the database is free for a question, and for other
+processes."""
 QUIET: Final = 1.0
-"""Seconds from a question's beginning on in which nothing is counted or embedded behind it, unless it waits for that:
-its pages are read and ranked meanwhile."""
+"""Seconds from a question's beginning on in which nothing is counted or embedded behind it, unless
+it waits for that: its pages are read and ranked meanwhile."""
 WAIT_SHARE: Final = 0.15
-"""Part of a call's time left that a question waits for new files, where that is less than `FolderLimits.seconds`. For
-embedding it waits half as long, and reading has what is left of twice as long, which is below what the chain gives a
-search: a replica that has just started and reads its first files on a busy machine needs more than embedding leaves."""
+"""Part of a call's time left that a question waits for new files, where that is less than
+`FolderLimits.seconds`. For embedding it waits half as long, and reading has what is left of twice
+as long, which is below what the chain gives a search: a replica that has just started and reads its
+first files on a busy machine needs more than embedding leaves."""
 _log = logging.getLogger(__name__)
 
 
@@ -66,14 +78,15 @@ class FolderLimits:
     files: int = MOST_FILES
     file_bytes: int = MOST_BYTES
     seconds: float = 4.0
-    """How long a question waits for files not seen before; its answer says what is left. Half as much at least for
-    reading the best ones, and what is left of twice as much in all."""
+    """How long a question waits for files not seen before; its answer says what is left. Half as
+    much at least for reading the best ones, and what is left of twice as much in all."""
     behind: float = 600.0
     """How long counting and embedding go on behind the last question, half of the time at most."""
 
 
 class FolderProvider:
-    """A provider over local documents. Belongs to one event loop at a time; any number of its tasks may search."""
+    """A provider over local documents. Belongs to one event loop at a time; any number of its tasks
+    may search."""
 
     name: Final = "folder"
 
@@ -89,9 +102,10 @@ class FolderProvider:
     ) -> None:
         """Search below `roots`, converting documents by `files`, by default in this process.
 
-        The best are cleaned by `read`, which may remember them; by default anew each time. What is counted is kept in
-        `place`, a folder of this machine; None keeps it as long as the process. `embedder` finds what shares no word
-        with the question; it is left out where it does not read the question.
+        The best are cleaned by `read`, which may remember them; by default anew each time. What is
+        counted is kept in `place`, a folder of this machine; None keeps it as long as the process.
+        `embedder` finds what shares no word with the question; it is left out where it does not
+        read the question.
         """
         self._roots = tuple(root.expanduser().resolve() for root in roots)
         self._limits = limits
@@ -105,8 +119,8 @@ class FolderProvider:
         self._listing = Listing()
         # Index, listing and newest file of the index for which what follows is worked out
         self._compared: tuple[WordIndex, Listing, int] | None = None
-        # What is new or changed and not counted yet, the next one last; documents that are being converted; files of
-        # which something is to be recognised, after all others
+        # What is new or changed and not counted yet, the next one last; documents that are being
+        # converted; files of which something is to be recognised, after all others
         self._plain: list[FileStamp] = []
         self._parsed: list[FileStamp] = []
         self._doing: set[FileStamp] = set()
@@ -122,7 +136,8 @@ class FolderProvider:
 
     @asynccontextmanager
     async def behind(self) -> AsyncIterator[None]:
-        """While the context is open, what a question had no time to count is counted behind its answer."""
+        """While the context is open, what a question had no time to count is counted behind its
+        answer."""
         group = anyio.create_task_group()
         # No `async with`: an error of the block is none of the group's, to be wrapped as such.
         await group.__aenter__()
@@ -140,7 +155,8 @@ class FolderProvider:
                 self._index = None
 
     async def search(self, query: SearchQuery, *, limit: int) -> SearchOutcome:
-        """Return at most `limit` files with a term of `query`, or near it, best first, each with its best passage."""
+        """Return at most `limit` files with a term of `query`, or near it, best first, each with
+        its best passage."""
         language = query.language or guess_language(query.text) or "en"
         self._asked = anyio.current_time()
         ends = self._asked + 2 * self._patience
@@ -156,16 +172,25 @@ class FolderProvider:
             return await self.search(query, limit=limit)
         later = len(self._plain) + len(self._parsed) + len(self._doing)
         total = len(self._listing.files)
-        unread = f"{total - later} of {total} documents are read; ask again to go on." if later else ""
+        unread = (
+            f"{total - later} of {total} documents are read; ask again to go on." if later else ""
+        )
         # 3. Read them properly, in parallel; one that takes too long comes by its title alone
         read = [
-            SearchResult(file.title or Path(file.stamp.path).stem, Path(file.stamp.path).as_uri(), "", engine=self.name)
+            SearchResult(
+                file.title or Path(file.stamp.path).stem,
+                Path(file.stamp.path).as_uri(),
+                "",
+                engine=self.name,
+            )
             for file in best
         ]
 
         async def read_one(place: int) -> None:
             try:
-                document = await self._read(await self._files.read(Path(best[place].stamp.path), passing=True))
+                document = await self._read(
+                    await self._files.read(Path(best[place].stamp.path), passing=True)
+                )
             except (SourceError, OSError):
                 return
             read[place] = await in_thread(_shown, read[place], document, query.text, language)
@@ -176,16 +201,23 @@ class FolderProvider:
                 for place in range(len(best)):
                     group.start_soon(read_one, place)
         results = tuple(replace(result, rank=rank) for rank, result in enumerate(read, start=1))
-        meant = ["No file has a word of the query; these are nearest in meaning."] if results and not by_words else []
+        meant = (
+            ["No file has a word of the query; these are nearest in meaning."]
+            if results and not by_words
+            else []
+        )
         reason = " ".join([*meant, *_left_out(query, indexed, self._listing)])
         if results:
             return SearchOutcome(results, self.name, "ok", reason, unread=unread)
         if later:
-            return SearchOutcome((), self.name, "timeout", f"{unread} {reason}".strip(), unread=unread)
+            return SearchOutcome(
+                (), self.name, "timeout", f"{unread} {reason}".strip(), unread=unread
+            )
         if self._listing.missing and not indexed.files:
             return SearchOutcome((), self.name, "unreachable", reason)
         nothing = (
-            f"None of {len(indexed.files)} files below {', '.join(map(str, self._roots))} has a word of the query."
+            f"None of {len(indexed.files)} files below {', '.join(map(str, self._roots))} "
+            f"has a word of the query."
         )
         return SearchOutcome((), self.name, "empty", f"{nothing} {reason}".strip())
 
@@ -200,7 +232,8 @@ class FolderProvider:
     def _look_around(self, came: float) -> None:
         """List the folders, forget what is gone, and note what is to be counted."""
         with self._lock:
-            # A look around that began after this call came is fresh enough for it: parallel queries share one
+            # A look around that began after this call came is fresh enough for it: parallel queries
+            # share one
             if self._index is not None and self._looked > came:
                 return
             self._looked = time.monotonic()
@@ -211,7 +244,10 @@ class FolderProvider:
             )
             self._listing = listing = self._folders.look()
             match self._compared:
-                case (compared, files, newest) if (compared, newest) == (index, index.newest) and files is listing:
+                case (compared, files, newest) if (compared, newest) == (
+                    index,
+                    index.newest,
+                ) and files is listing:
                     return
             # A drive that is away for a while comes back with its files.
             index.keep_only((stamp.path for stamp in listing.files), forget=not listing.missing)
@@ -219,7 +255,9 @@ class FolderProvider:
             self._plain = [stamp for stamp in new if ending_of(stamp.path) not in CONVERTED]
             parsed = {*new} - {*self._plain} - self._doing
             # What is quick comes first, what is to be recognised last.
-            self._parsed = sorted(parsed, key=lambda stamp: (not self._is_scan(stamp), -stamp.size, stamp.path))
+            self._parsed = sorted(
+                parsed, key=lambda stamp: (not self._is_scan(stamp), -stamp.size, stamp.path)
+            )
             self._compared = index, listing, index.newest
 
     def _opened(self) -> WordIndex:
@@ -238,17 +276,22 @@ class FolderProvider:
         return self._index
 
     def _do_without(self, error: Exception) -> bool:
-        """Go on in memory, if that is new; a damaged database is removed, so that the next process begins it anew."""
+        """Go on in memory, if that is new; a damaged database is removed, so that the next process
+        begins it anew."""
         place, self._place = self._place, None
         if place is not None:
             self._index = None
             _log.warning("the index of the folders, %s, is not used any more: %s", place, error)
-            if getattr(error, "sqlite_errorcode", 0) & 0xFF in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}:
+            if getattr(error, "sqlite_errorcode", 0) & 0xFF in {
+                sqlite3.SQLITE_CORRUPT,
+                sqlite3.SQLITE_NOTADB,
+            }:
                 remove(place)
         return place is not None
 
     async def _catch_up(self) -> None:
-        """Count what is new for as long as a question may wait; with `behind` open it goes on after that."""
+        """Count what is new for as long as a question may wait; with `behind` open it goes on after
+        that."""
         self._waiting += 1
         try:
             with anyio.move_on_after(self._patience):
@@ -263,7 +306,8 @@ class FolderProvider:
             self._waiting -= 1
 
     async def _count_on(self) -> None:
-        """Count whenever a question wants it; a task of the server's, which no call's deadline or place holds."""
+        """Count whenever a question wants it; a task of the server's, which no call's deadline or
+        place holds."""
         while True:
             await self._wanted.wait()
             self._wanted = anyio.Event()
@@ -295,7 +339,8 @@ class FolderProvider:
 
     @asynccontextmanager
     async def _slice(self) -> AsyncIterator[None]:
-        """Rest as long as the work in the context took, and before it until it is quiet, unless hurried."""
+        """Rest as long as the work in the context took, and before it until it is quiet, unless
+        hurried."""
         if not self._hurried:
             with anyio.CancelScope(deadline=self._asked + QUIET):
                 await self._wanted.wait()
@@ -304,7 +349,8 @@ class FolderProvider:
         await anyio.sleep(0 if self._hurried else anyio.current_time() - began)
 
     def _add(self, stamps: list[FileStamp], add: Callable[[WordIndex, FileStamp], None]) -> None:
-        """`add` files for a slice of processor time, the last first, unless another process has its turn."""
+        """`add` files for a slice of processor time, the last first, unless another process has its
+        turn."""
         index, ends = self._opened(), time.thread_time() + SLICE
         try:
             with index.writing() as mine:
@@ -321,7 +367,9 @@ class FolderProvider:
     def _count(self, index: WordIndex, stamp: FileStamp) -> None:
         try:
             path = Path(stamp.path)
-            data = read_raw(path, stamp.path, self._limits.file_bytes, opened=path in self._roots).body
+            data = read_raw(
+                path, stamp.path, self._limits.file_bytes, opened=path in self._roots
+            ).body
         except SourceError as error:
             index.add(stamp, failure=str(error))
             return
@@ -340,7 +388,10 @@ class FolderProvider:
                 try:
                     page = await self._files.read(Path(stamp.path), sighted=sighted)
                     html = page.html.encode("utf-8", "surrogatepass")
-                    add, whole = partial(WordIndex.add, data=html, unread=page.unread), not page.unread
+                    add, whole = (
+                        partial(WordIndex.add, data=html, unread=page.unread),
+                        not page.unread,
+                    )
                 except (SourceError, OSError) as error:
                     add, whole = partial(WordIndex.add, failure=str(error)), False
                 if not (whole or sighted) and can_recognise() and ending_of(stamp.path) == ".pdf":
@@ -352,12 +403,19 @@ class FolderProvider:
                 self._doing.discard(stamp)
                 self._parsed += left
 
-    async def _find(self, text: str, language: str, limit: int) -> tuple[IndexedFiles, list[IndexedFile], bool]:
-        """Return all files, the `limit` best by words and meaning of outlines, and whether these have a word of it."""
+    async def _find(
+        self, text: str, language: str, limit: int
+    ) -> tuple[IndexedFiles, list[IndexedFile], bool]:
+        """Return all files, the `limit` best by words and meaning of outlines, and whether these
+        have a word of it."""
         indexed, words = await in_thread(self._opened().scores, text, language=language)
         scores, wanted = words, words > 0
         embedder = self._embedder
-        understood = [] if embedder is None else [one for one in also_in_english(text, language) if embedder.reads(one)]
+        understood = (
+            []
+            if embedder is None
+            else [one for one in also_in_english(text, language) if embedder.reads(one)]
+        )
         if len(words) and embedder is not None and understood:
             asked = None
             # Where the embedder fails or takes too long, words find files without it.
@@ -367,8 +425,11 @@ class FolderProvider:
                     self._embedding = self._group is not None
                     await self._embed(embedder, indexed.abouts[np.argsort(-words, kind="stable")])
             if asked is not None:
-                scores = blend([words, await in_thread(self._opened().likeness, embedder.name, indexed, asked)])
-            # Files without a word of the question come where too few have one: it may be in another language.
+                scores = blend(
+                    [words, await in_thread(self._opened().likeness, embedder.name, indexed, asked)]
+                )
+            # Files without a word of the question come where too few have one: it may be in another
+            # language.
             wanted |= np.count_nonzero(wanted) < limit
         rows = np.flatnonzero(wanted)
         best = rows[np.argsort(-scores[rows], kind="stable")[:limit]]
@@ -389,7 +450,9 @@ class FolderProvider:
         async with self._slice():
             if self._wanted.is_set():
                 return True
-            new = await in_thread(lambda: index.without_vector(embedder.name, index.indexed().abouts, OUTLINES))
+            new = await in_thread(
+                lambda: index.without_vector(embedder.name, index.indexed().abouts, OUTLINES)
+            )
         at_once = EMBEDDED_AT_ONCE // 4
         vectors: list[Floats] = []
         for at in range(0, len(new), at_once):
@@ -411,7 +474,9 @@ async def _read_anew(page: Page) -> Document:
 def _shown(unread: SearchResult, document: Document, question: str, language: str) -> SearchResult:
     """Return a result with what its page says, and its best passage."""
     best = next(iter(best_passages(document, question, limit=1, language=language)), None)
-    shown = replace(unread, title=document.page.title or unread.title, published=document.page.published)
+    shown = replace(
+        unread, title=document.page.title or unread.title, published=document.page.published
+    )
     return replace(shown, snippet=one_line(best.text)) if best is not None else shown
 
 
@@ -419,7 +484,9 @@ def _left_out(query: SearchQuery, indexed: IndexedFiles, listing: Listing) -> It
     """Sentences on what was not honoured, and what will not be searched by asking again."""
     if query.freshness != "any":
         yield "Files carry no reliable date, so freshness was not filtered by."
-    if query.language and query.language != guess_language(query.text):  # else nobody asked for a filter
+    if query.language and query.language != guess_language(
+        query.text
+    ):  # else nobody asked for a filter
         yield "The language was used for word forms, not as a filter."
     if in_part := sum(bool(file.unread) for file in indexed.partly):
         yield f"{in_part} files were searched in part."
@@ -430,5 +497,8 @@ def _left_out(query: SearchQuery, indexed: IndexedFiles, listing: Listing) -> It
     if listing.too_large:
         yield f"{listing.too_large} files were left out for their size."
     if failed := [file for file in indexed.partly if file.failure]:
-        yield f"{len(failed)} files could not be read ({Path(failed[0].stamp.path).name}: {failed[0].failure})."
+        yield (
+            f"{len(failed)} files could not be read ({Path(failed[0].stamp.path).name}: "
+            f"{failed[0].failure})."
+        )
     yield from (f"The folder {folder} cannot be read." for folder in listing.missing)

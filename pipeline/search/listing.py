@@ -1,11 +1,12 @@
 """Listing the documents below some folders, again and again, at the price of what changed.
 
-On Linux the kernel tells of each change in a folder that is watched (inotify(7)) before the write returns to who wrote,
-so that only folders of which something was told are looked at anew. Any other folder is looked at each time, one stat a
-file: on other systems, on file systems that others write to as well, with names of one file in two folders, and where
-the kernel watches no more. Either way a listing has what was written before it began; but a file that is given a second
-name elsewhere, after it was listed, and is written by that one, is seen when something in its own folder changes. Not
-for: opening files, or which of them answer (`pipeline/search/folder.py`).
+On Linux the kernel tells of each change in a folder that is watched (inotify(7)) before the write
+returns to who wrote, so that only folders of which something was told are looked at anew. Any other
+folder is looked at each time, one stat a file: on other systems, on file systems that others write
+to as well, with names of one file in two folders, and where the kernel watches no more. Either way
+a listing has what was written before it began; but a file that is given a second name elsewhere,
+after it was listed, and is written by that one, is seen when something in its own folder changes.
+Not for: opening files, or which of them answer (`pipeline/search/folder.py`).
 """
 
 import ctypes
@@ -35,24 +36,30 @@ MOST_BYTES: Final = 20_000_000
 """Larger files are left out: no document that a person wrote is larger, save scans without text."""
 _SKIPPED_FOLDERS: Final = frozenset({"node_modules", "__pycache__", "site-packages"})
 _MOST_WATCHED: Final = 8_192
-"""Folders watched: the least that a kernel allows a person, all programs together, unless it is told otherwise."""
+"""Folders watched: the least that a kernel allows a person, all programs together, unless it is
+told otherwise."""
 _LOCAL: Final = frozenset(
     {"bcachefs", "btrfs", "ext2", "ext3", "ext4", "f2fs", "jfs", "overlay", "tmpfs", "xfs", "zfs"}
 )
 """File systems that this kernel alone writes to, so that it can tell of every write."""
-_OLD: Final = ".doc .xls .ppt .msg .pst .pages .numbers .wpd .wps .one .pub .mobi .azw3 .chm .djvu .xps .vsd .vsdx"
+_OLD: Final = (
+    ".doc .xls .ppt .msg .pst .pages .numbers .wpd .wps .one .pub .mobi .azw3 .chm "
+    ".djvu .xps .vsd .vsdx"
+)
 _UNREAD_DOCUMENTS: Final = frozenset(_OLD.split())
 """Endings of documents of forms that no reader here knows."""
 _ENDING: Final = re.compile(r"(?:\.[a-z0-9_+-]{1,8})?")
-"""An ending as messages name it: longer ones, and those with blanks, are words of whoever named the file."""
+"""An ending as messages name it: longer ones, and those with blanks, are words of whoever named the
+file."""
 _NAMED: Final = 6
 """Endings that a message names."""
 _ENDINGS: Final = frozenset(ending[1:] for ending in DOCUMENTS)
 _NAME: Final = attrgetter("name")
 _MOUNTS: Final = Path("/proc/self/mountinfo")
 _ESCAPED: Final = re.compile(r"\\([0-7]{3})")
-# From <sys/inotify.h>: modified, attributes (links among them), closed after writing, moved, made, deleted; the folder
-# itself deleted or moved; and that a watch is over. Where the kernel lost count, the number of a watch is -1.
+# From <sys/inotify.h>: modified, attributes (links among them), closed after writing, moved, made,
+# deleted; the folder itself deleted or moved; and that a watch is over. Where the kernel lost
+# count, the number of a watch is -1.
 _CHANGES: Final = 0x2 | 0x4 | 0x8 | 0x40 | 0x80 | 0x100 | 0x200 | 0x400 | 0x800
 _IGNORED: Final = 0x8000
 _EVENT: Final = struct.Struct("iIII")
@@ -93,9 +100,15 @@ class Folders:
     """The documents below some roots; not for two threads at once."""
 
     def __init__(
-        self, roots: Sequence[Path], *, most: int = MOST_FILES, file_bytes: int = MOST_BYTES, watched: bool = True
+        self,
+        roots: Sequence[Path],
+        *,
+        most: int = MOST_FILES,
+        file_bytes: int = MOST_BYTES,
+        watched: bool = True,
     ) -> None:
-        """List at most `most` files of at most `file_bytes` each below resolved `roots`, which may be files."""
+        """List at most `most` files of at most `file_bytes` each below resolved `roots`, which may
+        be files."""
         self._roots = [os.path.realpath(root) for root in roots]
         self._most = most
         self._file_bytes = file_bytes
@@ -107,9 +120,9 @@ class Folders:
     def look(self) -> Listing:
         """Return the documents, each once, breadth first and by name.
 
-        Of files with an ending that is not known the first bytes are read, once for as long as they stay as they are.
-        The same object as before says that nothing changed. Hidden names, keys, links and folders of dependencies are
-        passed over; what is no text is counted.
+        Of files with an ending that is not known the first bytes are read, once for as long as they
+        stay as they are. The same object as before says that nothing changed. Hidden names, keys,
+        links and folders of dependencies are passed over; what is no text is counted.
         """
         told = self._watch.told() if self._watch is not None else set()
         singles, tops = self._tell_apart()
@@ -123,15 +136,23 @@ class Folders:
             if folder in found:
                 continue
             try:
-                found[folder] = self._looked(folder, anew=told is None or folder in told, local=local)
+                found[folder] = self._looked(
+                    folder, anew=told is None or folder in told, local=local
+                )
             except OSError:
                 if folder in tops:
                     missing.append(folder)
                 continue
             count += len(found[folder].files)
             queue += found[folder].below
-        same = list(found) == list(self._known) and all(map(_is, found.values(), self._known.values()))
-        if same and self._listing is not None and (singles, tuple(missing)) == (self._singles, self._listing.missing):
+        same = list(found) == list(self._known) and all(
+            map(_is, found.values(), self._known.values())
+        )
+        if (
+            same
+            and self._listing is not None
+            and (singles, tuple(missing)) == (self._singles, self._listing.missing)
+        ):
             return self._listing
         if self._watch is not None:
             self._watch.keep_only(found)
@@ -167,7 +188,8 @@ class Folders:
         return singles, tops
 
     def _looked(self, folder: str, *, anew: bool, local: dict[int, bool]) -> _Folder:
-        """Return a folder, the same object as before where nothing in it changed; `local` by device, to be filled."""
+        """Return a folder, the same object as before where nothing in it changed; `local` by
+        device, to be filled."""
         old, found = self._known.get(folder), os.stat(folder, follow_symlinks=False)
         there = found.st_dev, found.st_ino
         if old is not None and old.watched and not anew and there == old[:2]:
@@ -214,7 +236,11 @@ class Folders:
                     continue
                 # A write by another of its names is told to the folder of that name.
                 watched = watched and found.st_nlink == 1
-                if old is not None and old.mtime_ns == found.st_mtime_ns and old.size == found.st_size:
+                if (
+                    old is not None
+                    and old.mtime_ns == found.st_mtime_ns
+                    and old.size == found.st_size
+                ):
                     (passed if others and old in others else files).append(old)
                     continue
                 stamp = FileStamp(path, found.st_mtime_ns, found.st_size)
@@ -230,9 +256,12 @@ class Folders:
 
 
 def _entries(folder: str) -> Iterator[tuple[str, os.DirEntry[str]]]:
-    """Yield what is in a folder that no link leads to, by name, without hidden names: its path and its entry."""
+    """Yield what is in a folder that no link leads to, by name, without hidden names: its path and
+    its entry."""
     above = folder if folder.endswith(os.sep) else folder + os.sep
-    descriptor = open_beneath(folder, os.O_RDONLY | os.O_DIRECTORY) if os.scandir in os.supports_fd else None
+    descriptor = (
+        open_beneath(folder, os.O_RDONLY | os.O_DIRECTORY) if os.scandir in os.supports_fd else None
+    )
     try:
         with os.scandir(folder if descriptor is None else descriptor) as found:
             listed = sorted([entry for entry in found if entry.name[0] != "."], key=_NAME)
@@ -244,14 +273,16 @@ def _entries(folder: str) -> Iterator[tuple[str, os.DirEntry[str]]]:
 
 
 def _is_named(name: str) -> bool:
-    """Whether a file is a document by its ending; of these only a text may be a browser's cookies."""
+    """Whether a file is a document by its ending; of these only a text may be a browser's
+    cookies."""
     stem, _, ending = name.rpartition(".")
     ending = ending.lower()
     return ending in _ENDINGS and stem != "" and not (ending == "txt" and SECRET_NAME.match(name))
 
 
 def _is_read(stamp: FileStamp) -> bool:
-    """Whether a file is a document; one that is empty is, and one that may not be opened is said by its reader."""
+    """Whether a file is a document; one that is empty is, and one that may not be opened is said by
+    its reader."""
     try:
         return stamp.size == 0 or is_document(stamp.path, ending_of(stamp.path))
     except PermissionError:
@@ -264,7 +295,8 @@ def may_answer(passed: Passed) -> bool:
 
 
 def not_searched(passed: Passed) -> str:
-    """Return what messages say of files that are no text: `21 files not searched: .bin 17, .xls 4`."""
+    """Return what messages say of files that are no text: `21 files not searched: .bin 17, .xls
+    4`."""
     plain = [(ending, count) for ending, count in passed if _ENDING.fullmatch(ending)][:_NAMED]
     named = [f"{ending or 'without ending'} {count}" for ending, count in plain]
     rest = sum(count for _, count in passed) - sum(count for _, count in plain)
@@ -273,7 +305,9 @@ def not_searched(passed: Passed) -> str:
     return f"{total} {'file' if total == 1 else 'files'} not searched: {', '.join(named)}"
 
 
-def list_files(roots: Sequence[Path], *, most: int = MOST_FILES, file_bytes: int = MOST_BYTES) -> Listing:
+def list_files(
+    roots: Sequence[Path], *, most: int = MOST_FILES, file_bytes: int = MOST_BYTES
+) -> Listing:
     """Return the readable documents below `roots` once, as `Folders.look` does."""
     return Folders(roots, most=most, file_bytes=file_bytes, watched=False).look()
 
@@ -321,7 +355,8 @@ class _Watch:
         return bool(number >= 0)
 
     def told(self) -> set[str] | None:
-        """Return the folders in which something changed since the last call; None where the kernel lost count."""
+        """Return the folders in which something changed since the last call; None where the kernel
+        lost count."""
         changed: set[str] = set()
         whole = True
         while self._file >= 0:
@@ -335,7 +370,11 @@ class _Watch:
                 at += _EVENT.size + length
                 whole = whole and number >= 0
                 # A watch that is ignored is over; its number is not given again.
-                folder = self._folders.pop(number, None) if mask & _IGNORED else self._folders.get(number)
+                folder = (
+                    self._folders.pop(number, None)
+                    if mask & _IGNORED
+                    else self._folders.get(number)
+                )
                 if folder is not None:
                     changed.add(folder)
         return changed if whole else None

@@ -1,16 +1,18 @@
-"""PARSER: what a request asks part by part; what to search for it, in which language, how fresh (zero-index §3.1).
+"""PARSER: what a request asks part by part; what to search for it, in which language, how fresh
+(zero-index §3.1).
 
-Parts. Cut are sentences that ask, clauses that begin with a question word of their own behind "and", lists of
-questions, and the sides of a comparison, by rules and the words of the request's language. A question in doubt stays
-whole: read as two it may miss what only the whole of it says.
+Parts. Cut are sentences that ask, clauses that begin with a question word of their own behind
+"and", lists of questions, and the sides of a comparison, by rules and the words of the request's
+language. A question in doubt stays whole: read as two it may miss what only the whole of it says.
 
 Sites that a question names are taken out of it (`pipeline/sites.py` reads them).
 
-Queries. The raw request is always the first, because rewriting it by rules finds less (mean reciprocal rank .831
-against .850); what rules can add is a query for each part of a request with several, and one of its names for engines
-that index in English. Without a model nothing is translated. With one, a single answer held to a JSON schema adds
-queries, names, parts and time; names must stand in the request letter by letter, and a bad or late answer leaves the
-rules' result with the reason.
+Queries. The raw request is always the first, because rewriting it by rules finds less (mean
+reciprocal rank .831 against .850); what rules can add is a query for each part of a request with
+several, and one of its names for engines that index in English. Without a model nothing is
+translated. With one, a single answer held to a JSON schema adds queries, names, parts and time;
+names must stand in the request letter by letter, and a bad or late answer leaves the rules' result
+with the reason.
 """
 
 import json
@@ -49,12 +51,13 @@ MOST_PARTS: Final = 4
 LONGEST: Final = 900
 """Characters from which a request is a story, whose sentences are not cut."""
 _HEAD_WORDS: Final = 4
-"""Words within which a question's own question word stands: "At what moments", "Do you know who"."""
+"""Words within which a question's own question word stands: "At what moments", "Do you know
+who"."""
 _SHORTEST: Final = 3
 """Words of a question; fewer hang on the one before ("And why?")."""
 _OWN_WORDS: Final = 2
-"""Words by which a part says what it is about; one with fewer leans on another ("and in what year?"), and one without
-any ("and why?") is answered where that is."""
+"""Words by which a part says what it is about; one with fewer leans on another ("and in what
+year?"), and one without any ("and why?") is answered where that is."""
 _MARKS: Final = "?？؟"
 _SENTENCE: Final = re.compile(rf"(?<=[{_MARKS}])\s*(?=\S)")
 _ITEM: Final = re.compile(r"(?:^|\n)\s*(?:\d{1,2}[.)]|[-*•])\s+([^\n]{8,200})")
@@ -75,21 +78,25 @@ class _Rules:
     joint: re.Pattern[str]
     """What stands between two questions of a sentence; the group is empty for a mere comma."""
     clause: re.Pattern[str] | None
-    """The same where question words stand anywhere in a clause (Chinese, Japanese, Korean, Turkish), else None."""
+    """The same where question words stand anywhere in a clause (Chinese, Japanese, Korean,
+    Turkish), else None."""
     polar: re.Pattern[str]
     back: re.Pattern[str]
     """A word for what was named before."""
     sides: re.Pattern[str]
-    """What stands between the sides of a comparison; the group is set where it alone says that they are compared."""
+    """What stands between the sides of a comparison; the group is set where it alone says that they
+    are compared."""
     bare: re.Pattern[str]
-    """Two sides by what stands around them, in scripts that mark no names; the groups are the sides."""
+    """Two sides by what stands around them, in scripts that mark no names; the groups are the
+    sides."""
     compared: re.Pattern[str]
     describing: re.Pattern[str]
     plural: re.Pattern[str]
 
 
 def cut_parts(request: str) -> tuple[str, ...]:
-    """Return the questions of `request` that must each be answered, to be understood alone; none where it is one."""
+    """Return the questions of `request` that must each be answered, to be understood alone; none
+    where it is one."""
     request = request.strip()
     if len(request) > LONGEST:
         return ()
@@ -97,7 +104,9 @@ def cut_parts(request: str) -> tuple[str, ...]:
     items = [item.strip() for item in _ITEM.findall(request)]
     if len(items) > 1 and all(_asks(item, rules) for item in items):
         return _bounded(items)
-    pieces = [piece for sentence in _sentences(request, rules) for piece in _clauses(sentence, rules)]
+    pieces = [
+        piece for sentence in _sentences(request, rules) for piece in _clauses(sentence, rules)
+    ]
     if len(pieces) < 2:
         sides = sides_of(request, rules.language)
         return _bounded(list(sides)) if sides else _compared(request, rules)
@@ -112,12 +121,19 @@ def question_word(text: str, language: str = "") -> str:
 
 
 def describes(question: str) -> bool:
-    """Whether a question describes something instead of naming it: "the film that was shot there", "whose"."""
-    return bool(_rules(guess_language(question) or "en").describing.search(question.partition(" ")[2]))
+    """Whether a question describes something instead of naming it: "the film that was shot there",
+    "whose"."""
+    return bool(
+        _rules(guess_language(question) or "en").describing.search(question.partition(" ")[2])
+    )
 
 
 def _bounded(parts: list[str]) -> tuple[str, ...]:
-    return (*parts[: MOST_PARTS - 1], " ".join(parts[MOST_PARTS - 1 :])) if len(parts) > MOST_PARTS else tuple(parts)
+    return (
+        (*parts[: MOST_PARTS - 1], " ".join(parts[MOST_PARTS - 1 :]))
+        if len(parts) > MOST_PARTS
+        else tuple(parts)
+    )
 
 
 def _asks(text: str, rules: _Rules) -> bool:
@@ -125,11 +141,14 @@ def _asks(text: str, rules: _Rules) -> bool:
 
 
 def _sentences(request: str, rules: _Rules) -> list[str]:
-    """Return the sentences that ask, each with what only tells around it; the request where it is one."""
+    """Return the sentences that ask, each with what only tells around it; the request where it is
+    one."""
     found: list[str] = []
     telling = ""
     for sentence in _SENTENCE.split(request):
-        enough = len(sentence) > _SHORTEST if is_cjk(sentence) else len(sentence.split()) >= _SHORTEST
+        enough = (
+            len(sentence) > _SHORTEST if is_cjk(sentence) else len(sentence.split()) >= _SHORTEST
+        )
         if enough and _asks(sentence, rules):
             found.append(f"{telling} {sentence}".strip())
             telling = ""
@@ -144,7 +163,9 @@ def _clauses(sentence: str, rules: _Rules) -> list[str]:
     """Return the questions that a sentence joins, in order; the sentence where it is one."""
     if rules.clause:
         clauses = rules.clause.split(sentence)
-        alone = len(clauses) > 1 and all(len(one) > _SHORTEST and rules.word.search(one) for one in clauses)
+        alone = len(clauses) > 1 and all(
+            len(one) > _SHORTEST and rules.word.search(one) for one in clauses
+        )
         return clauses if alone else [sentence]
     joints = list(rules.joint.finditer(sentence))
     while joints and not joints[-1][1]:
@@ -155,14 +176,19 @@ def _clauses(sentence: str, rules: _Rules) -> list[str]:
         left = sentence[start : joint.start()].strip(_STOPS)
         right = sentence[joint.end() :]
         apart = bool(joint[1]) and joint[0].startswith((",", ";"))
-        if _own_words(left, rules) and _own_words(right, rules) and _may_end(left, right, apart, rules):
+        if (
+            _own_words(left, rules)
+            and _own_words(right, rules)
+            and _may_end(left, right, apart, rules)
+        ):
             pieces.append(left)
             start = joint.end()
     return [*pieces, sentence[start:].strip(_STOPS)]
 
 
 def _may_end(left: str, right: str, apart: bool, rules: _Rules) -> bool:
-    """Whether a question may end before `right`, which begins with a question word or as one that wants yes or no.
+    """Whether a question may end before `right`, which begins with a question word or as one that
+    wants yes or no.
 
     `apart` where more than a word stands between them.
     """
@@ -174,7 +200,8 @@ def _may_end(left: str, right: str, apart: bool, rules: _Rules) -> bool:
         above = left[: own.start()].rstrip()
         at_head = len(above.split()) < _HEAD_WORDS or above.endswith((",", ";", ":", "."))
     opening = rules.word.search(right)
-    # "people who sail and who row": the same word inside the first question is no question of its own without a comma
+    # "people who sail and who row": the same word inside the first question is no question of its
+    # own without a comma
     inside = 0 if polar or own is None else own.end()
     again = opening is not None and opening[0].casefold() in (
         other[0].casefold() for other in rules.word.finditer(left, inside)
@@ -183,7 +210,8 @@ def _may_end(left: str, right: str, apart: bool, rules: _Rules) -> bool:
 
 
 def _with_subject(piece: str, whole: str, rules: _Rules) -> str:
-    """Return a part with the question that it leans on, where it points back or says too little by itself."""
+    """Return a part with the question that it leans on, where it points back or says too little by
+    itself."""
     own = _own_words(piece, rules)
     # A word that points back points, among twice as many, to something in the part itself.
     leans = is_cjk(piece) or own < (2 if rules.back.search(piece) else 1) * _OWN_WORDS
@@ -203,12 +231,18 @@ def _compared(request: str, rules: _Rules) -> tuple[str, ...]:
         sides = _listed(left)
         if not sides or not after or not right.startswith(after[0]):
             continue
-        if match[1] and not left.startswith(sides[0]) and left[left.index(sides[0]) - 2] not in ",:":
+        if (
+            match[1]
+            and not left.startswith(sides[0])
+            and left[left.index(sides[0]) - 2] not in ",:"
+        ):
             # "Which singer is American, Mark King or Nick Hexum?"
             sides = sides[-1:]
         head = left[: left.rindex(sides[0])]
         if match[1] or rules.compared.search(request) or rules.plural.search(head):
-            return _bounded([f"{head}{side}{right[len(after[0]) :]}" for side in (*sides, after[0])])
+            return _bounded(
+                [f"{head}{side}{right[len(after[0]) :]}" for side in (*sides, after[0])]
+            )
     found = rules.bare.search(request) if rules.compared.search(request) else None
     return tuple(f"{side}{request[found.end() :]}" for side in found.groups()) if found else ()
 
@@ -249,7 +283,10 @@ def _rules(language: str) -> _Rules:
         polar=re.compile(rf"(?:{of('polar')})\b", flags),
         back=re.compile(rf"\b(?:{of('back')})\b", flags),
         sides=re.compile(
-            rf"\s*(?:{sides})\s*" if unparted else rf",?\s+(?:{sides})\s+(?:(?:{of('article')})\s+)?", flags
+            rf"\s*(?:{sides})\s*"
+            if unparted
+            else rf",?\s+(?:{sides})\s+(?:(?:{of('article')})\s+)?",
+            flags,
         ),
         bare=re.compile(
             rf"^(?:{of('compared')})?(.{{2,{_BARE}}}?)\s*(?:{of('and')})\s*(.{{2,{_BARE}}}?)(?={of('after')})"
@@ -268,7 +305,8 @@ _NAMED: Final = re.compile(rf"(?<!\S){SITE}(https?://\S+)\s*", re.IGNORECASE)
 
 
 def inventory_of(request: str) -> str:
-    """Return what documents are asked for about, as in `What do I have about tides?`; empty for any other request."""
+    """Return what documents are asked for about, as in `What do I have about tides?`; empty for any
+    other request."""
     found = _INVENTORY.fullmatch(" ".join(request.replace("’", "'").split()))
     return found[1] if found else ""
 
@@ -279,7 +317,8 @@ def is_site(source: str) -> bool:
 
 
 def split_sites(question: str) -> tuple[str, tuple[str, ...]]:
-    """Return a question without the sites that it names as `site:https://…`, and these as sources."""
+    """Return a question without the sites that it names as `site:https://…`, and these as
+    sources."""
     sites = tuple(SITE + url for url in dict.fromkeys(_NAMED.findall(question)))
     return (_NAMED.sub("", question).strip() or question, sites) if sites else (question, ())
 
@@ -296,10 +335,12 @@ _PERIODS: Final[dict[str, Freshness]] = {
     "freshness.daily": "day",
     "freshness.year": "year",
 }
-"""Sections of words; the first in this order that a request has a word of counts, so that the narrowest period wins.
-`daily` holds what changes by the day without a word of time ("weather")."""
+"""Sections of words; the first in this order that a request has a word of counts, so that the
+narrowest period wins. `daily` holds what changes by the day without a word of time ("weather")."""
 _SECTION_OF: Final = {word: section for section in reversed(_PERIODS) for word in words(section)}
-_INVENTORY: Final = re.compile(rf"[¿\s]*(?:{any_of(words('inventory'))})\s+(\S.{{0,200}}?)[\s?.!？。]*", re.IGNORECASE)
+_INVENTORY: Final = re.compile(
+    rf"[¿\s]*(?:{any_of(words('inventory'))})\s+(\S.{{0,200}}?)[\s?.!？。]*", re.IGNORECASE
+)
 """Asks which documents there are about something, which its group holds."""
 _TIME: Final = whole_words(_SECTION_OF.keys() | words("freshness.none"))
 """All of them, with the phrases in which such a word is none of time ("electric current")."""
@@ -314,14 +355,19 @@ _FULL_DATE: Final = re.compile(r"\b\d{4}-\d{2}(?:-\d{2})?\b|\b\d{1,2}[./]\d{1,2}
 
 PROMPT: Final = "parse_request"
 _LANGUAGES: Final = (
-    "ar bg bn ca cs da de el en es et fa fi fr he hi hr hu id it ja ko lt lv nl no pl pt ro ru sk sl sr sv th tr uk "
+    "ar bg bn ca cs da de el en es et fa fi fr he hi hr hu id it ja ko lt lv nl no pl pt ro ru sk "
+    "sl sr sv th tr uk "
     "vi zh"
 )
 SCHEMA: Final[dict[str, object]] = {
     "type": "object",
     "properties": {
         "entities": {"type": "array", "items": {"type": "string", "maxLength": 80}, "maxItems": 6},
-        "parts": {"type": "array", "items": {"type": "string", "maxLength": 300}, "maxItems": MOST_PARTS},
+        "parts": {
+            "type": "array",
+            "items": {"type": "string", "maxLength": 300},
+            "maxItems": MOST_PARTS,
+        },
         "freshness": {"enum": ["any", "day", "week", "month", "year"]},
         "queries": {
             "type": "array",
@@ -329,7 +375,10 @@ SCHEMA: Final[dict[str, object]] = {
             "maxItems": 3,
             "items": {
                 "type": "object",
-                "properties": {"text": {"type": "string", "maxLength": 160}, "language": {"enum": _LANGUAGES.split()}},
+                "properties": {
+                    "text": {"type": "string", "maxLength": 160},
+                    "language": {"enum": _LANGUAGES.split()},
+                },
                 "required": ["text", "language"],
                 "additionalProperties": False,
             },
@@ -350,9 +399,12 @@ def parse_request(question: str, *, today: date) -> ParsedRequest:
     freshness = freshness_of(request, today=today)
     parts = cut_parts(request)
     scholarly = asks_for_research(request)
-    queries = [SearchQuery(text, language, freshness, scholarly=scholarly) for text in (request, *parts)]
+    queries = [
+        SearchQuery(text, language, freshness, scholarly=scholarly) for text in (request, *parts)
+    ]
     if freshness == "any" and _changes(request):
-        # Beside the request, not in its place: what changes is often told by pages that carry no date.
+        # Beside the request, not in its place: what changes is often told by pages that carry no
+        # date.
         queries.insert(1, SearchQuery(request, language, "year"))
     short = request
     if len(request) > LONGEST_QUERY:
@@ -372,14 +424,20 @@ def first_distinct(queries: Iterable[SearchQuery]) -> tuple[SearchQuery, ...]:
 
 
 def freshness_of(text: str, *, today: date) -> Freshness:
-    """Return how recent results must be: the narrowest period that the words of `text` name, else `any`.
+    """Return how recent results must be: the narrowest period that the words of `text` name, else
+    `any`.
 
-    It becomes a filter, never words: people write "latest" where they mean "no old pages", and a year added to the
-    words narrows a search wrongly. A request that carries a date needs no filter, with one exception: "latest" beside
-    the running year means this year.
+    It becomes a filter, never words: people write "latest" where they mean "no old pages", and a
+    year added to the words narrows a search wrongly. A request that carries a date needs no filter,
+    with one exception: "latest" beside the running year means this year.
     """
-    named = {_SECTION_OF.get(" ".join(word.split())) for word in _TIME.findall(text.lower().replace("’", "'"))}
-    found: Freshness = next((period for section, period in _PERIODS.items() if section in named), "any")
+    named = {
+        _SECTION_OF.get(" ".join(word.split()))
+        for word in _TIME.findall(text.lower().replace("’", "'"))
+    }
+    found: Freshness = next(
+        (period for section, period in _PERIODS.items() if section in named), "any"
+    )
     if found == "any":
         return "any"
     years = [int(year) for year in _YEAR_NUMBER.findall(text)]
@@ -389,19 +447,30 @@ def freshness_of(text: str, *, today: date) -> Freshness:
 
 
 def asks_for_research(text: str) -> bool:
-    """Whether `text` asks for published research, by words such as "papers on", or by a DOI or an arXiv number."""
+    """Whether `text` asks for published research, by words such as "papers on", or by a DOI or an
+    arXiv number."""
     return bool(_SCHOLARLY.search(text.lower().replace("’", "'")) or _IDENTIFIER.search(text))
 
 
 def _changes(text: str) -> bool:
-    """Whether `text` asks for what changes within years, without a word for the period or a date that it speaks of."""
-    return bool(_CHANGING.search(text.lower())) and not _YEAR_NUMBER.search(text) and not _FULL_DATE.search(text)
+    """Whether `text` asks for what changes within years, without a word for the period or a date
+    that it speaks of."""
+    return (
+        bool(_CHANGING.search(text.lower()))
+        and not _YEAR_NUMBER.search(text)
+        and not _FULL_DATE.search(text)
+    )
 
 
 def _short_form(request: str, entities: tuple[str, ...]) -> str:
-    """The last question of a long request with the names that it leaves out, within a provider's limit."""
-    sentences = [part.strip() for part in re.split(r"(?<=[.!?。？！])\s+|\n+", request) if part.strip()]
-    asked = next((part for part in reversed(sentences) if part.endswith(("?", "？"))), sentences[0])[:LONGEST_QUERY]
+    """The last question of a long request with the names that it leaves out, within a provider's
+    limit."""
+    sentences = [
+        part.strip() for part in re.split(r"(?<=[.!?。？！])\s+|\n+", request) if part.strip()
+    ]
+    asked = next(
+        (part for part in reversed(sentences) if part.endswith(("?", "？"))), sentences[0]
+    )[:LONGEST_QUERY]
     for name in entities:
         if name not in asked and len(asked) + len(name) < LONGEST_QUERY:
             asked += f" {name}"
@@ -409,16 +478,20 @@ def _short_form(request: str, entities: tuple[str, ...]) -> str:
 
 
 def _in_english(request: str, language: str, entities: tuple[str, ...]) -> str:
-    """Return a request in another language word for word in English, or what of it is Latin where no list helps.
+    """Return a request in another language word for word in English, or what of it is Latin where
+    no list helps.
 
-    Questions of XQuAD put to BM25 over its English paragraphs, gold among the first five of 300, by the request alone
-    and with its English fused: German .587, .910; Russian .180, .870; Chinese .153, .920.
+    Questions of XQuAD put to BM25 over its English paragraphs, gold among the first five of 300, by
+    the request alone and with its English fused: German .587, .910; Russian .180, .870; Chinese
+    .153, .920.
     """
     if (english := heard(request, "en")) != request or language not in OTHER_SCRIPTS:
         return english if english != request else ""
     names = [name for name in entities if re.search(r"[A-Za-z]", name)]
     numbers = [
-        number for number in re.findall(r"(?<![\w.])\d{3,}(?!\w)", request) if not any(number in name for name in names)
+        number
+        for number in re.findall(r"(?<![\w.])\d{3,}(?!\w)", request)
+        if not any(number in name for name in names)
     ]
     return " ".join([*names, *numbers]) if names else ""
 
@@ -463,21 +536,28 @@ async def parse(question: str, parser: Parser, *, today: date) -> ParsedRequest:
         reply = await ask(parser.generator, [Said("user", text)], asking, store=parser.store)
         return _merged(rules, cast(_Answer, json.loads(reply)))
     except ModelError as error:
-        return replace(rules, fallback=f"The generator did not parse the request, rules did: {error}")
+        return replace(
+            rules, fallback=f"The generator did not parse the request, rules did: {error}"
+        )
 
 
 def _merged(rules: ParsedRequest, said: _Answer) -> ParsedRequest:
     """Return the model's answer in the rules' type, checked against the request.
 
-    Raises `ModelError` where it has nothing in common with it, so that following it would search for something else.
+    Raises `ModelError` where it has nothing in common with it, so that following it would search
+    for something else.
     """
     first = rules.queries[0]
     request = first.text
     known = _words(request)
     names = [name for name in map(one_line, said["entities"]) if name and name in request]
-    entities = [*rules.entities, *(n for n in names if not any(n in kept for kept in rules.entities))]
-    # A freshness found by rule is surer than a guess. A guess narrows all queries but the raw request: SmolLM2-135M
-    # narrowed 7 of 8 requests that name no time (`winnow eval --steps parse`), and what is filtered out is lost.
+    entities = [
+        *rules.entities,
+        *(n for n in names if not any(n in kept for kept in rules.entities)),
+    ]
+    # A freshness found by rule is surer than a guess. A guess narrows all queries but the raw
+    # request: SmolLM2-135M narrowed 7 of 8 requests that name no time (`winnow eval --steps
+    # parse`), and what is filtered out is lost.
     freshness = first.freshness if first.freshness != "any" else said["freshness"]
     queries = [
         SearchQuery(one_line(one["text"])[:LONGEST_QUERY], one["language"], freshness)
@@ -486,7 +566,9 @@ def _merged(rules: ParsedRequest, said: _Answer) -> ParsedRequest:
         if one_line(one["text"]) and (known & _words(one["text"]) or not request.isascii())
     ]
     if not queries:
-        raise ModelError("none of its queries has a word of the request.", hint="Set a larger model.")
+        raise ModelError(
+            "none of its queries has a word of the request.", hint="Set a larger model."
+        )
     parts = rules.parts or _parts(said["parts"], known)
     queries = [*(SearchQuery(part, first.language, first.freshness) for part in parts), *queries]
     return ParsedRequest(
@@ -498,11 +580,14 @@ def _merged(rules: ParsedRequest, said: _Answer) -> ParsedRequest:
 
 
 def _parts(said: list[str], known: frozenset[str]) -> tuple[str, ...]:
-    """Return the parts that a model named, where each asks with words of the request and all ask for different ones."""
+    """Return the parts that a model named, where each asks with words of the request and all ask
+    for different ones."""
     parts = [part for part in map(one_line, said) if len(part) <= LONGEST_QUERY]
     asked = {known & _words(part) for part in parts}
     return tuple(parts) if 1 < len(parts) == len(asked) and all(asked) else ()
 
 
 def _words(text: str) -> frozenset[str]:
-    return frozenset(word for word in _WORD.findall(text.casefold()) if len(word) > 2 or not word.isascii())
+    return frozenset(
+        word for word in _WORD.findall(text.casefold()) if len(word) > 2 or not word.isascii()
+    )

@@ -1,8 +1,8 @@
 """The sides of a comparison that says that it is one: "difference between A and B", "A vs B".
 
-Each side is asked as what it is, with what follows both of them: "`--merge` in git reset", since a reader that is asked
-for a difference finds passages about differences, and seldom the two definitions. Not for: comparisons whose sides are
-names inside a longer question (`parse.py`).
+Each side is asked as what it is, with what follows both of them: "`--merge` in git reset", since a
+reader that is asked for a difference finds passages about differences, and seldom the two
+definitions. Not for: comparisons whose sides are names inside a longer question (`parse.py`).
 """
 
 import re
@@ -17,7 +17,8 @@ _SIDE_WORDS: Final = 6
 _SHORT_SIDE: Final = 2
 """Words of a side around a bare "vs": what more there is may hold for both."""
 _BESIDES: Final = 1
-"""Words that say something in front of the comparison; with more it is a question about something else."""
+"""Words that say something in front of the comparison; with more it is a question about something
+else."""
 _LONGEST: Final = 60
 """Characters of the first side."""
 _END: Final = " \t\n?!.？。！"
@@ -35,7 +36,8 @@ class _Forms:
 
 
 def sides_of(request: str, language: str) -> tuple[str, ...]:
-    """Return a request once for each side that it compares; nothing where it does not say so, or is in doubt."""
+    """Return a request once for each side that it compares; nothing where it does not say so, or is
+    in doubt."""
     forms = _forms(language)
     most = _SIDE_WORDS
     found = forms.compared.search(request)
@@ -58,7 +60,10 @@ def _forms(language: str) -> _Forms:
         return any_of(words(f"questions.{section}", language))
 
     article = rf"(?:(?:{of('article')})\s+)?"
-    first, joint = rf"{article}(\S.{{0,{_LONGEST}}}?)", rf",?\s+(?:{of('and')}|{of('against')})\s+{article}"
+    first, joint = (
+        rf"{article}(\S.{{0,{_LONGEST}}}?)",
+        rf",?\s+(?:{of('and')}|{of('against')})\s+{article}",
+    )
     versus = any_of(words("questions.versus"))
     return _Forms(
         re.compile(rf"\b(?:{of('difference')})\s+{first}{joint}(\S.*)", re.IGNORECASE | re.DOTALL),

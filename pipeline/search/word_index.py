@@ -1,11 +1,13 @@
-"""Which words stand in which local files, and what each is about: one SQLite database, searched by BM25 and cosine.
+"""Which words stand in which local files, and what each is about: one SQLite database, searched by
+BM25 and cosine.
 
-Counting serves to find a file, not to show it. Markup is blanked by one regular expression, and what stands between
-blanks is a word: some twenty times faster than reading the document properly. FTS5 keeps where each word stands, folded
-and not stemmed; a query stems the part of the vocabulary that it can meet, so one index serves queries in any language.
-The formula is `okapi`, since FTS5's own gives words of more than half of the files no weight. No number of a file is
-given twice: by it other processes see what is new, and words of what was replaced are passed over. Not for: finding and
-reading files (`pipeline/search/folder.py`).
+Counting serves to find a file, not to show it. Markup is blanked by one regular expression, and
+what stands between blanks is a word: some twenty times faster than reading the document properly.
+FTS5 keeps where each word stands, folded and not stemmed; a query stems the part of the vocabulary
+that it can meet, so one index serves queries in any language. The formula is `okapi`, since FTS5's
+own gives words of more than half of the files no weight. No number of a file is given twice: by it
+other processes see what is new, and words of what was replaced are passed over. Not for: finding
+and reading files (`pipeline/search/folder.py`).
 """
 
 import hashlib
@@ -47,15 +49,19 @@ VERSION: Final = "7"
 MOST_BYTES: Final = 4_000_000
 """Bytes of one file that are counted; what stands behind cannot be found by this search."""
 OUTLINE: Final = 500
-"""Letters of a file's outline, about 100 tokens: 200 tokens of headings, or first paragraphs, find no more."""
+"""Letters of a file's outline, about 100 tokens: 200 tokens of headings, or first paragraphs, find
+no more."""
 _PREFIX: Final = 3
 """Characters that a word and its stem share in every Snowball language but Arabic."""
 _BLANKS: Final = bytes(
-    code if code >= 0x80 else ord(chr(code).lower()) if chr(code).isalnum() else 0x20 for code in range(256)
+    code if code >= 0x80 else ord(chr(code).lower()) if chr(code).isalnum() else 0x20
+    for code in range(256)
 )
-"""Upper case ASCII to lower, ASCII that is no letter or digit to blanks, bytes of other characters as they are."""
+"""Upper case ASCII to lower, ASCII that is no letter or digit to blanks, bytes of other characters
+as they are."""
 _STRETCH: Final = re.compile(r"(?<![!-~])[!-~]*+[^\x00-\x7f]\S*")
-# Linear on any input: an unclosed piece of markup ends at the end of the data, and `*+` never tries again.
+# Linear on any input: an unclosed piece of markup ends at the end of the data, and `*+` never tries
+# again.
 _MARKUP: Final = re.compile(
     rb"<(?:!--[^-]*+(?:-(?!->)[^-]*+)*+(?:-->|\Z)"
     rb"|(script|style|template|svg)\b[^<]*+(?:<(?!/\1\s*>)[^<]*+)*+(?:</\1\s*>|\Z)"
@@ -63,9 +69,13 @@ _MARKUP: Final = re.compile(
     re.DOTALL | re.IGNORECASE,
 )
 _TITLE: Final = re.compile(rb"<title[^>]{0,200}>([^<]{1,500})", re.IGNORECASE)
-_HEADINGS: Final = re.compile(rb"<h[1-4]\b[^>]{0,500}>(.{1,400}?)</h[1-4]", re.IGNORECASE | re.DOTALL)
+_HEADINGS: Final = re.compile(
+    rb"<h[1-4]\b[^>]{0,500}>(.{1,400}?)</h[1-4]", re.IGNORECASE | re.DOTALL
+)
 _MARKDOWN_HEADINGS: Final = re.compile(rb"^#{1,4}[ \t]+(.{1,300})$", re.MULTILINE)
-_MARKDOWN_TITLE: Final = re.compile(rb"^(?:#[ \t]+|title:[ \t]*)(.{1,300})$", re.MULTILINE | re.IGNORECASE)
+_MARKDOWN_TITLE: Final = re.compile(
+    rb"^(?:#[ \t]+|title:[ \t]*)(.{1,300})$", re.MULTILINE | re.IGNORECASE
+)
 _JSON_ESCAPE: Final = re.compile(rb"\\(?:u([0-9a-fA-F]{4})|.)")
 _MARKED_UP: Final = CONVERTED | {".html", ".htm", ".xhtml", ".xml"}
 """Endings of files that are markup, or come as such from their readers."""
@@ -88,17 +98,20 @@ CREATE VIRTUAL TABLE IF NOT EXISTS temp.places USING fts5vocab('main', 'texts', 
 _UNSIGHTED, _SIGHTED = 1, 2
 """How a database says whether who filled it recognised words in images."""
 _MOST_DEAD: Final = 1_000
-"""Texts of edited and deleted files that are passed over, beside one for each file, before all are counted anew."""
+"""Texts of edited and deleted files that are passed over, beside one for each file, before all are
+counted anew."""
 
 
 def title_text_outline(data: bytes, suffix: str) -> tuple[str, bytes, str]:
     """Return what a file in UTF-8 with this ending is called, says and is about.
 
-    The title is empty where none is given; in the text markup is blanked; the outline is title and headings, or the
-    first words where there are none.
+    The title is empty where none is given; in the text markup is blanked; the outline is title and
+    headings, or the first words where there are none.
     """
     title, text = _title_and_text(data[:MOST_BYTES], suffix)
-    headings = (_HEADINGS if suffix in _MARKED_UP else _MARKDOWN_HEADINGS).findall(data[:MOST_BYTES])
+    headings = (_HEADINGS if suffix in _MARKED_UP else _MARKDOWN_HEADINGS).findall(
+        data[:MOST_BYTES]
+    )
     parts = dict.fromkeys([title, *map(_line, headings)])
     outline = ". ".join(filter(None, parts))
     if len(outline) < OUTLINE // 4:
@@ -108,7 +121,9 @@ def title_text_outline(data: bytes, suffix: str) -> tuple[str, bytes, str]:
 
 def _title_and_text(data: bytes, suffix: str) -> tuple[str, bytes]:
     if suffix in _JSON:
-        return "", _JSON_ESCAPE.sub(lambda at: chr(int(at[1], 16)).encode("utf-8", "replace") if at[1] else b" ", data)
+        return "", _JSON_ESCAPE.sub(
+            lambda at: chr(int(at[1], 16)).encode("utf-8", "replace") if at[1] else b" ", data
+        )
     if suffix not in _MARKED_UP:
         heading = _MARKDOWN_TITLE.search(data[:4_000])
         return (heading[1].decode("utf-8", "replace").strip(" #\"'\r") if heading else ""), data
@@ -132,7 +147,8 @@ class FileStamp(NamedTuple):
 
 
 class IndexedFile(NamedTuple):
-    """What is known of one file without opening it: `length` in words, `about` as the hash of its outline."""
+    """What is known of one file without opening it: `length` in words, `about` as the hash of its
+    outline."""
 
     id: int
     stamp: FileStamp
@@ -140,13 +156,15 @@ class IndexedFile(NamedTuple):
     about: int
     title: str
     failure: str
-    """Why it could not be read; such a file has no words and is not tried again until it changes."""
+    """Why it could not be read; such a file has no words and is not tried again until it
+    changes."""
     unread: str
     """What of it was not read, and is not counted."""
 
 
 class IndexedFiles(NamedTuple):
-    """All files at one time, and what every question asks of each: of 100,000 made in .05 processor seconds."""
+    """All files at one time, and what every question asks of each: of 100,000 made in .05 processor
+    seconds."""
 
     files: list[IndexedFile]
     places: NDArray[np.int64]
@@ -165,10 +183,11 @@ class WordIndex:
     """
 
     def __init__(self, place: Path | None, *, sighted: bool | None = None) -> None:
-        """Open or make the database at `place`, for its owner's eyes alone; None keeps it in memory.
+        """Open or make the database at `place`, for its owner's eyes alone; None keeps it in
+        memory.
 
-        What was not read, in whole or in part, by who recognised no words in images is forgotten for who does:
-        `sighted`, by default where the extra `ocr` is installed.
+        What was not read, in whole or in part, by who recognised no words in images is forgotten
+        for who does: `sighted`, by default where the extra `ocr` is installed.
         """
         if place is not None:
             os.close(os.open(place, os.O_RDWR | os.O_CREAT, 0o600))
@@ -209,9 +228,11 @@ class WordIndex:
 
     @contextmanager
     def writing(self) -> Iterator[bool]:
-        """Hold the sole right to add files, and know those that other processes added; False while another has it.
+        """Hold the sole right to add files, and know those that other processes added; False while
+        another has it.
 
-        What is added is kept when the context ends, and nothing of it where the process is killed before.
+        What is added is kept when the context ends, and nothing of it where the process is killed
+        before.
         """
         with self._lock:
             try:
@@ -261,7 +282,8 @@ class WordIndex:
         return stamp.path in self._files and self._files[stamp.path].stamp == stamp
 
     def keep_only(self, paths: Iterable[str], *, forget: bool) -> None:
-        """Leave out the files that are not in `paths`, and with `forget` drop them from the database."""
+        """Leave out the files that are not in `paths`, and with `forget` drop them from the
+        database."""
         with self._lock:
             gone = [(self._files.pop(path).id,) for path in self._files.keys() - set(paths)]
             self._listed = None if gone else self._listed
@@ -270,8 +292,11 @@ class WordIndex:
                     if mine:
                         self._database.executemany("DELETE FROM files WHERE id = ?", gone)
 
-    def add(self, stamp: FileStamp, data: bytes = b"", *, failure: str = "", unread: str = "") -> None:
-        """Take in a file, while `writing`: what it says, in UTF-8, or why it could not be read, and what was not.
+    def add(
+        self, stamp: FileStamp, data: bytes = b"", *, failure: str = "", unread: str = ""
+    ) -> None:
+        """Take in a file, while `writing`: what it says, in UTF-8, or why it could not be read, and
+        what was not.
 
         A file that was only touched keeps its words under the new stamp.
         """
@@ -292,7 +317,9 @@ class WordIndex:
         spaced = spaced if spaced.isascii() else _STRETCH.sub(lambda found: _cut(found[0]), spaced)
         words = spaced.split()
         # 2. Its row, and the words under the same number
-        about = int.from_bytes(hashlib.blake2b(outline.encode(), digest_size=8).digest(), "little", signed=True)
+        about = int.from_bytes(
+            hashlib.blake2b(outline.encode(), digest_size=8).digest(), "little", signed=True
+        )
         row = (*map(_plain, (title, failure, unread)), mark)
         write("INSERT OR IGNORE INTO outlines VALUES (?, ?, NULL, NULL)", (about, outline))
         number = write(
@@ -305,14 +332,18 @@ class WordIndex:
         if len(self._spelled) > REMEMBERED:
             self._spelled.clear()
         self._spelled |= new
-        self._database.executemany("INSERT OR IGNORE INTO words VALUES (?)", ((w,) for w in new if _has_forms(w)))
+        self._database.executemany(
+            "INSERT OR IGNORE INTO words VALUES (?)", ((w,) for w in new if _has_forms(w))
+        )
 
     def scores(self, question: str, *, language: str) -> tuple[IndexedFiles, Floats]:
-        """Return all files, and the BM25 score of each [n], 0 without a term of `question`, or of its English."""
+        """Return all files, and the BM25 score of each [n], 0 without a term of `question`, or of
+        its English."""
         terms = dict.fromkeys(
             (term, code)
             for one, code in also_in_english(question, language).items()
-            for term in index_terms(one, language=code) or index_terms(one, language=code, keep_stop_words=True)
+            for term in index_terms(one, language=code)
+            or index_terms(one, language=code, keep_stop_words=True)
         )
         with self._lock:
             indexed = self.indexed()
@@ -330,16 +361,24 @@ class WordIndex:
         near = self._database.execute(
             "SELECT word FROM words WHERE word >= ? AND word < ?", (prefix, f"{prefix}\U0010ffff")
         )
-        forms = {word for (word,) in near if index_terms(word, language=language, keep_stop_words=True) == [term]}
+        forms = {
+            word
+            for (word,) in near
+            if index_terms(word, language=language, keep_stop_words=True) == [term]
+        }
         # As one text: 112,000 places come in .01 processor seconds, row by row in .03.
         [(places,)] = self._database.execute(
-            "SELECT coalesce(group_concat(doc), '') FROM places WHERE term IN (SELECT value FROM json_each(?))",
+            "SELECT coalesce(group_concat(doc), '') FROM places WHERE term IN (SELECT value FROM "
+            "json_each(?))",
             (json.dumps([*forms | {term}]),),
         )
         return np.fromstring(places, dtype=np.int64, sep=",")
 
-    def without_vector(self, model: str, abouts: NDArray[np.int64], most: int) -> list[tuple[int, str]]:
-        """Return hash and outline of the first `most` of the hashes `abouts` that have no vector of `model` yet."""
+    def without_vector(
+        self, model: str, abouts: NDArray[np.int64], most: int
+    ) -> list[tuple[int, str]]:
+        """Return hash and outline of the first `most` of the hashes `abouts` that have no vector of
+        `model` yet."""
         with self._lock:
             if model not in self._vectors:
                 kept = "SELECT about, vector FROM outlines WHERE model = ?"
@@ -350,14 +389,22 @@ class WordIndex:
                     own = np.asarray(list(packed), dtype=np.int64)
                     self._vectors[model].append((own, rows.reshape(len(packed), -1)))
             known = [own for own, _ in self._vectors[model]]
-            new = dict.fromkeys(abouts[~np.isin(abouts, np.concatenate(known))].tolist() if known else abouts.tolist())
-            query = "SELECT about, text FROM outlines WHERE about IN (SELECT value FROM json_each(?))"
+            new = dict.fromkeys(
+                abouts[~np.isin(abouts, np.concatenate(known))].tolist()
+                if known
+                else abouts.tolist()
+            )
+            query = (
+                "SELECT about, text FROM outlines WHERE about IN (SELECT value FROM json_each(?))"
+            )
             return list(self._database.execute(query, (json.dumps(list(islice(new, most))),)))
 
     def keep_vectors(self, model: str, abouts: list[int], vectors: Floats) -> None:
         """Keep the unit vectors [n, width] of outlines with these hashes."""
         with self._lock, self.writing() as mine:
-            self._vectors.setdefault(model, []).append((np.asarray(abouts, dtype=np.int64), vectors))
+            self._vectors.setdefault(model, []).append(
+                (np.asarray(abouts, dtype=np.int64), vectors)
+            )
             if mine:
                 rows = zip(vectors.astype(np.float16), abouts, strict=True)
                 self._database.executemany(
@@ -366,7 +413,8 @@ class WordIndex:
                 )
 
     def likeness(self, model: str, indexed: IndexedFiles, asked: Floats) -> Floats:
-        """Return the best cosine of the unit vectors [k, d] with each file's outline [n]; unknown ones the lowest."""
+        """Return the best cosine of the unit vectors [k, d] with each file's outline [n]; unknown
+        ones the lowest."""
         with self._lock:
             lots = list(self._vectors.get(model, ()))
             if not lots:
@@ -375,8 +423,15 @@ class WordIndex:
                 case (of, count, rows) if of is indexed and count == len(lots):
                     pass
                 case _:
-                    row_of = {about: row for row, about in enumerate(np.concatenate([own for own, _ in lots]).tolist())}
-                    rows = np.asarray([row_of.get(about, -1) for about in indexed.abouts.tolist()], dtype=np.int64)
+                    row_of = {
+                        about: row
+                        for row, about in enumerate(
+                            np.concatenate([own for own, _ in lots]).tolist()
+                        )
+                    }
+                    rows = np.asarray(
+                        [row_of.get(about, -1) for about in indexed.abouts.tolist()], dtype=np.int64
+                    )
                     self._rows[model] = indexed, len(lots), rows
         found = np.concatenate([(vectors @ asked.T).max(axis=1) for _, vectors in lots])
         likeness: Floats = np.where(rows >= 0, found[rows], found.min())
@@ -401,6 +456,7 @@ def _has_forms(word: str) -> bool:
 
 @lru_cache(maxsize=30_000)
 def _cut(stretch: str) -> str:
-    """Return the words and CJK pairs, folded, of a stretch between ASCII blanks that holds other characters."""
+    """Return the words and CJK pairs, folded, of a stretch between ASCII blanks that holds other
+    characters."""
     runs = lower_runs(stretch.replace("’", " "))
     return " ".join(fold(word) for run in runs for word in (bigrams(run) if is_cjk(run) else [run]))

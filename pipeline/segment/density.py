@@ -1,9 +1,11 @@
-"""Density-driven chunking (IDMS): how dense chunks are, those of low density condensed, those of high supplemented.
+"""Density-driven chunking (IDMS): how dense chunks are, those of low density condensed, those of
+high supplemented.
 
-Density is the geometric mean of six factors over the length. The paper multiplies a cosine, a count, two more cosines
-and a rating, and sums over an index that it does not define; so each factor is scaled to 0..1 here, and one that cannot
-be had is left out. What a generator writes never takes a chunk's place: it stands beside the text for the index to
-read, while citations keep to the text. A form that loses or invents a name or a figure is thrown away.
+Density is the geometric mean of six factors over the length. The paper multiplies a cosine, a
+count, two more cosines and a rating, and sums over an index that it does not define; so each factor
+is scaled to 0..1 here, and one that cannot be had is left out. What a generator writes never takes
+a chunk's place: it stands beside the text for the index to read, while citations keep to the text.
+A form that loses or invents a name or a figure is thrown away.
 """
 
 import functools
@@ -33,7 +35,11 @@ ITERATIONS: Final = 3
 ENTITIES: Final[dict[str, object]] = {
     "type": "object",
     "properties": {
-        "entities": {"type": "array", "items": {"type": "string", "maxLength": 80}, "maxItems": MAX_ENTITIES}
+        "entities": {
+            "type": "array",
+            "items": {"type": "string", "maxLength": 80},
+            "maxItems": MAX_ENTITIES,
+        }
     },
     "required": ["entities"],
     "additionalProperties": False,
@@ -53,21 +59,28 @@ class DensityModels:
     seconds: float = 30.0
 
 
-async def densities(chunks: Sequence[Sequence[str]], reading: DensityModels, *, language: str) -> NDArray[np.float64]:
+async def densities(
+    chunks: Sequence[Sequence[str]], reading: DensityModels, *, language: str
+) -> NDArray[np.float64]:
     """Return the density of each chunk of one document [n], none of them without sentences."""
     texts = [" ".join(chunk) for chunk in chunks]
     whole = await reading.embedder.embed(texts, kind="passage")
-    listed = await side_by_side([functools.partial(_entities, text, reading, language) for text in texts])
+    listed = await side_by_side(
+        [functools.partial(_entities, text, reading, language) for text in texts]
+    )
     ratings = await side_by_side([functools.partial(_rating, text, reading) for text in texts])
     hundreds = await in_thread(lambda: [max(0.1, count_tokens(text) / 100) for text in texts])
     values: list[float] = []
-    for place, (chunk, names, rating, size) in enumerate(zip(chunks, listed, ratings, hundreds, strict=True)):
+    for place, (chunk, names, rating, size) in enumerate(
+        zip(chunks, listed, ratings, hundreds, strict=True)
+    ):
         vectors = await reading.embedder.embed([*chunk, *names], kind="passage")
         others = np.delete(whole, place, axis=0)
         factors = [
             # I, effectiveness: how near the entities are to the chunk.
             _mean_cosine(vectors[len(chunk) :] @ whole[place]) if names else 0.0,
-            # W, variety: different entities in a hundred tokens, as many as are listed being full density.
+            # W, variety: different entities in a hundred tokens, as many as are listed being full
+            # density.
             min(1.0, len(names) / size / MAX_ENTITIES),
             # C, cohesion (Eq. 5): how near the sentences are to each other.
             _cohesion(vectors[: len(chunk)]),
@@ -77,7 +90,8 @@ async def densities(chunks: Sequence[Sequence[str]], reading: DensityModels, *, 
         if rating is not None:
             # S: whether the chunk reads well.
             factors.append(rating)
-        # L, the length, divides; a factor of nearly nothing must not hide the others in the product.
+        # L, the length, divides; a factor of nearly nothing must not hide the others in the
+        # product.
         values.append(float(np.exp(np.mean(np.log(np.maximum(factors, 1e-3))))) / size)
     return np.array(values)
 
@@ -99,11 +113,14 @@ async def _entities(text: str, reading: DensityModels, language: str) -> tuple[s
     asking = Asking(300, reading.seconds, prompt.version, ENTITIES)
     said = [Said("user", prompt.fill(text=one_line(text)))]
     listed = json.loads(await ask(reading.generator, said, asking, store=reading.store))["entities"]
-    return tuple(dict.fromkeys(name for name in listed if name.strip() and name in text))[:MAX_ENTITIES]
+    return tuple(dict.fromkeys(name for name in listed if name.strip() and name in text))[
+        :MAX_ENTITIES
+    ]
 
 
 async def _rating(text: str, reading: DensityModels) -> float | None:
-    """The probability that a chunk reads well (IDMS Eq. 6); None where the generator lists no probabilities."""
+    """The probability that a chunk reads well (IDMS Eq. 6); None where the generator lists no
+    probabilities."""
     model = chooser(reading.generator)
     if model is None:
         return None
@@ -117,7 +134,9 @@ async def _rating(text: str, reading: DensityModels) -> float | None:
     try:
         rating = float((await within(reading.seconds, call, model=model.name))[0])
     except ModelError as error:
-        raise ModelError(f"The density of a chunk has no rating: {error}", hint="Leave the generator out.") from error
+        raise ModelError(
+            f"The density of a chunk has no rating: {error}", hint="Leave the generator out."
+        ) from error
     if reading.store is not None:
         await in_thread(reading.store.set_json, key, rating, expire=KEPT_SECONDS)
     return rating
@@ -143,8 +162,10 @@ async def enrich(
     *,
     language: str,
 ) -> list[Form]:
-    """Return the written form of each chunk of a document; those between the quartiles of `densities` [n] have none."""
-    # The paper gives no threshold, so a chunk is of low or high density by its document's quartiles.
+    """Return the written form of each chunk of a document; those between the quartiles of
+    `densities` [n] have none."""
+    # The paper gives no threshold, so a chunk is of low or high density by its document's
+    # quartiles.
     low, high = np.quantile(densities, [0.25, 0.75])
     owners = np.array([place for place, chunk in enumerate(chunks) for _ in chunk])
     sentences = [sentence for chunk in chunks for sentence in chunk]
@@ -155,7 +176,9 @@ async def enrich(
         if densities[place] < low:
             # Two thirds of the words are asked for.
             most = len(text.split())
-            written = await _write("condense", generator, reading, max(8, most * 2 // 3), text=one_line(text))
+            written = await _write(
+                "condense", generator, reading, max(8, most * 2 // 3), text=one_line(text)
+            )
             faithful = _is_faithful(written, text, text, most=most, language=language)
             return Form(written, "condensed") if faithful else Form("", "refused")
         if densities[place] > high:
@@ -163,7 +186,9 @@ async def enrich(
             own = (await reading.embedder.embed([text], kind="passage"))[0]
             far = np.flatnonzero(np.abs(owners - place) > 1)
             nearest = far[np.argsort(-(vectors[far] @ own), kind="stable")]
-            return await _supplemented(text, [sentences[i] for i in nearest], generator, reading, language)
+            return await _supplemented(
+                text, [sentences[i] for i in nearest], generator, reading, language
+            )
         return Form("", "kept")
 
     return await side_by_side([functools.partial(one, place) for place in range(len(chunks))])
@@ -184,13 +209,17 @@ async def _supplemented(
         answer = await _write("supplement", generator, reading, most, **named)
         if not _is_faithful(answer, text, f"{written} {beside}", most=most, language=language):
             return form if form.text else Form("", "refused")
-        if set(find_entities(answer, language=language)) <= set(find_entities(written, language=language)):
+        if set(find_entities(answer, language=language)) <= set(
+            find_entities(written, language=language)
+        ):
             break
         form, written = Form(answer, "supplemented"), answer
     return form
 
 
-async def _write(name: str, generator: Generator, reading: DensityModels, words: int, **values: str) -> str:
+async def _write(
+    name: str, generator: Generator, reading: DensityModels, words: int, **values: str
+) -> str:
     prompt = load(name)
     asking = Asking(3 * words + 20, reading.seconds, prompt.version)
     said = [Said("user", prompt.fill(**values, words=str(words)))]
@@ -198,12 +227,15 @@ async def _write(name: str, generator: Generator, reading: DensityModels, words:
 
 
 def _is_faithful(written: str, text: str, allowed: str, *, most: int, language: str) -> bool:
-    """Whether a written form of `text` keeps its figures and most of its names, and has no other than `allowed` has."""
+    """Whether a written form of `text` keeps its figures and most of its names, and has no other
+    than `allowed` has."""
     figures = set(FIGURE.findall(written))
     names = find_entities(text, language=language)
     return (
         0 < len(written.split()) <= most
         and set(FIGURE.findall(text)) <= figures <= set(FIGURE.findall(allowed))
-        and all(name.lower() in allowed.lower() for name in find_entities(written, language=language))
+        and all(
+            name.lower() in allowed.lower() for name in find_entities(written, language=language)
+        )
         and sum(name in written for name in names) >= KEPT * len(names)
     )

@@ -1,13 +1,15 @@
-"""How documents become IDMS leaves: boundaries by a rule, and written forms of chunks by their density, where wanted.
+"""How documents become IDMS leaves: boundaries by a rule, and written forms of chunks by their
+density, where wanted.
 
-What `chunking="idms"` of a tree uses. A tree's handle takes in `Idms.version`, so that a tree whose model ran out of
-time does not stand under the handle of a whole one.
+What `chunking="idms"` of a tree uses. A tree's handle takes in `Idms.version`, so that a tree whose
+model ran out of time does not stand under the handle of a whole one.
 
-Margins are P(yes) - P(no) by a generator that a sentence goes on with the text before it (IDMS Eq. 1). The text so far
-is the prefix of one growing prompt, so that each sentence enters the model once as text and once as question. Questions
-about several gaps are one token tree along the text, which fills the model's batches. A model leans to the option that
-it reads first: some gaps are asked in both orders, and the mean difference is taken off. Not for: rules
-(`partition.py`), forms (`density.py`).
+Margins are P(yes) - P(no) by a generator that a sentence goes on with the text before it (IDMS Eq.
+1). The text so far is the prefix of one growing prompt, so that each sentence enters the model once
+as text and once as question. Questions about several gaps are one token tree along the text, which
+fills the model's batches. A model leans to the option that it reads first: some gaps are asked in
+both orders, and the mean difference is taken off. Not for: rules (`partition.py`), forms
+(`density.py`).
 """
 
 import hashlib
@@ -41,15 +43,17 @@ Question: TypeAlias = tuple[int, tuple[str, str]]
 CALIBRATED: Final = 8
 """Gaps of a document that are asked about in both orders."""
 TOGETHER: Final = 400
-"""Tokens of the questions asked at once, with the text between them, so that one batch of 512 holds them; also the most
-characters of a sentence that the model is shown, since a character may be a token."""
+"""Tokens of the questions asked at once, with the text between them, so that one batch of 512 holds
+them; also the most characters of a sentence that the model is shown, since a character may be a
+token."""
 
 
 class Judge:
     """Asks a generator about gaps between sentences."""
 
     def __init__(self, generator: Generator, *, store: Store | None, seconds: float) -> None:
-        """Ask `generator`, keep its answers in `store`, and spend at most `seconds` from the first call on."""
+        """Ask `generator`, keep its answers in `store`, and spend at most `seconds` from the first
+        call on."""
         self._scorer = tree_scorer(generator)
         self._chooser = chooser(generator)
         self.name = generator.name
@@ -68,7 +72,8 @@ class Judge:
         return f"{self.name}:{load(PROMPT).version}"
 
     async def margins(self, texts: Sequence[str]) -> NDArray[np.float64]:
-        """Return how much the sentences `texts` i and i+1 belong together, from -1 to 1 less the lean, [n - 1]."""
+        """Return how much the sentences `texts` i and i+1 belong together, from -1 to 1 less the
+        lean, [n - 1]."""
         if len(texts) < 2:
             return np.zeros(0)
         found: NDArray[np.float64] | None = None
@@ -77,8 +82,11 @@ class Judge:
             found = await self._ask_all([one_line(text)[: self._longest] for text in texts])
         if found is None:
             raise ModelError(
-                f"{self.name.partition(':')[0]} judged only part of {len(texts) - 1} gaps in {self._seconds:.0f} s.",
-                hint="Ask again: what it judged is kept." if self._store is not None else "Raise WINNOW_SECONDS.",
+                f"{self.name.partition(':')[0]} judged only part of {len(texts) - 1} gaps in "
+                f"{self._seconds:.0f} s.",
+                hint="Ask again: what it judged is kept."
+                if self._store is not None
+                else "Raise WINNOW_SECONDS.",
             )
         return found
 
@@ -98,7 +106,8 @@ class Judge:
             try:
                 answers = await self._answers(*stretch_prompts(texts, start, asked))
             except ContextExceeded:
-                # The model's tokenizer splits finer than ours: fewer gaps at once, then a smaller window.
+                # The model's tokenizer splits finer than ours: fewer gaps at once, then a smaller
+                # window.
                 if end - gap > 1:
                     self._together //= 2
                 elif gap > start:
@@ -115,7 +124,8 @@ class Judge:
         return margins - np.mean(changed)
 
     def _end_of_stretch(self, sizes: Sequence[int], start: int, gap: int) -> int:
-        """Return the end of the gaps from `gap` on that are asked at once, with the text from `start` on."""
+        """Return the end of the gaps from `gap` on that are asked at once, with the text from
+        `start` on."""
         shown, asked = sum(sizes[start : gap + 1]), sizes[gap + 1] + self._question
         for end in range(gap + 1, len(sizes) - 1):
             shown += sizes[end]
@@ -138,22 +148,30 @@ class Judge:
         return answers
 
     async def _weighed(self, prefix: str, questions: Sequence[str]) -> NDArray[np.float64]:
-        """Probabilities are those of the two answers alone, where they part: a vocabulary may spell them in pieces."""
+        """Probabilities are those of the two answers alone, where they part: a vocabulary may spell
+        them in pieces."""
         if self._scorer is not None:
             paths = [f"{question} {option}" for question in questions for option in OPTIONS]
             scored = await self._scorer.score_tree(prefix, paths, among_siblings=True)
             yes, no = scored.log_probabilities.reshape(-1, 2).T
             return np.asarray(np.tanh((yes - no) / 2), dtype=np.float64)
         if self._chooser is None:
-            raise ModelError(f"{self.name} lists no probabilities.", hint="Set a GGUF generator (llama:FILE.gguf).")
+            raise ModelError(
+                f"{self.name} lists no probabilities.",
+                hint="Set a GGUF generator (llama:FILE.gguf).",
+            )
         chosen = [
-            await self._chooser.choose([Said("user", prefix + question)], list(OPTIONS)) for question in questions
+            await self._chooser.choose([Said("user", prefix + question)], list(OPTIONS))
+            for question in questions
         ]
         return np.array([chances[0] - chances[1] for chances in chosen], dtype=np.float64)
 
 
-def stretch_prompts(texts: Sequence[str], start: int, asked: Sequence[Question]) -> tuple[str, list[str]]:
-    """Return the prompt from sentence `start` up to the first gap asked about, and how it goes on to each question."""
+def stretch_prompts(
+    texts: Sequence[str], start: int, asked: Sequence[Question]
+) -> tuple[str, list[str]]:
+    """Return the prompt from sentence `start` up to the first gap asked about, and how it goes on
+    to each question."""
     first = asked[0][0]
     before, _ = split_prompt("\n".join(texts[start : first + 1]), "", OPTIONS)
     questions = []
@@ -164,7 +182,8 @@ def stretch_prompts(texts: Sequence[str], start: int, asked: Sequence[Question])
 
 
 def split_prompt(so_far: str, following: str, order: tuple[str, str]) -> tuple[str, str]:
-    """Return the prompt up to the end of the text so far, which the next gap's prompt goes on from, and the rest."""
+    """Return the prompt up to the end of the text so far, which the next gap's prompt goes on from,
+    and the rest."""
     text = load(PROMPT).fill(text="\0", next=following, options=f"{order[0]} or {order[1]}")
     before, after = text.split("\0", 1)
     return before + so_far, after
@@ -183,13 +202,14 @@ class IdmsOptions:
 
     rule: Rule = "partition"
     density: bool = False
-    """Whether a generator writes a condensed form of chunks of low density and a supplemented one of high (IDMS,
-    density-driven chunking), for the index to read beside the text."""
+    """Whether a generator writes a condensed form of chunks of low density and a supplemented one
+    of high (IDMS, density-driven chunking), for the index to read beside the text."""
     entities: Literal["rule", "model"] = "rule"
 
 
 class Idms:
-    """Cuts documents into segments and gives those their forms; `notes` say what a model could not do."""
+    """Cuts documents into segments and gives those their forms; `notes` say what a model could not
+    do."""
 
     def __init__(
         self,
@@ -202,15 +222,17 @@ class Idms:
     ) -> None:
         """Cut by the margins of `generator` where it lists probabilities, else by embeddings.
 
-        Without an `embedder`, which measures densities, no forms are written. All boundaries have `seconds` from the
-        first question on, and all forms the same again.
+        Without an `embedder`, which measures densities, no forms are written. All boundaries have
+        `seconds` from the first question on, and all forms the same again.
         """
         self._options = options or IdmsOptions()
         self._generator = generator
         self._judge = judge_of(generator, store=store, seconds=seconds)
         self._reading: DensityModels | None = None
         if self._options.density and generator is not None and embedder is not None:
-            self._reading = DensityModels(embedder, generator, self._options.entities, store, seconds)
+            self._reading = DensityModels(
+                embedder, generator, self._options.entities, store, seconds
+            )
         self._forms_until: float | None = None
         self._no_margins = self._no_forms = ""
         """Why margins, or forms, are missing; empty while none is."""
@@ -222,7 +244,9 @@ class Idms:
         """What made the leaves besides sentences and embedder; what failed is no part of it."""
         parts = [] if self._options.rule == "partition" else [f"rule {self._options.rule}"]
         if self._judge is not None:
-            parts.append(f"boundaries {'in part ' if self._no_margins else ''}by {self._judge.version}")
+            parts.append(
+                f"boundaries {'in part ' if self._no_margins else ''}by {self._judge.version}"
+            )
         if self.writes and self._generator is not None:
             names = ("list_entities", "rate_passage", "condense", "supplement")
             prompts = ":".join(load(name).version for name in names)
@@ -231,20 +255,28 @@ class Idms:
 
     @property
     def notes(self) -> list[str]:
-        """Sentences for the reader: who found the boundaries, which forms were written, and what failed."""
+        """Sentences for the reader: who found the boundaries, which forms were written, and what
+        failed."""
         lines: list[str] = []
         if self._judge is not None:
             lines.append(self._no_margins or f"Boundaries by {self._judge.name}.")
         elif self._generator is not None:
-            lines.append(f"Boundaries by embeddings: {self._generator.name} lists no probabilities.")
+            lines.append(
+                f"Boundaries by embeddings: {self._generator.name} lists no probabilities."
+            )
         if self._no_forms:
             lines.append(self._no_forms)
         elif self._reading is not None and self._generator is not None:
             # `ways` is empty when the tree came from the cache.
             counted = ", ".join(f"{count} {way}" for way, count in sorted(self.ways.items()))
-            lines.append(f"Forms for the index by {self._generator.name}{f': {counted}' if counted else ''}.")
+            lines.append(
+                f"Forms for the index by {self._generator.name}{f': {counted}' if counted else ''}."
+            )
         elif self._options.density:
-            lines.append("No forms for the index: WINNOW_IDMS wants them, and there is no generator or no embedder.")
+            lines.append(
+                "No forms for the index: WINNOW_IDMS wants them, and there is no generator or no "
+                "embedder."
+            )
         return lines
 
     @property
@@ -253,11 +285,18 @@ class Idms:
         return self._reading is not None and not self._no_forms
 
     async def ranges(
-        self, sentences: Sequence[Sentence], *, embedder: Embedder | None, minimum: int, maximum: int
+        self,
+        sentences: Sequence[Sentence],
+        *,
+        embedder: Embedder | None,
+        minimum: int,
+        maximum: int,
     ) -> Ranges:
-        """Return [start, end) ranges of a document's sentences, of `minimum` to `maximum` tokens where possible.
+        """Return [start, end) ranges of a document's sentences, of `minimum` to `maximum` tokens
+        where possible.
 
-        Raises `ModelError` for the embedder's failure; a failing generator leaves the boundaries to embeddings.
+        Raises `ModelError` for the embedder's failure; a failing generator leaves the boundaries to
+        embeddings.
         """
         rule = self._options.rule
         if self._judge is not None and len(sentences) > 1:
@@ -268,14 +307,18 @@ class Idms:
                 self._no_margins = f"Boundaries by embeddings: {error}"
             else:
                 costs = await in_thread(sentence_costs, texts)
-                return await in_thread(cut_by_margins, margins, costs, rule=rule, minimum=minimum, maximum=maximum)
-        return await segment(sentences, embedder=embedder, rule=rule, minimum=minimum, maximum=maximum)
+                return await in_thread(
+                    cut_by_margins, margins, costs, rule=rule, minimum=minimum, maximum=maximum
+                )
+        return await segment(
+            sentences, embedder=embedder, rule=rule, minimum=minimum, maximum=maximum
+        )
 
     async def forms(self, chunks: Sequence[Sequence[str]], *, language: str) -> list[str]:
         """Return what an index reads beside each chunk of one document, "" for nothing more.
 
-        After a failure, or when the time is over, `notes` say so and nothing more is written. What was written is kept
-        by content, so that a repeat goes on from it.
+        After a failure, or when the time is over, `notes` say so and nothing more is written. What
+        was written is kept by content, so that a repeat goes on from it.
         """
         nothing = [""] * len(chunks)
         if self._reading is None or self._generator is None or self._no_forms or not chunks:
@@ -285,13 +328,16 @@ class Idms:
         with anyio.CancelScope(deadline=self._forms_until):
             try:
                 found = await densities(chunks, self._reading, language=language)
-                done = await enrich(chunks, found, self._generator, self._reading, language=language)
+                done = await enrich(
+                    chunks, found, self._generator, self._reading, language=language
+                )
             except ModelError as error:
                 self._no_forms = f"No forms for the index were written: {error}"
                 return nothing
         if done is None:
             self._no_forms = (
-                f"{self._generator.name} did not write all forms for the index in {self._reading.seconds:.0f} s, so "
+                f"{self._generator.name} did not write all forms for the index in "
+                f"{self._reading.seconds:.0f} s, so "
                 "none is used; what it wrote is kept: ask again, or raise WINNOW_SECONDS."
             )
             return nothing

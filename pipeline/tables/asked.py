@@ -1,8 +1,10 @@
-"""Questions that choose, compare, count or add, answered from a table where all of their words are about it.
+"""Questions that choose, compare, count or add, answered from a table where all of their words are
+about it.
 
-Every word that says something must be explained: by what is to be done, a column's name, a cell's value, a number that
-is compared, or the table's title. One that is not means another table, or something that no table tells, and nothing is
-said: a wrong value is worse than none. Not for: reading the question (`spoken.py`), or computing (`query.py`).
+Every word that says something must be explained: by what is to be done, a column's name, a cell's
+value, a number that is compared, or the table's title. One that is not means another table, or
+something that no table tells, and nothing is said: a wrong value is worse than none. Not for:
+reading the question (`spoken.py`), or computing (`query.py`).
 """
 
 import re
@@ -16,17 +18,27 @@ from errors import UsageError
 from pipeline.documents import Document
 from pipeline.tables.months import Month, month_of
 from pipeline.tables.query import Condition, Measure, Query, measured, rows_of, without_totals
-from pipeline.tables.spoken import Compared, Spoken, Token, heard_by, read_question, said_of, tokens_of
+from pipeline.tables.spoken import (
+    Compared,
+    Spoken,
+    Token,
+    heard_by,
+    read_question,
+    said_of,
+    tokens_of,
+)
 from pipeline.tables.table import GROUP, KNOWN, Table, Told, all_rows, name_terms, tables_of
 from pipeline.text.frame import one_line
 from pipeline.text.words import guess_language, index_terms, meanings, words
 
 FEWEST: Final = 3
-"""Rows of a table in which something can be chosen, and as many that share an extreme are no choice."""
+"""Rows of a table in which something can be chosen, and as many that share an extreme are no
+choice."""
 LONGEST: Final = 80
 """Characters of a cell up to which it is the name of something that a question may repeat."""
 REACH: Final = 4
-"""Words between `not` and what it denies, and between a column's name and the number that it is compared with."""
+"""Words between `not` and what it denies, and between a column's name and the number that it is
+compared with."""
 MOST_ROWS: Final = 0.5
 """Share of a table beyond which the rows that a condition keeps are no choice."""
 _EQUAL: Final = "="
@@ -37,8 +49,8 @@ _GLOSS: Final = re.compile(r"\b([A-Z]\w+(?:\s[A-Z]\w+)*)\s\(([A-Z][A-Z\d]{1,5})\
 def ask_tables(question: str, documents: Sequence[Document]) -> Told | None:
     """Return what the one table that a question is about tells, None where that is not sure.
 
-    It is not sure where another table that the question's words are about as well cannot tell it: some of its rows
-    were not read, or its cells do not add up.
+    It is not sure where another table that the question's words are about as well cannot tell it:
+    some of its rows were not read, or its cells do not add up.
     """
     found: list[Told] = []
     silent = -1
@@ -48,7 +60,9 @@ def ask_tables(question: str, documents: Sequence[Document]) -> Told | None:
         # A file that does not name its language is in English or in that of the question.
         said = document.page.language
         for language in (said,) if said else dict.fromkeys(("en", own or "en")):
-            asked = spoken.setdefault(language, read_question(heard_by(question, language), language))
+            asked = spoken.setdefault(
+                language, read_question(heard_by(question, language), language)
+            )
             for asking in _asking(asked, document, place) if asked.asks else ():
                 told = asking.told()
                 if told is not None and all_rows(document):
@@ -70,19 +84,24 @@ def _asking(asked: Spoken, document: Document, place: int) -> "Iterator[_Asking]
             yield _Asking(asked, table, place, about)
 
 
-def ask_parts(question: str, parts: Iterable[str], documents: Sequence[Document]) -> tuple[Told, ...]:
+def ask_parts(
+    question: str, parts: Iterable[str], documents: Sequence[Document]
+) -> tuple[Told, ...]:
     """Return what tables tell of a question, else of those of its parts that one is about."""
     asked = _asked(question, documents)
     return (asked,) if asked else tuple(told for part in parts if (told := _asked(part, documents)))
 
 
 def _asked(question: str, documents: Sequence[Document]) -> Told | None:
-    """Return what a table tells of a question in any of its wordings; where it names a file, a table of that file."""
+    """Return what a table tells of a question in any of its wordings; where it names a file, a
+    table of that file."""
     for place, document in enumerate(documents):
         name = unquote(document.page.final_url.partition("#")[0].rpartition("/")[2])
         if "." in name and name.casefold() in question.casefold():
             rest = re.sub(rf"(?:\b\w+\s+)?{re.escape(name)}", " ", question, flags=re.IGNORECASE)
-            told = next(filter(None, (ask_tables(one, [document]) for one in _wordings(rest))), None)
+            told = next(
+                filter(None, (ask_tables(one, [document]) for one in _wordings(rest))), None
+            )
             return replace(told, document=place) if told else None
     return next(filter(None, (ask_tables(one, documents) for one in _wordings(question))), None)
 
@@ -136,10 +155,13 @@ class _Asking:
     # Which rows
 
     def _filter(self) -> bool:
-        """Find the cells that the question names; whether what it denies is among them, and each is of one column."""
+        """Find the cells that the question names; whether what it denies is among them, and each is
+        of one column."""
         spans: dict[tuple[int, int], dict[int, str]] = {}
         stems = [token.stem for token in self.spoken.tokens]
-        known = {stem: [place for place, other in enumerate(stems) if other == stem] for stem in stems}
+        known = {
+            stem: [place for place, other in enumerate(stems) if other == stem] for stem in stems
+        }
         for column in range(len(self.table.columns)):
             for cell in dict.fromkeys(self.table.cells(column)):
                 own = tokens_of(cell, self.spoken.language) if len(cell) <= LONGEST else ()
@@ -165,24 +187,38 @@ class _Asking:
         return not self.spoken.negated or self.denied
 
     def _months(self) -> None:
-        """Filter by months that the question names, whatever form the one column of dates gives them.
+        """Filter by months that the question names, whatever form the one column of dates gives
+        them.
 
         A month without a year is one where the column has it in one year only.
         """
         asked = self.spoken.months
-        dates = [months for column in range(len(self.table.columns)) if asked and (months := self._dated(column))]
+        dates = [
+            months
+            for column in range(len(self.table.columns))
+            if asked and (months := self._dated(column))
+        ]
         for one in asked if len(dates) == 1 else ():
             [months] = dates
-            found = [own for own in months if own.month == one.month.month and one.month.year in {0, own.year}]
+            found = [
+                own
+                for own in months
+                if own.month == one.month.month and one.month.year in {0, own.year}
+            ]
             if len(found) == 1:
-                places = [at for at, token in enumerate(self.spoken.tokens) if one.start <= token.start < one.end]
+                places = [
+                    at
+                    for at, token in enumerate(self.spoken.tokens)
+                    if one.start <= token.start < one.end
+                ]
                 self.used |= set(places)
                 self.dated = True
                 for column, cell in months[found[0]]:
                     self._take(column, cell, places[0])
 
     def _dated(self, column: int) -> dict[Month, list[tuple[int, str]]]:
-        """Return the cells of a column by their month, none where some are no dates with a month and a year."""
+        """Return the cells of a column by their month, none where some are no dates with a month
+        and a year."""
         found: dict[Month, list[tuple[int, str]]] = {}
         for cell in dict.fromkeys(self.table.cells(column)):
             month = month_of(cell)
@@ -192,13 +228,19 @@ class _Asking:
         return found
 
     def _parts_of_cells(self, stems: Sequence[str]) -> None:
-        """Filter by names that stand in longer cells of one column only (`Porto` in `Porto, Portugal`)."""
+        """Filter by names that stand in longer cells of one column only (`Porto` in `Porto,
+        Portugal`)."""
         tokens = self.spoken.tokens
-        named = set().union(*(self._stems(column) for column in range(len(self.table.columns))), self._about())
+        named = set().union(
+            *(self._stems(column) for column in range(len(self.table.columns))), self._about()
+        )
         free = [
             place
             for place, token in enumerate(tokens)
-            if place and token.text[0].isupper() and token.says and place not in self.used | self.spoken.operating
+            if place
+            and token.text[0].isupper()
+            and token.says
+            and place not in self.used | self.spoken.operating
         ]
         for first in (place for place in free if place - 1 not in free):
             last = next(place for place in range(first, len(tokens) + 1) if place not in free)
@@ -207,7 +249,9 @@ class _Asking:
                 continue
             found: dict[int, set[str]] = {}
             for column in range(len(self.table.columns)):
-                for cell in (one for one in dict.fromkeys(self.table.cells(column)) if len(one) <= LONGEST):
+                for cell in (
+                    one for one in dict.fromkeys(self.table.cells(column)) if len(one) <= LONGEST
+                ):
                     own = [token.stem for token in tokens_of(cell, self.spoken.language)]
                     if any(tuple(own[at : at + len(run)]) == run for at in range(len(own))):
                         found.setdefault(column, set()).add(cell)
@@ -220,16 +264,24 @@ class _Asking:
     def _about(self) -> set[str]:
         """Return the terms of what stands above the table, and of its page's title."""
         language = self.spoken.language
-        return {*index_terms(f"{self.table.title} {self.table.about}", language=language), *self.about}
+        return {
+            *index_terms(f"{self.table.title} {self.table.about}", language=language),
+            *self.about,
+        }
 
     def _names(self, cell: Sequence[Token], places: range) -> bool:
-        """Whether a cell's words in the question are its name, not words that say what is to be done."""
+        """Whether a cell's words in the question are its name, not words that say what is to be
+        done."""
         tokens = self.spoken.tokens
         if set(places) <= self.spoken.operating or not any(token.says for token in cell):
             return False
         if any(place == one.number for one in self.spoken.compared for place in places):
             return False
-        return len(cell[0].text) > 1 or len(cell) > 1 or tokens[places[0]].text == cell[0].text != cell[0].text.lower()
+        return (
+            len(cell[0].text) > 1
+            or len(cell) > 1
+            or tokens[places[0]].text == cell[0].text != cell[0].text.lower()
+        )
 
     def _column_of(self, found: dict[int, str]) -> int | None:
         """Return the column that a value is of: the only one, or that which is named beside it."""
@@ -258,7 +310,9 @@ class _Asking:
             places = self._matched(column) - self.used
             if len(said) == 2 and said <= yes | no and said & yes and places:
                 wanted = said & (no if self._denied(min(places)) else yes)
-                cell = next(cell for cell in self.table.cells(column) if cell.strip().lower() in wanted)
+                cell = next(
+                    cell for cell in self.table.cells(column) if cell.strip().lower() in wanted
+                )
                 self.conditions.append(Condition(column, "=", cell))
                 self.columns.append(column)
                 self.denied |= self._denied(min(places))
@@ -299,7 +353,9 @@ class _Asking:
         return None
 
     def _within(self, places: Iterable[int]) -> list[Token]:
-        return [self.spoken.tokens[place] for place in places if 0 <= place < len(self.spoken.tokens)]
+        return [
+            self.spoken.tokens[place] for place in places if 0 <= place < len(self.spoken.tokens)
+        ]
 
     def _same(self, places: Iterable[int]) -> str:
         return said_of("tables.same", self._within(places))
@@ -318,13 +374,22 @@ class _Asking:
         return {place for place in own if self.spoken.tokens[place].stem in stems}
 
     def _numeric(self, near: range | None, hints: str) -> int | None:
-        """Return the column of numbers that is named within `near`, else by `hints`, else the only one."""
-        columns = [c for c in range(len(self.table.columns)) if self.table.is_numeric(c) and not self._numbers_rows(c)]
+        """Return the column of numbers that is named within `near`, else by `hints`, else the only
+        one."""
+        columns = [
+            c
+            for c in range(len(self.table.columns))
+            if self.table.is_numeric(c) and not self._numbers_rows(c)
+        ]
         hinted = set(index_terms(hints, language=self.spoken.language))
         named: dict[int, int] = {c: len(self._matched(c, near) - self.used) for c in columns}
         meant: dict[int, int] = {c: len(self._stems(c) & hinted) for c in columns}
         for ways in (named, meant):
-            scored = {c: (count, count / len(self._stems(c)), self._literal(c)) for c, count in ways.items() if count}
+            scored = {
+                c: (count, count / len(self._stems(c)), self._literal(c))
+                for c, count in ways.items()
+                if count
+            }
             if scored:
                 best = max(scored.values())
                 first = [c for c, score in scored.items() if score == best]
@@ -335,7 +400,8 @@ class _Asking:
         return free[0] if len(free) == 1 else None
 
     def _literal(self, column: int) -> int:
-        """Return how many words the question and a column's name share letter by letter (`wins`, not `Win %`)."""
+        """Return how many words the question and a column's name share letter by letter (`wins`,
+        not `Win %`)."""
         both = (self.spoken.tokens, tokens_of(self.table.columns[column], self.spoken.language))
         spoken, named = ({token.text.lower() for token in tokens} for tokens in both)
         return len(spoken & named)
@@ -348,13 +414,19 @@ class _Asking:
     def _label(self) -> int:
         """Return the column that names the rows: the first of words whose cells differ most."""
         columns = [c for c in range(len(self.table.columns)) if not self.table.is_numeric(c)] or [0]
-        return max(columns, key=lambda c: (len(set(self.table.cells(c))) > len(self.table.rows) / 2, -c))
+        return max(
+            columns, key=lambda c: (len(set(self.table.cells(c))) > len(self.table.rows) / 2, -c)
+        )
 
     # What is computed
 
     def _rows(self) -> list[int]:
         kept = rows_of(self.table, Query(conditions=tuple(self.conditions)))
-        kept = [r for r in kept if all(self.table.rows[r][c] in cells for c, cells in self.either.items())]
+        kept = [
+            r
+            for r in kept
+            if all(self.table.rows[r][c] in cells for c, cells in self.either.items())
+        ]
         return without_totals(self.table, kept)
 
     def _computed(self) -> Told | None:
@@ -402,7 +474,8 @@ class _Asking:
         return self._answer(computed.value, what, list(computed.rows), (column,))
 
     def _chosen(self, rows: list[int]) -> Told | None:
-        """Return the row with the least or the most of the column that is named, or that the words mean."""
+        """Return the row with the least or the most of the column that is named, or that the words
+        mean."""
         spoken = self.spoken
         chosen = sorted(spoken.least | spoken.most)
         behind = (place + 1 for place in chosen)  # `most expensive`
@@ -421,18 +494,31 @@ class _Asking:
         values = self.table.values(column)
         known = {row: value.number for row in rows if (value := values[row])}
         numbers = sorted(set(known.values()), reverse=most)
-        wanted = numbers[spoken.place - 1 : spoken.place] if spoken.rows == 1 else numbers[: spoken.rows]
+        wanted = (
+            numbers[spoken.place - 1 : spoken.place] if spoken.rows == 1 else numbers[: spoken.rows]
+        )
         found = [row for number in wanted for row, own in known.items() if own == number]
         if not found or len(found) >= FEWEST + spoken.rows - 1:
             return None
-        said = " ".join(token.text for token in self._within(sorted(spoken.ranks | spoken.least | spoken.most)))
-        return self._answer("", f"{said}: {self.table.columns[column]}", found, (column,), over=len(rows))
+        said = " ".join(
+            token.text for token in self._within(sorted(spoken.ranks | spoken.least | spoken.most))
+        )
+        return self._answer(
+            "", f"{said}: {self.table.columns[column]}", found, (column,), over=len(rows)
+        )
 
     def _dates(self, hints: str) -> int | None:
-        if not any(hint in {"date", "year", "-date", "-year", "+date", "+year"} for hint in hints.split()):
+        if not any(
+            hint in {"date", "year", "-date", "-year", "+date", "+year"} for hint in hints.split()
+        ):
             return None
-        values = {c: [value for value in self.table.values(c) if value] for c in range(len(self.table.columns))}
-        dated = [c for c, own in values.items() if own and all(value.kind == "date" for value in own)]
+        values = {
+            c: [value for value in self.table.values(c) if value]
+            for c in range(len(self.table.columns))
+        }
+        dated = [
+            c for c, own in values.items() if own and all(value.kind == "date" for value in own)
+        ]
         return dated[0] if len(dated) == 1 else None
 
     def _way(self, column: int, hints: str) -> bool | None:
@@ -443,7 +529,11 @@ class _Asking:
         kinds = {value.kind for value in self.table.values(column) if value}
         meant = {"date"} & kinds | ({"time"} if "clock" in kinds else set())
         stems = self._stems(column) | meant
-        signed = [hint for hint in hints.split() if set(index_terms(hint[1:], language=self.spoken.language)) & stems]
+        signed = [
+            hint
+            for hint in hints.split()
+            if set(index_terms(hint[1:], language=self.spoken.language)) & stems
+        ]
         signs = {hint[0] for hint in signed}
         if len(signs) == 1 and signs <= {"+", "-"}:
             return signs == {"+"}
@@ -452,16 +542,33 @@ class _Asking:
     def _is_plain(self, column: int, rows: Sequence[int]) -> bool:
         values = [self.table.values(column)[row] for row in rows]
         plain = [value for value in values if value is not None and value.plain]
-        return len(plain) >= KNOWN * len(rows) and len({(value.kind, value.unit) for value in plain}) == 1
+        return (
+            len(plain) >= KNOWN * len(rows)
+            and len({(value.kind, value.unit) for value in plain}) == 1
+        )
 
-    def _answer(self, value: str, what: str, rows: list[int], of: tuple[int, ...], *, over: int = 0) -> Told:
+    def _answer(
+        self, value: str, what: str, rows: list[int], of: tuple[int, ...], *, over: int = 0
+    ) -> Told:
         named = self.table.columns
         parts = [f"{named[one.column]} {one.operator} {one.value}" for one in self.conditions]
-        parts += [f"{named[column]} = {' or '.join(sorted(cells))}" for column, cells in self.either.items()]
+        parts += [
+            f"{named[column]} = {' or '.join(sorted(cells))}"
+            for column, cells in self.either.items()
+        ]
         told = one_line(f"{what} where {' and '.join(parts)}" if parts else what)
         columns = tuple(dict.fromkeys((self._label(), *of, *self.columns)))
         fit = len(self.used) + 2 * len(of)
-        return Told(self.document, self.table, value, told, tuple(rows), over or len(self.table.rows), columns, fit)
+        return Told(
+            self.document,
+            self.table,
+            value,
+            told,
+            tuple(rows),
+            over or len(self.table.rows),
+            columns,
+            fit,
+        )
 
     # Whether all is explained
 
@@ -473,5 +580,9 @@ class _Asking:
         filler |= meanings("choosing.measures").keys()
         known = self.used | self.spoken.operating
         known |= {place for place, token in enumerate(self.spoken.tokens) if token.text == _EQUAL}
-        rest = (token for place, token in enumerate(self.spoken.tokens) if token.says and place not in known)
+        rest = (
+            token
+            for place, token in enumerate(self.spoken.tokens)
+            if token.says and place not in known
+        )
         return all(token.stem in about or token.text.lower() in filler for token in rest)

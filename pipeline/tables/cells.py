@@ -1,7 +1,8 @@
 """What stands in a table's cell: a number with its unit, a date, a time, or words.
 
-Numbers are read as people write them: separators of both kinds, signs, currencies, footnote marks, thousands as
-letters. Not for: what a column is called (`words.py`), or which rows are meant (`query.py`, `asked.py`).
+Numbers are read as people write them: separators of both kinds, signs, currencies, footnote marks,
+thousands as letters. Not for: what a column is called (`words.py`), or which rows are meant
+(`query.py`, `asked.py`).
 """
 
 import re
@@ -48,7 +49,8 @@ class Value:
 
 
 def number_of(cell: str) -> float | None:
-    """Return the number that a cell begins with: a time in its smallest unit, a date in years; None for other text."""
+    """Return the number that a cell begins with: a time in its smallest unit, a date in years; None
+    for other text."""
     found = value_of(cell)
     return found.number if found is not None else None
 
@@ -63,7 +65,9 @@ def value_of(cell: str, *, decimal_comma: bool = False) -> Value | None:
         total = 0.0
         for part in clock.groups()[:3]:
             total = total if part is None else 60 * total + int(part)
-        return Value(total + float(clock[4] or 0), "clock", plain=len(text) - clock.end() <= len(" pm"))
+        return Value(
+            total + float(clock[4] or 0), "clock", plain=len(text) - clock.end() <= len(" pm")
+        )
     if dated := _dated(text):
         return dated
     if found := _NUMBER.match(text):
@@ -96,7 +100,8 @@ def _dated(text: str) -> Value | None:
 
 
 def _read_number(spelled: str, *, decimal_comma: bool = False) -> float:
-    """Read digits with separators: the last of two kinds is the decimal one, a comma before three digits is none."""
+    """Read digits with separators: the last of two kinds is the decimal one, a comma before three
+    digits is none."""
     digits = re.sub(r"\s", "", spelled).replace("−", "-").rstrip(".,")
     if "," in digits and "." in digits:
         grouping = "," if digits.rfind(".") > digits.rfind(",") else "."
@@ -109,7 +114,8 @@ def _read_number(spelled: str, *, decimal_comma: bool = False) -> float:
 
 
 def values_of(cells: Sequence[str]) -> list[Value | None]:
-    """Return the values of a column's cells, read by one rule: separators and scales as the others write them."""
+    """Return the values of a column's cells, read by one rule: separators and scales as the others
+    write them."""
     comma = any(re.search(r"\d,(?:\d{1,2}|\d{4,})(?!\d|,)", cell) for cell in cells)
     values = [value_of(cell, decimal_comma=comma) for cell in cells]
     units = {value.unit for value in values if value is not None}

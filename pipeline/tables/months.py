@@ -1,7 +1,8 @@
-"""Months in questions and cells, in the forms that people and programs write: `March 2026`, `mars 2026`, `2026-03`.
+"""Months in questions and cells, in the forms that people and programs write: `March 2026`, `mars
+2026`, `2026-03`.
 
-Their names are words of languages (`[months]` in `pipeline/text/words/`). Not for: numbers with units (`cells.py`), or
-which rows are meant (`asked.py`).
+Their names are words of languages (`[months]` in `pipeline/text/words/`). Not for: numbers with
+units (`cells.py`), or which rows are meant (`asked.py`).
 """
 
 import re
@@ -12,7 +13,9 @@ from typing import Final, NamedTuple
 from pipeline.text.words import any_of, languages, meanings, words
 
 _YEAR: Final = r"(?:1[5-9]|20)\d\d"
-_ISO: Final = re.compile(rf"(?<![\w-])(?P<year>{_YEAR})-(?P<month>0[1-9]|1[0-2])(?P<day>-[0-3]\d)?(?![\w-])")
+_ISO: Final = re.compile(
+    rf"(?<![\w-])(?P<year>{_YEAR})-(?P<month>0[1-9]|1[0-2])(?P<day>-[0-3]\d)?(?![\w-])"
+)
 COUNTED: Final = re.compile(
     rf"(?:(?<!\d)(?P<year>{_YEAR})\s*(?:{any_of(words('dates.year'))})\s*)?"
     rf"(?<!\d)(?P<month>1[0-2]|0?[1-9])\s*(?:{any_of(words('dates.month'))})"
@@ -43,20 +46,31 @@ class AskedMonth(NamedTuple):
 def months_in(text: str, spoken: frozenset[str]) -> list[AskedMonth]:
     """Return the months that a text names in the languages `spoken`, those of whole dates aside.
 
-    Words that are also other words (`may`, `march`, Spanish `mar`) count in the form that the language gives a name,
-    or beside a year.
+    Words that are also other words (`may`, `march`, Spanish `mar`) count in the form that the
+    language gives a name, or beside a year.
     """
     found = [
-        AskedMonth(Month(int(one["year"] or 0), _numbers(spoken)[one["name"].lower()]), one.start("name"), one.end())
+        AskedMonth(
+            Month(int(one["year"] or 0), _numbers(spoken)[one["name"].lower()]),
+            one.start("name"),
+            one.end(),
+        )
         for one in _named(spoken).finditer(text)
-        if not one["day"] and not one["after"] and (one["year"] or _is_name(one["name"], text, spoken))
+        if not one["day"]
+        and not one["after"]
+        and (one["year"] or _is_name(one["name"], text, spoken))
     ]
-    digits = (one for form in (_ISO, COUNTED, _CODED) for one in form.finditer(text) if not one["day"])
-    return found + [AskedMonth(Month(int(one["year"] or 0), int(one["month"])), *one.span()) for one in digits]
+    digits = (
+        one for form in (_ISO, COUNTED, _CODED) for one in form.finditer(text) if not one["day"]
+    )
+    return found + [
+        AskedMonth(Month(int(one["year"] or 0), int(one["month"])), *one.span()) for one in digits
+    ]
 
 
 def coded(text: str, spoken: frozenset[str]) -> str:
-    """Return a text with the months that it names as words that no list of words changes, and `months_in` reads."""
+    """Return a text with the months that it names as words that no list of words changes, and
+    `months_in` reads."""
     for one in sorted(months_in(text, spoken), key=lambda one: -one.start):
         text = f"{text[: one.start]} month{one.month.year:04}{one.month.month:02} {text[one.end :]}"
     return text
@@ -64,7 +78,8 @@ def coded(text: str, spoken: frozenset[str]) -> str:
 
 @lru_cache(maxsize=20_000)
 def month_of(cell: str) -> Month | None:
-    """Return the month of a cell that is a date with month and year, with a day or not; None for other cells."""
+    """Return the month of a cell that is a date with month and year, with a day or not; None for
+    other cells."""
     text = cell.strip()
     if len(text) > _LONGEST:
         return None
@@ -85,14 +100,17 @@ def month_named(text: str) -> int:
 
 
 def _is_name(written: str, text: str, spoken: frozenset[str]) -> bool:
-    """Whether a word of a text that is a month's name, without a year, is that name and no other word."""
+    """Whether a word of a text that is a month's name, without a year, is that name and no other
+    word."""
     known = {name for name, _ in _entries(spoken)}
     if written != written.lower():
         return written in known or written == written.capitalize()
     # Where a language writes months small, a short form may be another word: `mar`, `set`, `out`.
     if written in known:
         return not any(name != written and name.startswith(written) for name in known)
-    return text == text.lower() and not any(written in words("stop", language) for language in spoken)
+    return text == text.lower() and not any(
+        written in words("stop", language) for language in spoken
+    )
 
 
 def _entries(spoken: frozenset[str]) -> Iterator[tuple[str, str]]:

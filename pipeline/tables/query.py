@@ -1,8 +1,10 @@
-"""A small query of one table: `where price < 50 and city = Porto sort price desc top 3 columns name, price`.
+"""A small query of one table: `where price < 50 and city = Porto sort price desc top 3 columns
+name, price`.
 
-Clauses come in any order, each at most once: `where`, `sort COLUMN [desc]`, `top N`, `columns A, B`, and `by COLUMN`
-for one value a group; any number of `count`, `sum`, `min`, `max`, `mean` with their columns. Names and values with such
-words in them stand in quotes. Not for: questions in a person's words (`asked.py`), or writing the rows (`table.py`).
+Clauses come in any order, each at most once: `where`, `sort COLUMN [desc]`, `top N`, `columns A,
+B`, and `by COLUMN` for one value a group; any number of `count`, `sum`, `min`, `max`, `mean` with
+their columns. Names and values with such words in them stand in quotes. Not for: questions in a
+person's words (`asked.py`), or writing the rows (`table.py`).
 """
 
 import math
@@ -61,7 +63,9 @@ _COMPARED: Final[dict[str, Callable[[float, float], bool]]] = {
     ">=": lambda a, b: a >= b,
 }
 FORM: Final = "table 2 where price < 50 and city = Porto sort price desc top 3 columns name, price"
-MORE: Final = "also: count, sum price, min, max, mean, each by city; quote names with such words in them"
+MORE: Final = (
+    "also: count, sum price, min, max, mean, each by city; quote names with such words in them"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +109,8 @@ class Computed:
 
 
 def parse_query(text: str, table: Table, language: str = "en") -> Query:
-    """Return what the clauses of `text` ask of `table`; raises `UsageError`, which shows the right call."""
+    """Return what the clauses of `text` ask of `table`; raises `UsageError`, which shows the right
+    call."""
     tokens = _TOKEN.findall(text)
     clauses: dict[str, list[str]] = {}
     asked: list[tuple[Measure, list[str]]] = []
@@ -133,7 +138,9 @@ def parse_query(text: str, table: Table, language: str = "en") -> Query:
     measures = [
         (measure, column)
         for measure, tokens in asked
-        for column in ([-1] if measure == "count" else map(reader.column, _split(tokens, ",") or [[]]))
+        for column in (
+            [-1] if measure == "count" else map(reader.column, _split(tokens, ",") or [[]])
+        )
     ]
     measure, measured = measures[0] if measures else (None, -1)
     return Query(
@@ -157,11 +164,15 @@ class _Reader:
         self._language = language
 
     def column(self, tokens: Sequence[str]) -> int:
-        named = _said([token for token in tokens if token not in {"(", ")"} and token.lower() != "of"])
+        named = _said(
+            [token for token in tokens if token not in {"(", ")"} and token.lower() != "of"]
+        )
         found = find_column(self._table, named, self._language)
         if found < 0:
             listed = quoted(", ".join(self._table.columns), new_mark())
-            raise _wrong(f"Table {self._table.number} has no one column {named!r}; its columns are {listed}")
+            raise _wrong(
+                f"Table {self._table.number} has no one column {named!r}; its columns are {listed}"
+            )
         return found
 
     def sort(self, tokens: list[str]) -> tuple[int, bool]:
@@ -177,7 +188,9 @@ class _Reader:
         name = list(takewhile(lambda token: token.lower() not in _OPERATORS, tokens))
         rest = tokens[len(name) :]
         if not name or len(rest) < 2:
-            raise _wrong(f"{' '.join(tokens)!r} is no condition (COLUMN = != < <= > >= contains VALUE)")
+            raise _wrong(
+                f"{' '.join(tokens)!r} is no condition (COLUMN = != < <= > >= contains VALUE)"
+            )
         if any(token.lower() == "or" for token in rest):
             raise _wrong("Conditions are joined by 'and' only; ask twice for 'or'")
         operator = _OPERATORS[rest[0].lower()]
@@ -186,13 +199,17 @@ class _Reader:
             operator, value = "!=", value[4:]
         condition = Condition(self.column(name), operator, value)
         if operator in {"<", "<=", ">", ">="} and value_of(value) is None:
-            raise _wrong(f"{value!r} cannot be compared by {operator}; it is no number, date or time")
+            raise _wrong(
+                f"{value!r} cannot be compared by {operator}; it is no number, date or time"
+            )
         return condition
 
 
 def find_column(table: Table, name: str, language: str) -> int:
     """Return the one column that a name means, -1 for none or several."""
-    exact = [place for place, column in enumerate(table.columns) if column.casefold() == name.casefold()]
+    exact = [
+        place for place, column in enumerate(table.columns) if column.casefold() == name.casefold()
+    ]
     wanted = name_terms(name, language)
     terms = [name_terms(column, language) for column in table.columns]
     same = [place for place, column in enumerate(terms) if wanted and column == wanted]
@@ -252,7 +269,8 @@ def _holds(condition: Condition, cell: str, value: Value | None) -> bool:
 
 
 def _sorted(table: Table, rows: Sequence[int], query: Query) -> list[int]:
-    """Return rows by a column's numbers, or by its words where it holds few; what has none comes last."""
+    """Return rows by a column's numbers, or by its words where it holds few; what has none comes
+    last."""
     cells, values = table.cells(query.sort), table.values(query.sort)
     keys: dict[int, float] | dict[int, str]
     if table.is_numeric(query.sort):
@@ -266,8 +284,8 @@ def _sorted(table: Table, rows: Sequence[int], query: Query) -> list[int]:
 def compute(table: Table, query: Query) -> list[Computed]:
     """Return the measure of a query: one for all rows, or one a group, the largest first.
 
-    Rows that are totals of the others are left out of it. Raises `UsageError` for a column without numbers, or with
-    some that do not add up.
+    Rows that are totals of the others are left out of it. Raises `UsageError` for a column without
+    numbers, or with some that do not add up.
     """
     if query.measure is None:
         return []
@@ -278,12 +296,17 @@ def compute(table: Table, query: Query) -> list[Computed]:
     for row in rows:
         groups.setdefault(table.rows[row][query.group], []).append(row)
     numbered = table.values(query.measured) if query.measured >= 0 else [None] * len(table.rows)
-    # A group without a number in the column has no measure; where none has one, it is the column that is wrong.
+    # A group without a number in the column has no measure; where none has one, it is the column
+    # that is wrong.
     known = {name for name, own in groups.items() if any(numbered[row] for row in own)}
     empty = (-math.inf, Computed("", ()))
     found = [
         (
-            *(measured(table, query.measure, query.measured, own) if name in known or not known else empty),
+            *(
+                measured(table, query.measure, query.measured, own)
+                if name in known or not known
+                else empty
+            ),
             name,
         )
         for name, own in groups.items()
@@ -292,8 +315,11 @@ def compute(table: Table, query: Query) -> list[Computed]:
     return [replace(one, group=name) for _, one, name in found[: query.top or None]]
 
 
-def measured(table: Table, measure: Measure, column: int, rows: Sequence[int]) -> tuple[float, Computed]:
-    """Return a measure of some rows as a number, and as it is told with those rows; raises `UsageError` as above."""
+def measured(
+    table: Table, measure: Measure, column: int, rows: Sequence[int]
+) -> tuple[float, Computed]:
+    """Return a measure of some rows as a number, and as it is told with those rows; raises
+    `UsageError` as above."""
     own = without_totals(table, rows)
     if measure == "count":
         return len(own), Computed(str(len(own)), tuple(own), left_out=len(rows) - len(own))
@@ -301,7 +327,10 @@ def measured(table: Table, measure: Measure, column: int, rows: Sequence[int]) -
     known = [(row, value) for row in own if (value := values[row]) is not None]
     name = quoted(table.columns[column], new_mark())
     if any(table.rows[row][column].startswith("=") for row in own):
-        raise _wrong(f"Column {name} holds formulas that were never computed; open and save the file in Excel")
+        raise _wrong(
+            f"Column {name} holds formulas that were never computed; open and save the file in "
+            f"Excel"
+        )
     if measure in {"sum", "mean"} and table.carried:
         known = _once(table, column, known, name, measure)
     if not known:
@@ -317,15 +346,21 @@ def measured(table: Table, measure: Measure, column: int, rows: Sequence[int]) -
     if known[0][1].kind == "date":
         raise _wrong(f"Column {name} holds dates, of which there is no {measure}")
     total = math.fsum(numbers) / (len(numbers) if measure == "mean" else 1)
-    told = _told(total, numbers, [table.rows[row][column] for row, _ in known], known[0][1], mean=measure == "mean")
+    told = _told(
+        total,
+        numbers,
+        [table.rows[row][column] for row, _ in known],
+        known[0][1],
+        mean=measure == "mean",
+    )
     return total, Computed(told, tuple(row for row, _ in known), left_out=left_out)
 
 
 def _once(
     table: Table, column: int, known: list[tuple[int, Value]], name: str, measure: Measure
 ) -> list[tuple[int, Value]]:
-    """Return rows with their values, a cell that covers several rows once; raises `UsageError` where rows are left out
-    that it covers, or a mean is asked for."""
+    """Return rows with their values, a cell that covers several rows once; raises `UsageError`
+    where rows are left out that it covers, or a mean is asked for."""
     rows = {row for row, _ in known}
     anchors = [0] * len(table.rows)
     for row, carried in enumerate(table.carried):
@@ -334,20 +369,31 @@ def _once(
     shared = {anchors[row] for row in rows if covered[anchors[row]] > 1}
     split = any(anchor in shared and row not in rows for row, anchor in enumerate(anchors))
     if shared and (split or measure == "mean"):
-        raise _wrong(f"Cells of column {name} cover several rows at once, so that there is no {measure} of these rows")
+        raise _wrong(
+            f"Cells of column {name} cover several rows at once, so that there is no {measure} of "
+            f"these rows"
+        )
     return [(row, value) for row, value in known if anchors[row] == row]
 
 
 def without_totals(table: Table, rows: Sequence[int]) -> list[int]:
-    """Return rows without those whose first words say that they are totals or means of the others."""
+    """Return rows without those whose first words say that they are totals or means of the
+    others."""
     totals = words("tables.totals")
-    labels = {row: next(filter(None, table.rows[row]), "").casefold().strip(" :.()") for row in rows}
-    kept = [row for row, label in labels.items() if totals.isdisjoint((label, label.partition(" ")[0]))]
+    labels = {
+        row: next(filter(None, table.rows[row]), "").casefold().strip(" :.()") for row in rows
+    }
+    kept = [
+        row for row, label in labels.items() if totals.isdisjoint((label, label.partition(" ")[0]))
+    ]
     return kept if 2 * len(kept) > len(rows) else list(rows)
 
 
-def _told(number: float, numbers: Sequence[float], cells: Sequence[str], value: Value, *, mean: bool) -> str:
-    """Return a number in the form of the cells that it is made of, with as many decimals as they have."""
+def _told(
+    number: float, numbers: Sequence[float], cells: Sequence[str], value: Value, *, mean: bool
+) -> str:
+    """Return a number in the form of the cells that it is made of, with as many decimals as they
+    have."""
     if value.kind == "clock":
         parts = 1 + max(cell.count(":") for cell in cells)
         whole = round(number)

@@ -1,4 +1,5 @@
-"""What the words of a question ask of tables: to choose, compare, count or add, with their numbers and months.
+"""What the words of a question ask of tables: to choose, compare, count or add, with their numbers
+and months.
 
 Not for: which table, columns and rows they mean (`asked.py`).
 """
@@ -15,7 +16,14 @@ from pipeline.tables.table import name_terms
 from pipeline.text.words import guess_language, heard, index_terms, meanings, whole_words, words
 
 _WORD: Final = re.compile(r"\d[\d.,:]*\d|[^\W_]+(?:['’][^\W\d_]+)?|[<>!]=|<>|[<>=≤≥≠%€$£✓✗]")
-_SIGNS: Final[dict[str, Operator]] = {"<": "<", "<=": "<=", "≤": "<=", ">": ">", ">=": ">=", "≥": ">="}
+_SIGNS: Final[dict[str, Operator]] = {
+    "<": "<",
+    "<=": "<=",
+    "≤": "<=",
+    ">": ">",
+    ">=": ">=",
+    "≥": ">=",
+}
 """Signs before a number, as `_COMPARING`."""
 _UNEQUAL: Final = frozenset({"!=", "<>", "≠"})
 _COMPARING: Final[tuple[tuple[str, Operator], ...]] = (
@@ -24,7 +32,8 @@ _COMPARING: Final[tuple[tuple[str, Operator], ...]] = (
     ("tables.below", "<"),
     ("tables.above", ">"),
 )
-"""Sections of words before a number and what they ask of it; the first that stand at a place hold."""
+"""Sections of words before a number and what they ask of it; the first that stand at a place
+hold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +86,10 @@ class Spoken:
     @property
     def asks(self) -> bool:
         """Whether it chooses, compares, counts or adds."""
-        return bool(self.least | self.most | self.total | self.mean | self.count | self.negated or self.compared)
+        return bool(
+            self.least | self.most | self.total | self.mean | self.count | self.negated
+            or self.compared
+        )
 
     @property
     def operating(self) -> set[int]:
@@ -90,7 +102,11 @@ class Spoken:
 def heard_by(question: str, language: str) -> str:
     """Return a question in the words of a page's language, its months too."""
     own = guess_language(question)
-    return question if own == language else heard(coded(question, frozenset((own, language))), language)
+    return (
+        question
+        if own == language
+        else heard(coded(question, frozenset((own, language))), language)
+    )
 
 
 def read_question(question: str, language: str) -> Spoken:
@@ -122,7 +138,9 @@ def _token(found: re.Match[str], language: str) -> Token:
     text = found[0]
     stems = name_terms(text, language)
     stem = " ".join(stems) or text.lower()
-    return Token(text, stem, found.start(), bool(index_terms(text, language=language)) or not text.isalpha())
+    return Token(
+        text, stem, found.start(), bool(index_terms(text, language=language)) or not text.isalpha()
+    )
 
 
 @lru_cache(maxsize=32)
@@ -132,15 +150,25 @@ def _pattern(section: str) -> re.Pattern[str]:
 
 def _places(lowered: str, tokens: Sequence[Token], section: str) -> set[int]:
     spans = [found.span() for found in _pattern(section).finditer(lowered)]
-    return {place for place, token in enumerate(tokens) for start, end in spans if start <= token.start < end}
+    return {
+        place
+        for place, token in enumerate(tokens)
+        for start, end in spans
+        if start <= token.start < end
+    }
 
 
 def _compared(lowered: str, tokens: Sequence[Token]) -> tuple[Compared, ...]:
-    """Return each number that words compare with, a currency or a short word between them at most."""
+    """Return each number that words compare with, a currency or a short word between them at
+    most."""
     found: dict[int, Compared] = {}
     for section, operator in _COMPARING:
         for match in _pattern(section).finditer(lowered):
-            own = [place for place, token in enumerate(tokens) if match.start() <= token.start < match.end()]
+            own = [
+                place
+                for place, token in enumerate(tokens)
+                if match.start() <= token.start < match.end()
+            ]
             after = own[-1] + 1 if own else len(tokens)
             near = range(after, min(after + 2, len(tokens)))
             number = next((place for place in near if tokens[place].text[0].isdigit()), -1)

@@ -1,7 +1,9 @@
-"""The data tables of a document: as columns and rows, what they tell of a question, and both as text.
+"""The data tables of a document: as columns and rows, what they tell of a question, and both as
+text.
 
-What we computed stands in a line of ours, the words of the page between marks. Not for: reading a table element
-(`pipeline/html/table.py`), or working out what is asked of a table (`query.py`, `asked.py`).
+What we computed stands in a line of ours, the words of the page between marks. Not for: reading a
+table element (`pipeline/html/table.py`), or working out what is asked of a table (`query.py`,
+`asked.py`).
 """
 
 import csv
@@ -28,14 +30,18 @@ from pipeline.work import check_cancelled
 GROUP: Final = "group"
 """Name of the column that holds the rows across a table which head the rows below them."""
 KNOWN: Final = 0.9
-"""Share of a column's filled cells that are numbers, from which it is one of numbers, and of the rows asked about that
-must be plain ones for a value to be computed over all; the others are `n/a` and `–`."""
-EMPTY: Final = frozenset({"", "-", "–", "—", "−", "n/a", "na", "none", "null", "?", "…", "..", "tbd"})
+"""Share of a column's filled cells that are numbers, from which it is one of numbers, and of the
+rows asked about that must be plain ones for a value to be computed over all; the others are `n/a`
+and `–`."""
+EMPTY: Final = frozenset(
+    {"", "-", "–", "—", "−", "n/a", "na", "none", "null", "?", "…", "..", "tbd"}
+)
 """Cells that say that nothing is known, in lower case."""
 _PARTS: Final = re.compile(r"[A-Z]?[^\W\d_A-Z]+|[A-Z]+(?![^\W\d_A-Z])|\d+|[%€$£°]")
 _ROWS: Final = re.compile("<tr[ >]", re.IGNORECASE)
 READ_ROWS: Final = 0.98
-"""Share of a large page's rows that must have been read as rows; the others are empty, or lay out."""
+"""Share of a large page's rows that must have been read as rows; the others are empty, or lay
+out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +62,8 @@ class Table:
     named: bool = True
     """Whether the page names its columns."""
     carried: tuple[tuple[int, ...], ...] = ()
-    """Columns of each row whose cell is that of the row above, which covers both; empty where no cell covers rows."""
+    """Columns of each row whose cell is that of the row above, which covers both; empty where no
+    cell covers rows."""
 
     def cells(self, column: int) -> list[str]:
         """Return the cells of a column, from the top."""
@@ -68,9 +75,13 @@ class Table:
 
     def is_numeric(self, column: int) -> bool:
         """Whether nearly all that a column holds are numbers."""
-        filled = [place for place, cell in enumerate(self.cells(column)) if cell.lower() not in EMPTY]
+        filled = [
+            place for place, cell in enumerate(self.cells(column)) if cell.lower() not in EMPTY
+        ]
         values = self.values(column)
-        return bool(filled) and sum(values[place] is not None for place in filled) >= KNOWN * len(filled)
+        return bool(filled) and sum(values[place] is not None for place in filled) >= KNOWN * len(
+            filled
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,11 +117,14 @@ def tables_of(document: Document) -> list[Table]:
     for place, block in enumerate(document.blocks):
         if block.kind == "row":
             found.setdefault(table_of(block), []).append(place)
-    return [_table(number, document, places) for number, places in enumerate(found.values(), start=1)]
+    return [
+        _table(number, document, places) for number, places in enumerate(found.values(), start=1)
+    ]
 
 
 def all_rows(document: Document) -> bool:
-    """Whether all rows of a document's source were read as rows: of very large ones the last lose their form."""
+    """Whether all rows of a document's source were read as rows: of very large ones the last lose
+    their form."""
     if document.page.unread and not document.page.tables_whole:
         return False
     html = document.page.html
@@ -123,10 +137,19 @@ def _table(number: int, document: Document, places: Sequence[int]) -> Table:
     blocks = [document.blocks[place] for place in places]
     header = next((block.header for block in blocks if block.header), "")
     names = header.split(" | ") if header else []
-    body = [(place, block) for place, block in zip(places, blocks, strict=True) if bool(block.header) == bool(header)]
+    body = [
+        (place, block)
+        for place, block in zip(places, blocks, strict=True)
+        if bool(block.header) == bool(header)
+    ]
     # A row across the table heads those below it, as their lead says.
-    body = [(place, block) for place, block in body if not (header and block.cells == (block.text,))]
-    leads = [[line for line in block.lead.split("\n") if line and not line.startswith("| ")] for _, block in body]
+    body = [
+        (place, block) for place, block in body if not (header and block.cells == (block.text,))
+    ]
+    leads = [
+        [line for line in block.lead.split("\n") if line and not line.startswith("| ")]
+        for _, block in body
+    ]
     shared = [line for line in (leads[0] if leads else []) if all(line in lead for lead in leads)]
     groups = [next((line for line in lead if line not in shared), "") for lead in leads]
     width = max([len(names), *(len(block.cells) for _, block in body)], default=0)
@@ -144,15 +167,20 @@ def _table(number: int, document: Document, places: Sequence[int]) -> Table:
         tuple(place for place, _ in body),
         " ".join(path),
         bool(header),
-        tuple(block.carried for _, block in body) if any(block.carried for _, block in body) else (),
+        tuple(block.carried for _, block in body)
+        if any(block.carried for _, block in body)
+        else (),
     )
 
 
 def name_terms(name: str, language: str) -> list[str]:
-    """Return the index terms of a name, or of words about it: `per_kg_eur`, `Feb` and `FebMax` as people say them."""
+    """Return the index terms of a name, or of words about it: `per_kg_eur`, `Feb` and `FebMax` as
+    people say them."""
     months = meanings("months.short")
     parts = " ".join(months.get(part, part) for part in map(str.lower, _PARTS.findall(name)))
-    return index_terms(parts, language=language) or index_terms(parts, language=language, keep_stop_words=True)
+    return index_terms(parts, language=language) or index_terms(
+        parts, language=language, keep_stop_words=True
+    )
 
 
 # As text
@@ -172,13 +200,19 @@ MOST: Final = 200
 def rows_as(form: RowForm, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Return rows below the names of their columns, in a form."""
     if form == "json":
-        return json.dumps([dict(zip(columns, row, strict=True)) for row in rows], ensure_ascii=False)
+        return json.dumps(
+            [dict(zip(columns, row, strict=True)) for row in rows], ensure_ascii=False
+        )
     if form == "csv":
         text = io.StringIO()
-        csv.writer(text, lineterminator="\n").writerows([map(_uncomputed, row) for row in (columns, *rows)])
+        csv.writer(text, lineterminator="\n").writerows(
+            [map(_uncomputed, row) for row in (columns, *rows)]
+        )
         return text.getvalue().rstrip("\n")
     cleaned = [tuple(map(one_line, row)) for row in rows]
-    return write([Line("table", header=tuple(map(one_line, columns)), rows=tuple(cleaned))], FORMS[form])
+    return write(
+        [Line("table", header=tuple(map(one_line, columns)), rows=tuple(cleaned))], FORMS[form]
+    )
 
 
 def _uncomputed(cell: str) -> str:
@@ -193,17 +227,22 @@ def told_values(
     max_tokens: int,
     shown: Container[tuple[int, int]] = (),
 ) -> str:
-    """Return what tables of `documents` tell, first in an answer of `max_tokens`; empty for none, or no room.
+    """Return what tables of `documents` tell, first in an answer of `max_tokens`; empty for none,
+    or no room.
 
     Args:
         mark: The answer's own for untrusted text.
         shown: Blocks that stand below in the answer, each with its document's place: their rows are not repeated.
     """
-    told = (_told_value(one, documents, mark, max_tokens // len(computed), shown) for one in computed)
+    told = (
+        _told_value(one, documents, mark, max_tokens // len(computed), shown) for one in computed
+    )
     return "\n".join(filter(None, told))
 
 
-def values_room(computed: Sequence[Told], documents: Sequence[Document], mark: str, max_tokens: int) -> int:
+def values_room(
+    computed: Sequence[Told], documents: Sequence[Document], mark: str, max_tokens: int
+) -> int:
     """Return the tokens that `told_values` may take, with the break before it."""
     told = told_values(computed, documents, mark, max_tokens)
     return count_tokens(told) + 1 if told else 0
@@ -212,7 +251,8 @@ def values_room(computed: Sequence[Told], documents: Sequence[Document], mark: s
 def rows_shown(
     computed: Iterable[Told], documents: Sequence[Document], evidence: Iterable[Evidence]
 ) -> set[tuple[int, int]]:
-    """Return the blocks of those rows behind values that passages show, each with its document's place."""
+    """Return the blocks of those rows behind values that passages show, each with its document's
+    place."""
     passages = [one for one in evidence if not one.is_summary]
     found: set[tuple[int, int]] = set()
     for told in computed:
@@ -225,7 +265,9 @@ def rows_shown(
                 one.url == document.page.final_url
                 and one.start <= block.start
                 and block.end <= one.end
-                and all(cell in one.text for cell in cells)  # units between the first and the last may be left out
+                and all(
+                    cell in one.text for cell in cells
+                )  # units between the first and the last may be left out
                 for one in passages
             ):
                 found.add((told.document, place))
@@ -233,7 +275,11 @@ def rows_shown(
 
 
 def _told_value(
-    told: Told, documents: Sequence[Document], mark: str, max_tokens: int, shown: Container[tuple[int, int]]
+    told: Told,
+    documents: Sequence[Document],
+    mark: str,
+    max_tokens: int,
+    shown: Container[tuple[int, int]],
 ) -> str:
     page = documents[told.document].page
     rest = [row for row in told.rows if (told.document, told.table.blocks[row]) not in shown]
@@ -241,9 +287,14 @@ def _told_value(
     where = f", {below} of them below" if below and rest else " below" * (not rest)
     what = quoted(shortened(told.what, SAID_TOKENS), mark)
     rows = f"{len(told.rows)} row{'s' * (len(told.rows) != 1)}"
-    value = told.value if told.value.replace(".", "").replace("-", "").isdigit() else quoted(told.value, mark)
+    value = (
+        told.value
+        if told.value.replace(".", "").replace("-", "").isdigit()
+        else quoted(told.value, mark)
+    )
     head = (
-        f"Computed by Winnow over all {told.over} rows of table {told.table.number} of {place_of(page.final_url)}: "
+        f"Computed by Winnow over all {told.over} rows of table {told.table.number} of "
+        f"{place_of(page.final_url)}: "
         f"{what}{f' = {value}' if value else ''}, from {rows}{where}{':' if rest else '.'}"
     )
     if not rest:

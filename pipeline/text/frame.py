@@ -1,8 +1,8 @@
 """Framing of text that strangers wrote, so that a reader can tell it from ours.
 
-A mark that is drawn anew for every answer stands around untrusted text; a page cannot know it, so it cannot close its
-own frame or open another's. `speaks_to_models` tells where words give
-orders to a model, by `[orders.*]` of `pipeline/text/words`. Not for: removing hidden text (`pipeline/html`).
+A mark that is drawn anew for every answer stands around untrusted text; a page cannot know it, so
+it cannot close its own frame or open another's. `speaks_to_models` tells where words give orders to
+a model, by `[orders.*]` of `pipeline/text/words`. Not for: removing hidden text (`pipeline/html`).
 """
 
 import re
@@ -13,9 +13,10 @@ from errors import new_mark as new_mark  # noqa: PLC0414  marks are the frame's;
 from pipeline.text.tokens import count_tokens, cut_to_tokens
 from pipeline.text.words import is_cjk, whole_words, words
 
-# C0 and C1 controls, soft hyphen, zero-width and bidirectional marks, interlinear marks, variation selectors above the
-# basic plane and tag characters: nothing that a reader sees, all of it a way to hide text or to reorder a line. The
-# joiners U+200C and U+200D stay: Persian, Indic scripts and emoji need them.
+# C0 and C1 controls, soft hyphen, zero-width and bidirectional marks, interlinear marks, variation
+# selectors above the basic plane and tag characters: nothing that a reader sees, all of it a way to
+# hide text or to reorder a line. The joiners U+200C and U+200D stay: Persian, Indic scripts and
+# emoji need them.
 _INVISIBLE: Final = re.compile(
     "[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f"
     "\u202a-\u202e\u2060-\u206f\u3164\ufeff\ufff0-\ufffb\U000e0000-\U000e0fff\ud800-\udfff]+"
@@ -25,12 +26,14 @@ LONGEST: Final = QUOTED
 TITLE_TOKENS: Final = 32
 """Tokens of a title: some 24 words, more than 99 of 100 real titles have."""
 SAID_TOKENS: Final = 40
-"""Tokens of what is quoted within a line of ours: a statement, what a source says of it, what a value was made of."""
+"""Tokens of what is quoted within a line of ours: a statement, what a source says of it, what a
+value was made of."""
 LONGEST_AUTHOR: Final = 80
 """Code points of who wrote a page."""
 _IMAGE: Final = re.compile(r"!\[([^\[\]]*)\](?:\((?:[^()]|\([^()]*\))*\)|\[[^\[\]]*\])")
 _LINK: Final = re.compile(
-    r"(?<![\\\w\]])(\[[^\[\]]+\])\(\s*<?(?:[a-z][a-z0-9+.-]*:|//)(?:[^()]|\([^()]*\))*\)", re.IGNORECASE
+    r"(?<![\\\w\]])(\[[^\[\]]+\])\(\s*<?(?:[a-z][a-z0-9+.-]*:|//)(?:[^()]|\([^()]*\))*\)",
+    re.IGNORECASE,
 )
 """An array's element that is called has no blank in front, and nothing with a scheme behind."""
 _DEFINITION: Final = re.compile(r"(\[[^\[\]]+\]):(?=\s*<?(?:[a-z][a-z0-9+.-]*:|//))", re.IGNORECASE)
@@ -39,11 +42,13 @@ _LOADING: Final = re.compile(
     r"|table|td|track|use|video)\b[^<>]*[=>])",
     re.IGNORECASE,
 )
-"""The beginning of a tag that fetches something, or leads somewhere, where a host draws an answer as Markdown."""
+"""The beginning of a tag that fetches something, or leads somewhere, where a host draws an answer
+as Markdown."""
 
 
 def visible(text: str) -> str:
-    """Return `text` without what no reader sees: controls, zero-width and bidirectional marks, tag characters."""
+    """Return `text` without what no reader sees: controls, zero-width and bidirectional marks, tag
+    characters."""
     return _INVISIBLE.sub("", text)
 
 
@@ -63,33 +68,43 @@ def notice(mark: str) -> str:
 
 
 def quoted(text: str, mark: str) -> str:
-    """Return what a stranger said, folded and short, between marks within a line of ours; empty for nothing."""
+    """Return what a stranger said, folded and short, between marks within a line of ours; empty for
+    nothing."""
     folded = without_password(one_line(text))[:LONGEST]
     return f"«{mark}» {folded} «/{mark}»" if folded else ""
 
 
 def address(url: str) -> str:
-    """Return a whole address for programs: without a password, and with nothing in it that reads as text."""
+    """Return a whole address for programs: without a password, and with nothing in it that reads as
+    text."""
     return encoded(without_password(one_line(url)))
 
 
 def place_of(url: str) -> str:
-    """Return an address as lines of ours show it: without a password, and narrow (`errors.narrow`)."""
+    """Return an address as lines of ours show it: without a password, and narrow
+    (`errors.narrow`)."""
     return narrow(without_password(one_line(url)))
 
 
 def told_failure(source: str, reason: str) -> str:
-    """Return `source: reason` on one bounded line; a reason that begins with its source names it."""
+    """Return `source: reason` on one bounded line; a reason that begins with its source names
+    it."""
     name = place_of(source)
-    why = one_line(narrowed(reason).replace(brief(source), name)) if source else one_line(narrowed(reason))
+    why = (
+        one_line(narrowed(reason).replace(brief(source), name))
+        if source
+        else one_line(narrowed(reason))
+    )
     told = why if why.startswith(name) else f"{name}: {why}"
     return unopened(told[: LONGEST + len(name)])
 
 
 def source_line(url: str) -> tuple[str, str]:
-    """Return an address as it stands above a frame, and within the frame where it is too long for that.
+    """Return an address as it stands above a frame, and within the frame where it is too long for
+    that.
 
-    Long addresses hold sentences of whoever chose them, and yet without them nothing can be cited or read on.
+    Long addresses hold sentences of whoever chose them, and yet without them nothing can be cited
+    or read on.
     """
     whole = address(url)
     if is_narrow(whole):
@@ -100,7 +115,8 @@ def source_line(url: str) -> tuple[str, str]:
 
 
 def headline(title: str, published: str, *, author: str = "") -> str:
-    """Return the line that names a page, inside its frame: title, author where the title does not name them, date."""
+    """Return the line that names a page, inside its frame: title, author where the title does not
+    name them, date."""
     title, author = one_line(inert(title)), one_line(inert(author))[:LONGEST_AUTHOR]
     if count_tokens(title) > TITLE_TOKENS:
         title = f"{cut_to_tokens(title, TITLE_TOKENS - 1)} …"
@@ -109,10 +125,12 @@ def headline(title: str, published: str, *, author: str = "") -> str:
 
 
 def inert(text: str) -> str:
-    """Return words of a page so that a host which draws Markdown fetches nothing and leads nowhere by them.
+    """Return words of a page so that a host which draws Markdown fetches nothing and leads nowhere
+    by them.
 
-    Images written as Markdown become their alternative text, links their words; a definition of an address and a tag
-    that would load something are no longer one. Not for listings, which are drawn as they stand.
+    Images written as Markdown become their alternative text, links their words; a definition of an
+    address and a tag that would load something are no longer one. Not for listings, which are drawn
+    as they stand.
     """
     if "](" in text or "![" in text or "][" in text:
         text = _LINK.sub(r"\1", _IMAGE.sub(r"\1", text))
@@ -121,9 +139,10 @@ def inert(text: str) -> str:
     return _LOADING.sub("\\\\<", text) if "<" in text else text
 
 
-# Words that speak to a model are quoted as they stand: leaving them out would hide from a reader what a page tries, and
-# be wrong of pages that write about it. The line that tells of them is a sign for readers and no defence: the frame and
-# the ranking are that, and whoever knows the words says it in others.
+# Words that speak to a model are quoted as they stand: leaving them out would hide from a reader
+# what a page tries, and be wrong of pages that write about it. The line that tells of them is a
+# sign for readers and no defence: the frame and the ranking are that, and whoever knows the words
+# says it in others.
 
 _SIGNS: Final = re.compile(
     r"<\|\w{2,20}\|>|\[/?INST\]|<</?SYS>>|</?(?:tool|function)_(?:call|result|response)s?\b|</?system[-_ ]\w+>"
@@ -135,17 +154,22 @@ _MODEL, _DROPPED, _GIVEN, _CALLED = (
 )
 _ORDER_WORD: Final = re.compile(r"\w+")
 _KEYS: Final = frozenset(
-    max(_ORDER_WORD.findall(entry), key=len) for name in ("drop", "call") for entry in words(f"orders.{name}")
+    max(_ORDER_WORD.findall(entry), key=len)
+    for name in ("drop", "call")
+    for entry in words(f"orders.{name}")
 )
-"""The longest word of each phrase that an order needs: most units hold none, and no pattern need look at them."""
+"""The longest word of each phrase that an order needs: most units hold none, and no pattern need
+look at them."""
 _ORDER_END: Final = re.compile(r"(?<=[.!?])\s+|[。！？\n]")
 
 
 def speaks_to_models(text: str) -> bool:
-    """Return whether a sentence of `text` gives orders to a model, or imitates what only its host writes.
+    """Return whether a sentence of `text` gives orders to a model, or imitates what only its host
+    writes.
 
-    It does where it names a model and tells it to drop or conceal something, where it drops instructions, or where it
-    imitates the control marks of chat templates, tool results or our frames.
+    It does where it names a model and tells it to drop or conceal something, where it drops
+    instructions, or where it imitates the control marks of chat templates, tool results or our
+    frames.
     """
     if any(sign in text for sign in "<[#«") and _SIGNS.search(text):
         return True

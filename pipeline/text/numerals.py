@@ -1,9 +1,19 @@
-"""Numbers as lists write them: with digits, letters or Roman signs. Not for: what is counted, and from where."""
+"""Numbers as lists write them: with digits, letters or Roman signs. Not for: what is counted, and
+from where."""
 
 from typing import Final
 
 _ROMAN: Final = (
-    *((1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"), (40, "xl")),
+    *(
+        (1000, "m"),
+        (900, "cm"),
+        (500, "d"),
+        (400, "cd"),
+        (100, "c"),
+        (90, "xc"),
+        (50, "l"),
+        (40, "xl"),
+    ),
     *((10, "x"), (9, "ix"), (5, "v"), (4, "iv"), (1, "i")),
 )
 _MOST_ROMAN: Final = 3999
@@ -29,7 +39,8 @@ def lettered(number: int) -> str:
 
 
 def numeral(number: int, form: str) -> str:
-    """Return a number as a list of HTML writes it whose `type` is `form`: `1`, `a`, `A`, `i` or `I`."""
+    """Return a number as a list of HTML writes it whose `type` is `form`: `1`, `a`, `A`, `i` or
+    `I`."""
     if form in {"a", "A"} and number > 0:
         text = lettered(number)
     elif form in {"i", "I"} and 0 < number <= _MOST_ROMAN:

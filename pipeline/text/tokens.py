@@ -1,10 +1,12 @@
-"""The one token counter: every budget, every `tokens` figure and every cut in Winnow counts with it.
+"""The one token counter: every budget, every `tokens` figure and every cut in Winnow counts with
+it.
 
-A caller's model has its own tokenizer, which we cannot know, so this is OpenAI's cl100k_base, line by line: its table
-of tokens, its merges and its way to cut a text into pieces. Texts joined by line breaks cost the sum of their counts
-plus one a run of breaks (as long as they do not begin or end with blanks), so that budgets are kept by adding; what a
-sign at a line's end saves there, because the breaks belong to its token, every line has off. Not for: a model's own
-context limit, which its backend counts.
+A caller's model has its own tokenizer, which we cannot know, so this is OpenAI's cl100k_base, line
+by line: its table of tokens, its merges and its way to cut a text into pieces. Texts joined by line
+breaks cost the sum of their counts plus one a run of breaks (as long as they do not begin or end
+with blanks), so that budgets are kept by adding; what a sign at a line's end saves there, because
+the breaks belong to its token, every line has off. Not for: a model's own context limit, which its
+backend counts.
 """
 
 import lzma
@@ -16,10 +18,12 @@ from pathlib import Path
 from typing import Final
 
 TABLE: Final = Path(__file__).with_name("tokens.xz")
-"""The tokens as bytes, by rank, behind each other with `PARTED` between: a byte that UTF-8 never has."""
+"""The tokens as bytes, by rank, behind each other with `PARTED` between: a byte that UTF-8 never
+has."""
 PARTED: Final = "\udcff"
 LONGEST: Final = 64
-"""Characters of a piece: longer ones, which the tokenizer leaves whole, cost the square of their length to merge."""
+"""Characters of a piece: longer ones, which the tokenizer leaves whole, cost the square of their
+length to merge."""
 _PIECE: Final = re.compile(
     rf"(?i:'(?:[stmd]|re|ve|ll))|[\W_]?[^\W\d_]{{1,{LONGEST}}}|\d{{1,3}}"
     rf"| ?(?:[^\s\w]|_){{1,{LONGEST}}}|\s{{1,{LONGEST}}}(?!\S)|\s"
@@ -34,14 +38,16 @@ SAMPLE, SAMPLES = 1000, 25
 
 @cache
 def _ranks() -> dict[str, int]:
-    """Return the rank of each token; bytes that are no character of their own are lone surrogates."""
+    """Return the rank of each token; bytes that are no character of their own are lone
+    surrogates."""
     text = lzma.decompress(TABLE.read_bytes()).decode(errors="surrogateescape")
     return {token: rank for rank, token in enumerate(text.split(PARTED))}
 
 
 @lru_cache(1 << 15)
 def _merged(piece: str) -> int:
-    """Return how many tokens are left of a piece when all neighbours were merged, those of the least rank first."""
+    """Return how many tokens are left of a piece when all neighbours were merged, those of the
+    least rank first."""
     ranks = _ranks()
     never = len(ranks)
     parts = list(piece)
@@ -67,7 +73,11 @@ def _line(line: str) -> int:
     """Return the cost of a text without breaks, at least one."""
     pieces, ranks = _PIECE.findall(line), _ranks()
     cost = len(pieces) + sum([_merged(piece) - 1 for piece in pieces if piece not in ranks])
-    return cost - (cost > 1 and not pieces[-1][-1].isalnum() and _merged(pieces[-1] + "\n\n") == _merged(pieces[-1]))
+    return cost - (
+        cost > 1
+        and not pieces[-1][-1].isalnum()
+        and _merged(pieces[-1] + "\n\n") == _merged(pieces[-1])
+    )
 
 
 def count_tokens(text: str) -> int:
@@ -77,8 +87,12 @@ def count_tokens(text: str) -> int:
 
 
 def about_tokens(text: str) -> int:
-    """Return about the number of tokens in a text, of a long one by samples of it, for figures that bound nothing."""
-    samples = [text[start : start + SAMPLE] for start in range(0, len(text), max(SAMPLE, len(text) // SAMPLES))]
+    """Return about the number of tokens in a text, of a long one by samples of it, for figures that
+    bound nothing."""
+    samples = [
+        text[start : start + SAMPLE]
+        for start in range(0, len(text), max(SAMPLE, len(text) // SAMPLES))
+    ]
     return sum(map(count_tokens, samples)) * len(text) // max(1, sum(map(len, samples)))
 
 
@@ -88,7 +102,8 @@ def count_each(texts: Sequence[str]) -> list[int]:
 
 
 def cut_to_tokens(text: str, max_tokens: int) -> str:
-    """Return the longest prefix of whole words and numbers with at most `max_tokens` tokens, its end trimmed.
+    """Return the longest prefix of whole words and numbers with at most `max_tokens` tokens, its
+    end trimmed.
 
     Chinese and Japanese are cut between any two characters.
     """
@@ -103,7 +118,8 @@ def cut_to_tokens(text: str, max_tokens: int) -> str:
     for piece in _PIECE.finditer(text, end, run.end()):
         cost = _merged(piece[0])
         if cost > room:
-            # Without this a Japanese title would be left out whole: it has no blank where it could be cut.
+            # Without this a Japanese title would be left out whole: it has no blank where it could
+            # be cut.
             fit = (at for at in range(len(piece[0]) - 1, 0, -1) if _merged(piece[0][:at]) <= room)
             end = piece.start() + next(fit, 0) if _UNPARTED.search(piece[0]) else end
             break

@@ -1,7 +1,8 @@
-"""The words of languages: as files list them, as terms that an index counts, as names, and in another language.
+"""The words of languages: as files list them, as terms that an index counts, as names, and in
+another language.
 
-Lists. What rules need stands in one text file a language, `pipeline/text/words/LANG.txt`, named by its ISO 639-1 code,
-in sections:
+Lists. What rules need stands in one text file a language, `pipeline/text/words/LANG.txt`, named by
+its ISO 639-1 code, in sections:
 
     # a comment
     [stop]
@@ -10,35 +11,41 @@ in sections:
     [freshness.day]
     today, right now
 
-Entries stand between commas or ends of lines and may be phrases; all are lower case where the text that they are looked
-for in is lowered. What an entry says of another word stands behind a colon (`lightest: weight mass`), for its user
-to part. Every section is optional: a rule that asks for one that a file lacks finds no words there.
+Entries stand between commas or ends of lines and may be phrases; all are lower case where the text
+that they are looked for in is lowered. What an entry says of another word stands behind a colon
+(`lightest: weight mass`), for its user to part. Every section is optional: a rule that asks for one
+that a file lacks finds no words there.
 
-To add a language, write its file; nothing is registered. `[stop]` (function words only, never a noun) already gives it
-index terms, recognition by `guess_language` and names at the beginning of sentences; then `[abbreviations]` (before a
-period that ends no sentence) and `[freshness.*]` help most. `en.txt` shows nearly all sections. Abbreviations,
-sentence starters, freshness and question words of all languages are used together, because texts mix languages and are
-too short to tell which: keep out of them what is a common word elsewhere. To add a section, name it by its user
+To add a language, write its file; nothing is registered. `[stop]` (function words only, never a
+noun) already gives it index terms, recognition by `guess_language` and names at the beginning of
+sentences; then `[abbreviations]` (before a period that ends no sentence) and `[freshness.*]` help
+most. `en.txt` shows nearly all sections. Abbreviations, sentence starters, freshness and question
+words of all languages are used together, because texts mix languages and are too short to tell
+which: keep out of them what is a common word elsewhere. To add a section, name it by its user
 (`verdict.asking`), write it into the files, and ask for it here.
 
-Terms. Latin, Cyrillic and Greek words are lowercased, stripped of accents and stemmed by the Snowball stemmer of the
-language; Chinese, Japanese and Korean text becomes character bigrams (and single characters where one stands alone). A
-language is guessed by script, then by stop words and letters of its own: good enough to pick a stemmer and a filter for
-a few words, where an empty answer is better than a wrong one; whole pages carry their own.
+Terms. Latin, Cyrillic and Greek words are lowercased, stripped of accents and stemmed by the
+Snowball stemmer of the language; Chinese, Japanese and Korean text becomes character bigrams (and
+single characters where one stands alone). A language is guessed by script, then by stop words and
+letters of its own: good enough to pick a stemmer and a filter for a few words, where an empty
+answer is better than a wrong one; whole pages carry their own.
 
-Names and unknown words of a request are found so that nothing takes them apart (zero-index §3.1), by form only:
-quotation marks, capitals inside a sentence, mixed case, digits inside words, katakana runs, Latin words in CJK text,
-letter pairs that English does not have. No dictionary, no model.
+Names and unknown words of a request are found so that nothing takes them apart (zero-index §3.1),
+by form only: quotation marks, capitals inside a sentence, mixed case, digits inside words, katakana
+runs, Latin words in CJK text, letter pairs that English does not have. No dictionary, no model.
 
-Glosses. The built-in models read English, and words are found by their letters. So an English page hears a question in
-German, French, Spanish, Russian or Chinese as its words in English, in the question's own order, and a page in one of
-these an English question as its words there. One word list a language serves both, `pipeline/text/glosses/LANG.txt`: in
-each line `word: english` or `word: english, other english`, the likeliest first; a word that English lacks, such as an
-article, has nothing behind the colon. Other forms of a word are found by its stem, German compounds by their parts,
-Chinese words by longest match; names, numbers and unknown words stay as they are. To add a language, write its file.
+Glosses. The built-in models read English, and words are found by their letters. So an English page
+hears a question in German, French, Spanish, Russian or Chinese as its words in English, in the
+question's own order, and a page in one of these an English question as its words there. One word
+list a language serves both, `pipeline/text/glosses/LANG.txt`: in each line `word: english` or
+`word: english, other english`, the likeliest first; a word that English lacks, such as an article,
+has nothing behind the colon. Other forms of a word are found by its stem, German compounds by their
+parts, Chinese words by longest match; names, numbers and unknown words stay as they are. To add a
+language, write its file.
 
-Not for: patterns of characters, which are code, sentence boundaries (`pipeline/extract/sentences.py`), budgets
-(`pipeline/text/tokens.py`), or translating text that is shown.
+Not for: patterns of characters, which are code, sentence boundaries
+(`pipeline/extract/sentences.py`), budgets (`pipeline/text/tokens.py`), or translating text that is
+shown.
 """
 
 import re
@@ -57,7 +64,8 @@ _UNPARTED: Final = re.compile("[\u3040-\ud7ff]")
 
 
 def words(section: str, language: str = "") -> frozenset[str]:
-    """Return the entries of `section` for a language (ISO 639-1), or for all; empty where there are none."""
+    """Return the entries of `section` for a language (ISO 639-1), or for all; empty where there are
+    none."""
     if not language:
         return frozenset().union(*(words(section, code) for code in languages()))
     return _sections(language).get(section, frozenset()) if language in languages() else frozenset()
@@ -65,7 +73,8 @@ def words(section: str, language: str = "") -> frozenset[str]:
 
 @lru_cache(maxsize=64)
 def meanings(section: str, language: str = "") -> dict[str, str]:
-    """Return what the entries of `section` say behind a colon, by the word in front of it; see `words`."""
+    """Return what the entries of `section` say behind a colon, by the word in front of it; see
+    `words`."""
     return dict(entry.split(": ") for entry in words(section, language))
 
 
@@ -76,7 +85,8 @@ def languages() -> tuple[str, ...]:
 
 
 def any_of(entries: Iterable[str]) -> str:
-    """Return a regular expression for any of `entries`, the longest first; one that never matches for none.
+    """Return a regular expression for any of `entries`, the longest first; one that never matches
+    for none.
 
     A phrase's blanks match any white space.
     """
@@ -85,7 +95,8 @@ def any_of(entries: Iterable[str]) -> str:
 
 
 def whole_words(entries: Iterable[str]) -> re.Pattern[str]:
-    """Return a pattern that finds any of `entries` as whole words; Chinese, Japanese and Korean ones anywhere."""
+    """Return a pattern that finds any of `entries` as whole words; Chinese, Japanese and Korean
+    ones anywhere."""
     entries = frozenset(entries)
     unparted = frozenset(filter(_UNPARTED.match, entries))
     return re.compile(rf"(?<!\w)(?:{any_of(entries - unparted)})(?!\w)|{any_of(unparted)}")
@@ -105,7 +116,8 @@ def _sections(language: str) -> dict[str, frozenset[str]]:
 
 _STEMMED_TEXT: Final = "ar da de el en es fi fr hu it nl no pt ro ru sv tr"
 _STEMMED: Final = frozenset(_STEMMED_TEXT.split())
-"""ISO 639-1 codes with a Snowball stemmer of their own; others are stemmed as English, which leaves most alone."""
+"""ISO 639-1 codes with a Snowball stemmer of their own; others are stemmed as English, which leaves
+most alone."""
 _CJK_RANGES: Final = "々-〇぀-ヿ㐀-䶿一-鿿가-힯\U00020000-\U0002fa1f"
 _CJK: Final = re.compile(f"[{_CJK_RANGES}]")
 _TERM: Final = re.compile(rf"[{_CJK_RANGES}]+|[^\W_{_CJK_RANGES}]+(?:['’][^\W\d_]+)?")
@@ -135,12 +147,13 @@ _APOSTROPHE: Final = re.compile(r"\b(\w+)['’]")
 _LATIN: Final = ("en", "de", "fr", "es", "it", "pt", "nl", "sv", "da", "no", "fi", "pl", "tr")
 """Of languages with as many points the first is taken."""
 LOOKED_AT: Final = 4_000
-"""Characters of a request that are looked at; a longer one brings text along, whose words are not asked about."""
+"""Characters of a request that are looked at; a longer one brings text along, whose words are not
+asked about."""
 _SCRIPT_SHARE: Final = 0.2
 """A script needs this share of the letters: one Greek letter in an English formula is no Greek."""
 TELLING_RUNS: Final = 10
-"""Runs of three terms from which a text is told from others by its words; what is shorter ("Log in to see more") says
-nothing about the page that it is of."""
+"""Runs of three terms from which a text is told from others by its words; what is shorter ("Log in
+to see more") says nothing about the page that it is of."""
 REMEMBERED: Final = 300_000
 """Words that a memory of them holds before it starts afresh: about 40 MB at most."""
 LONGEST_WORD: Final = 40
@@ -153,7 +166,9 @@ class _Memory(dict[str, str]):
     def __init__(self, language: str, *, keep_stop_words: bool) -> None:
         super().__init__()
         self._stems = Stemmer.Stemmer(language if language in _STEMMED else "en", 0)
-        self._stops = frozenset() if keep_stop_words else words("stop", language) or words("stop", "en")
+        self._stops = (
+            frozenset() if keep_stop_words else words("stop", language) or words("stop", "en")
+        )
         self._lock = threading.Lock()
 
     def __missing__(self, word: str) -> str:
@@ -169,7 +184,8 @@ class _Memory(dict[str, str]):
 
 
 def bare(word: str) -> str:
-    """Return a word without what hangs on it by an apostrophe: `dog's` as `dog`, `l'eau` as `eau`."""
+    """Return a word without what hangs on it by an apostrophe: `dog's` as `dog`, `l'eau` as
+    `eau`."""
     head, mark, tail = word.replace("’", "'").partition("'")
     return tail if mark and len(tail) > 2 and (len(head) <= 2 or head in _ELIDED) else head
 
@@ -180,7 +196,8 @@ def _memory(language: str, keep_stop_words: bool) -> _Memory:
 
 
 def fold(word: str) -> str:
-    """Return a lowercase word without accents, in its plain width (`ü` as `u`, `ß` as `ss`, `２` as `2`); й stays."""
+    """Return a lowercase word without accents, in its plain width (`ü` as `u`, `ß` as `ss`, `２` as
+    `2`); й stays."""
     if word.isascii():
         return word
     marks = (
@@ -197,7 +214,8 @@ def is_cjk(text: str) -> bool:
 
 
 def raw_words(text: str) -> list[str]:
-    """Return the words of `text` as they stand, in order: no folding, no stemming, CJK runs whole."""
+    """Return the words of `text` as they stand, in order: no folding, no stemming, CJK runs
+    whole."""
     return _TERM.findall(text)
 
 
@@ -211,7 +229,11 @@ def lower_runs(text: str) -> list[str]:
 
 def full_width(text: str) -> str:
     """Return `text` with half-width katakana in their usual form; anything else as it is."""
-    return unicodedata.normalize("NFKC", text) if not text.isascii() and _HALF_WIDTH.search(text) else text
+    return (
+        unicodedata.normalize("NFKC", text)
+        if not text.isascii() and _HALF_WIDTH.search(text)
+        else text
+    )
 
 
 def bigrams(run: str) -> list[str]:
@@ -220,17 +242,22 @@ def bigrams(run: str) -> list[str]:
 
 
 def word_runs(text: str) -> frozenset[tuple[str, ...]]:
-    """Return the runs of three terms of `text`, by which two texts are told to be one in spite of small edits."""
+    """Return the runs of three terms of `text`, by which two texts are told to be one in spite of
+    small edits."""
     terms = index_terms(text, keep_stop_words=True)
     return frozenset(zip(terms, terms[1:], terms[2:], strict=False))
 
 
 def index_terms(text: str, *, language: str = "en", keep_stop_words: bool = False) -> list[str]:
-    """Return the index terms of `text` in order, repeats kept; query and texts must agree in the arguments.
+    """Return the index terms of `text` in order, repeats kept; query and texts must agree in the
+    arguments.
 
-    `language` (ISO 639-1) picks the stemmer, English where unknown; stop words such as "the" go unless they are kept.
+    `language` (ISO 639-1) picks the stemmer, English where unknown; stop words such as "the" go
+    unless they are kept.
     """
-    memory = _memory(language if language in _STEMMED or language in languages() else "en", keep_stop_words)
+    memory = _memory(
+        language if language in _STEMMED or language in languages() else "en", keep_stop_words
+    )
     text = full_width(text)
     runs = lower_runs(text)
     if not is_cjk(text):
@@ -246,15 +273,21 @@ def index_terms(text: str, *, language: str = "en", keep_stop_words: bool = Fals
 
 
 def guess_language(text: str) -> str:
-    """Return an ISO 639-1 code for the language of `text`, or the empty string where nothing tells."""
+    """Return an ISO 639-1 code for the language of `text`, or the empty string where nothing
+    tells."""
     text = text[:LOOKED_AT]
     letters = len(_LETTER.findall(text))
     if not letters:
         return ""
     for code, script in _SCRIPTS:
         found = len(script.findall(text))
-        # Kana among many Han characters are enough for Japanese, and Ukrainian letters are rare among the Cyrillic ones
-        if found >= (1 if code == "uk" else 0.05 * letters if code == "ja" else _SCRIPT_SHARE * letters) and found:
+        # Kana among many Han characters are enough for Japanese, and Ukrainian letters are rare
+        # among the Cyrillic ones
+        if (
+            found
+            >= (1 if code == "uk" else 0.05 * letters if code == "ja" else _SCRIPT_SHARE * letters)
+            and found
+        ):
             return code
     # A capital inside a sentence is a name, and "Go" no Polish pronoun
     small = [word.lower() for i, word in enumerate(raw_words(text)) if i == 0 or word.islower()]
@@ -263,7 +296,9 @@ def guess_language(text: str) -> str:
     points = {}
     for code in _LATIN:
         # A letter or an elision (`l'`) of its own counts as one and a half words
-        own = not (signs.isdisjoint(words("letters", code)) and elided.isdisjoint(words("elided", code)))
+        own = not (
+            signs.isdisjoint(words("letters", code)) and elided.isdisjoint(words("elided", code))
+        )
         points[code] = sum(map(words("stop", code).__contains__, small)) + 1.5 * own
     best = max(points, key=lambda code: points[code])
     return best if points[best] > 0 else ""
@@ -282,7 +317,9 @@ _QUOTED: Final = re.compile(
 _TOKEN: Final = re.compile(r"[^\W_][\w.+#&/@:'’-]*[\w+#]|[^\W_]")
 _KATAKANA: Final = re.compile(r"[ァ-ヴー]{2,}(?:[・･][ァ-ヴー]+)*")
 _TAIL: Final = r"[A-Za-z0-9À-ɏ.+#&/'_-]*"
-_LATIN_IN_CJK: Final = re.compile(rf"[A-Za-zÀ-ɏ]{_TAIL}(?:[ ][A-Za-z0-9À-ɏ]{_TAIL})*|\d+[A-Za-z]{_TAIL}")
+_LATIN_IN_CJK: Final = re.compile(
+    rf"[A-Za-zÀ-ɏ]{_TAIL}(?:[ ][A-Za-z0-9À-ɏ]{_TAIL})*|\d+[A-Za-z]{_TAIL}"
+)
 _SENTENCE_END: Final = re.compile(r"[.!?:;…。！？]['\")\]]?\s*$")
 _JOINING: Final = words("names.joining")
 _ROLES: Final = words("names.roles")
@@ -292,11 +329,13 @@ _PAIRS_NO_WORD_HAS: Final = re.compile(
     r"j[bcdfghklmnpqrstvwxz]|z[bcdfgjkmnpqrstvx](?=[a-z]))"
 )
 _CAPITAL_NOUNS: Final = frozenset({"de"})
-"""Languages that write every noun with a capital: there one capital word alone is no sign of a name."""
+"""Languages that write every noun with a capital: there one capital word alone is no sign of a
+name."""
 
 
 def find_entities(text: str, *, language: str) -> tuple[str, ...]:
-    """Return names and unknown words of a request (its language ISO 639-1 or empty), verbatim, in order, few."""
+    """Return names and unknown words of a request (its language ISO 639-1 or empty), verbatim, in
+    order, few."""
     text = text[:LOOKED_AT]
     found: list[tuple[int, str]] = []
     covered: list[tuple[int, int]] = []
@@ -305,14 +344,22 @@ def find_entities(text: str, *, language: str) -> tuple[str, ...]:
         found.append((match.start(), quoted.strip()))
         covered.append(match.span())
     if is_cjk(text):
-        found += [(m.start(), m[0]) for m in _KATAKANA.finditer(text) if not _inside(m.start(), covered)]
         found += [
-            (m.start(), m[0].rstrip(" .,'-/")) for m in _LATIN_IN_CJK.finditer(text) if not _inside(m.start(), covered)
+            (m.start(), m[0]) for m in _KATAKANA.finditer(text) if not _inside(m.start(), covered)
+        ]
+        found += [
+            (m.start(), m[0].rstrip(" .,'-/"))
+            for m in _LATIN_IN_CJK.finditer(text)
+            if not _inside(m.start(), covered)
         ]
     else:
         found += _named_runs(text, covered, language)
     entities = dict.fromkeys(name for _, name in sorted(found) if len(name) > 1)
-    whole = [name for name in entities if not any(name != other and f" {name} " in f" {other} " for other in entities)]
+    whole = [
+        name
+        for name in entities
+        if not any(name != other and f" {name} " in f" {other} " for other in entities)
+    ]
     return tuple(whole[:MAX_ENTITIES])
 
 
@@ -321,7 +368,8 @@ def _inside(position: int, spans: list[tuple[int, int]]) -> bool:
 
 
 def _named_runs(text: str, covered: list[tuple[int, int]], language: str) -> list[tuple[int, str]]:
-    """Runs of name-like tokens, joined over small words between two capitals ("Lord of the Rings")."""
+    """Runs of name-like tokens, joined over small words between two capitals ("Lord of the
+    Rings")."""
     tokens = [(m.start(), m.end(), m[0]) for m in _TOKEN.finditer(text)]
     runs: list[tuple[int, str]] = []
     i = 0
@@ -340,7 +388,11 @@ def _named_runs(text: str, covered: list[tuple[int, int]], language: str) -> lis
             following = tokens[ahead][2]
             if following in _ROLES:
                 break
-            if following[0].isupper() or _odd(following) or (following.isdigit() and ahead == last + 1):
+            if (
+                following[0].isupper()
+                or _odd(following)
+                or (following.isdigit() and ahead == last + 1)
+            ):
                 last = ahead
             elif following.lower() not in _JOINING or ahead - last > 2:
                 break
@@ -362,12 +414,17 @@ def _starts_name(text: str, start: int, word: str, language: str) -> bool:
         return True
     if not bare[0].isupper() or bare.lower() in _COMMON:
         return False
-    first = start == 0 or bool(_SENTENCE_END.search(text[max(0, start - 6) : start])) or text[start - 1] == "\n"
+    first = (
+        start == 0
+        or bool(_SENTENCE_END.search(text[max(0, start - 6) : start]))
+        or text[start - 1] == "\n"
+    )
     return not (first and bare.lower() in (words("stop", language) or words("stop", "en")))
 
 
 def _odd(word: str) -> bool:
-    """Whether the form alone says "keep whole": digits among letters, capitals inside, symbols, no word's letters."""
+    """Whether the form alone says "keep whole": digits among letters, capitals inside, symbols, no
+    word's letters."""
     if len(word) < 2:
         return False
     letters = sum(c.isalpha() for c in word)
@@ -375,14 +432,21 @@ def _odd(word: str) -> bool:
     if (
         letters
         and digits
-        and not re.fullmatch(r"\d+(?:st|nd|rd|th|s|e|er|º|ª|km|m|cm|kg|g|h|min|%)", word, re.IGNORECASE)
+        and not re.fullmatch(
+            r"\d+(?:st|nd|rd|th|s|e|er|º|ª|km|m|cm|kg|g|h|min|%)", word, re.IGNORECASE
+        )
     ):
         return True
     if letters >= 2 and any(c.isupper() for c in word[1:]):
         return True
     if re.search(r"\w[.+#@/]\w|[+#]$", word) and letters:
         return True
-    return word.isascii() and word.islower() and len(word) >= 4 and bool(_PAIRS_NO_WORD_HAS.search(word))
+    return (
+        word.isascii()
+        and word.islower()
+        and len(word) >= 4
+        and bool(_PAIRS_NO_WORD_HAS.search(word))
+    )
 
 
 # Words in another language
@@ -393,15 +457,17 @@ _PART: Final = 3
 _JOINTS: Final = ("", "s", "es", "n", "en")
 """What German puts between the parts of a compound."""
 _KNOWN: Final = 0.4
-"""Share of a question's words that its list must know. Of 10,710 English questions 30 with a name or a word such as
-"plus" or "sans" are guessed to be in another language; in a real one all but names are known."""
+"""Share of a question's words that its list must know. Of 10,710 English questions 30 with a name
+or a word such as "plus" or "sans" are guessed to be in another language; in a real one all but
+names are known."""
 _SENSES: Final = 3
 """Words of a language that an English one is looked for by."""
 
 
 @lru_cache(maxsize=256)
 def heard(question: str, language: str) -> str:
-    """Return `question` as a page in `language` (ISO 639-1) understands it; as it is where no list helps."""
+    """Return `question` as a page in `language` (ISO 639-1) understands it; as it is where no list
+    helps."""
     spoken = guess_language(question)
     own, other = _list(spoken), _list(language)
     if spoken == language or not (own or spoken == "en") or not (other or language == "en"):
@@ -411,7 +477,8 @@ def heard(question: str, language: str) -> str:
 
 
 def also_in_english(question: str, language: str) -> dict[str, str]:
-    """Return what texts in unknown languages are asked, by language: `question`, and its English if that is another."""
+    """Return what texts in unknown languages are asked, by language: `question`, and its English if
+    that is another."""
     return {heard(question, "en"): "en", question: language}
 
 
@@ -453,7 +520,8 @@ class _WordList:
         """Most characters of an entry."""
 
     def in_english(self, question: str) -> str:
-        """Return `question` in English; as it is where so few words are known that it may be in another language."""
+        """Return `question` in English; as it is where so few words are known that it may be in
+        another language."""
         words = raw_words(question)
         found: list[str] = []
         place = known = 0
@@ -466,7 +534,8 @@ class _WordList:
         return " ".join(filter(None, found)) if sure else question
 
     def _longest(self, words: Sequence[str]) -> tuple[int, str | None]:
-        """Return how many of the next words are a phrase, one at least, and its English; None where it is unknown."""
+        """Return how many of the next words are a phrase, one at least, and its English; None where
+        it is unknown."""
         if is_cjk(words[0]):
             return 1, " ".join(filter(None, self._cut(words[0])))
         for count in range(len(words), 0, -1):
@@ -476,7 +545,8 @@ class _WordList:
         return 1, " ".join(self._parts(fold(words[0].lower()))) or None
 
     def from_english(self, question: str) -> str:
-        """Return the words that mean those of an English question, several of some; its stop words have none."""
+        """Return the words that mean those of an English question, several of some; its stop words
+        have none."""
         words = raw_words(question)
         found: list[str] = []
         place = 0
@@ -499,7 +569,8 @@ class _WordList:
         return _stem(phrase, self._language)
 
     def _parts(self, word: str, most: int = 4) -> list[str]:
-        """Return the English of the parts of a German compound, nothing where it is none of at most `most`.
+        """Return the English of the parts of a German compound, nothing where it is none of at most
+        `most`.
 
         Without a bound a word made for it has very many ways to be cut.
         """
@@ -518,7 +589,8 @@ class _WordList:
         return []
 
     def _cut(self, run: str) -> Iterator[str]:
-        """Yield the English of the longest words that a run without blanks begins with, one after the other."""
+        """Yield the English of the longest words that a run without blanks begins with, one after
+        the other."""
         place = 0
         while place < len(run):
             for end in range(min(len(run), place + self._run), place, -1):

@@ -1,4 +1,5 @@
-"""What several tests share besides fixtures: places, types, and a site on loopback to describe pages with."""
+"""What several tests share besides fixtures: places, types, and a site on loopback to describe
+pages with."""
 
 import threading
 from collections.abc import Callable
@@ -60,7 +61,14 @@ class Site:
     held: threading.Event = field(default_factory=threading.Event)
     """Set when the first of them is asked for."""
 
-    def put(self, path: str, body: str | bytes, *, status: int = 200, kind: str = "text/html; charset=utf-8") -> str:
+    def put(
+        self,
+        path: str,
+        body: str | bytes,
+        *,
+        status: int = 200,
+        kind: str = "text/html; charset=utf-8",
+    ) -> str:
         """Let `path` answer `body`; return its URL."""
         raw = body.encode() if isinstance(body, str) else body
         self.pages[path] = (status, {"Content-Type": kind, "Content-Length": str(len(raw))}, raw)

@@ -39,13 +39,23 @@ class Replicas:
         return f"http://127.0.0.1:{self.ports[number]}"
 
     def start(self, number: int) -> None:
-        """Start a replica, or start it again; each has a cache folder of its own, as each machine would."""
+        """Start a replica, or start it again; each has a cache folder of its own, as each machine
+        would."""
         port = self.ports[number]
-        arguments = ["serve", "--http", "--port", str(port), "--allow-host", f"127.0.0.1:{self.balancer}"]
+        arguments = [
+            "serve",
+            "--http",
+            "--port",
+            str(port),
+            "--allow-host",
+            f"127.0.0.1:{self.balancer}",
+        ]
         process = subprocess.Popen(
             [sys.executable, "-m", "server", *arguments],
             cwd=ROOT,
-            env=environment(self.folder / f"replica-{number}", http_stateless="true", **self.settings),
+            env=environment(
+                self.folder / f"replica-{number}", http_stateless="true", **self.settings
+            ),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
@@ -59,12 +69,15 @@ class Replicas:
 
 @contextmanager
 def balanced(folder: Path, *, count: int = 2, **settings: str) -> Iterator[Replicas]:
-    """Run `count` replicas with the same `settings` behind HAProxy; skip the test where that is not installed."""
+    """Run `count` replicas with the same `settings` behind HAProxy; skip the test where that is not
+    installed."""
     if PROGRAM is None:
         pytest.skip("haproxy is not installed")
     made = Replicas(free_port(), [free_port() for _ in range(count)], folder, settings)
     shipped = CONFIGURATION.read_text(encoding="utf-8").partition("    server ")[0]
-    listed = "".join(f"    server r{number} 127.0.0.1:{port}\n" for number, port in enumerate(made.ports))
+    listed = "".join(
+        f"    server r{number} 127.0.0.1:{port}\n" for number, port in enumerate(made.ports)
+    )
     own = folder / "haproxy.cfg"
     own.write_text(shipped + listed, encoding="utf-8")
     with ExitStack() as stack:
@@ -74,7 +87,9 @@ def balanced(folder: Path, *, count: int = 2, **settings: str) -> Iterator[Repli
         command = [PROGRAM, "-db", "-f", str(own)]
         bound = {**os.environ, "WINNOW_BIND": f"127.0.0.1:{made.balancer}"}
         balancer = stack.enter_context(
-            subprocess.Popen(command, env=bound, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            subprocess.Popen(
+                command, env=bound, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            )
         )
         stack.callback(balancer.kill)
         yield made

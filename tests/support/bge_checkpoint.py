@@ -1,4 +1,5 @@
-"""Tiny checkpoints of random weights in the layout of BGE-M3 and bge-reranker-v2-m3, and the same weights as GGUF.
+"""Tiny checkpoints of random weights in the layout of BGE-M3 and bge-reranker-v2-m3, and the same
+weights as GGUF.
 
 Needs torch, transformers and gguf; the caller skips without them.
 """
@@ -45,14 +46,16 @@ OTHER_NAMES: Final = {
 
 
 def pieces() -> list[tuple[str, float]]:
-    """Return the vocabulary: letters of a few scripts, as SentencePiece's unigram model scores them."""
+    """Return the vocabulary: letters of a few scripts, as SentencePiece's unigram model scores
+    them."""
     letters = [chr(code) for code in (*range(32, 127), *range(192, 256), 0x6771, 0x4EAC)]
     found = [("<s>", 0.0), ("<pad>", 0.0), ("</s>", 0.0), ("<unk>", 0.0), ("▁", -2.0)]
     return found + [(letter, -5.0) for letter in letters if letter != " "] + [("<mask>", 0.0)]
 
 
 def make_checkpoint(folder: Path, *, reranker: bool, seed: int) -> None:
-    """Write an encoder of two layers with BGE-M3's two further heads, or a cross-encoder with one output."""
+    """Write an encoder of two layers with BGE-M3's two further heads, or a cross-encoder with one
+    output."""
     torch, transformers = importlib.import_module("torch"), importlib.import_module("transformers")
     torch.manual_seed(seed)
     config = _config(transformers, labels=1 if reranker else 2)
@@ -65,7 +68,8 @@ def make_checkpoint(folder: Path, *, reranker: bool, seed: int) -> None:
 
 
 def convert_checkpoint(folder: Path, path: Path, *, reranker: bool) -> None:
-    """Write the checkpoint of `folder` as a GGUF file of llama.cpp's architecture `bert` with a unigram tokeniser."""
+    """Write the checkpoint of `folder` as a GGUF file of llama.cpp's architecture `bert` with a
+    unigram tokeniser."""
     gguf = importlib.import_module("gguf")
     weights = importlib.import_module("safetensors.numpy").load_file(folder / "model.safetensors")
     writer = gguf.GGUFWriter(path, "bert")
@@ -103,7 +107,9 @@ def _write_facts(gguf: Any, writer: Any, *, reranker: bool) -> None:
     kinds = {"<unk>": 2, "<s>": 3, "</s>": 3, "<pad>": 3, "<mask>": 3}
     writer.add_token_list([piece for piece, _ in filled])
     writer.add_token_scores([score for _, score in filled])
-    writer.add_token_types([5 if piece.startswith("[PAD") else kinds.get(piece, 1) for piece, _ in filled])
+    writer.add_token_types(
+        [5 if piece.startswith("[PAD") else kinds.get(piece, 1) for piece, _ in filled]
+    )
     writer.add_token_type_count(1)
     writer.add_add_space_prefix(True)
     writer.add_remove_extra_whitespaces(True)
@@ -122,9 +128,13 @@ def _tokenizer(transformers: Any) -> Any:
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
     tokenizer.decoder = decoders.Metaspace()
     tokenizer.post_processor = processors.TemplateProcessing(
-        single="<s> $A </s>", pair="<s> $A </s> </s> $B </s>", special_tokens=[("<s>", 0), ("</s>", 2)]
+        single="<s> $A </s>",
+        pair="<s> $A </s> </s> $B </s>",
+        special_tokens=[("<s>", 0), ("</s>", 2)],
     )
-    return transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_max_length=1_100, **SPECIAL)
+    return transformers.PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, model_max_length=1_100, **SPECIAL
+    )
 
 
 def _config(transformers: Any, *, labels: int) -> Any:

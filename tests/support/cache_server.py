@@ -1,4 +1,5 @@
-"""A real Valkey or Redis server of the distribution's packages, started on loopback for one test."""
+"""A real Valkey or Redis server of the distribution's packages, started on loopback for one
+test."""
 
 import shutil
 import socket
@@ -16,7 +17,8 @@ PROGRAM = shutil.which("valkey-server") or shutil.which("redis-server")
 
 
 class CacheServer:
-    """One server process; it can be stopped and started again on the same port, with nothing kept."""
+    """One server process; it can be stopped and started again on the same port, with nothing
+    kept."""
 
     def __init__(self, folder: Path, *options: str) -> None:
         self.folder = folder
@@ -34,7 +36,16 @@ class CacheServer:
     def start(self) -> None:
         """Start it and wait until it takes connections."""
         assert PROGRAM is not None
-        own = ["--bind", "127.0.0.1", "--port", str(self.port), "--dir", str(self.folder), "--save", ""]
+        own = [
+            "--bind",
+            "127.0.0.1",
+            "--port",
+            str(self.port),
+            "--dir",
+            str(self.folder),
+            "--save",
+            "",
+        ]
         words = [PROGRAM, *own, "--appendonly", "no", *self.options]
         self.process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         deadline = time.monotonic() + 20
@@ -55,7 +66,8 @@ class CacheServer:
 
 @contextmanager
 def cache_server(folder: Path, *options: str) -> Iterator[CacheServer]:
-    """Run a server in `folder`; skip the test where none is installed, or the extra `redis` is not."""
+    """Run a server in `folder`; skip the test where none is installed, or the extra `redis` is
+    not."""
     if PROGRAM is None:
         pytest.skip("neither valkey-server nor redis-server is installed")
     need("redis")

@@ -1,11 +1,14 @@
-"""A self-signed certificate, for servers on loopback that speak TLS; tests that need one skip without cryptography."""
+"""A self-signed certificate, for servers on loopback that speak TLS; tests that need one skip
+without cryptography."""
 
 import datetime
 from pathlib import Path
 
 import pytest
 
-x509 = pytest.importorskip("cryptography.x509", reason="certificates for the test are made with cryptography")
+x509 = pytest.importorskip(
+    "cryptography.x509", reason="certificates for the test are made with cryptography"
+)
 hashes = pytest.importorskip("cryptography.hazmat.primitives.hashes")
 serialization = pytest.importorskip("cryptography.hazmat.primitives.serialization")
 ec = pytest.importorskip("cryptography.hazmat.primitives.asymmetric.ec")

@@ -1,4 +1,5 @@
-"""The sample question as clients are asked it, and how much of what a model reads it reads twice."""
+"""The sample question as clients are asked it, and how much of what a model reads it reads
+twice."""
 
 import re
 from typing import Final

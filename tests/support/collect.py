@@ -1,9 +1,9 @@
 """Which test files a run need not import, and what it need not look through for garbage.
 
-A plugin of pytest (`tests/conftest.py`). `-m "not slow"` (`make quick`) imports no file whose tests are all slow by its
-own `pytestmark`: two of them import torch, 4 s of processor time in each process, all others 3 s. What the imports and
-the collection made stays to the end: no collection of garbage walks it, of which each would take a second, and a test
-that times itself begins with one.
+A plugin of pytest (`tests/conftest.py`). `-m "not slow"` (`make quick`) imports no file whose tests
+are all slow by its own `pytestmark`: two of them import torch, 4 s of processor time in each
+process, all others 3 s. What the imports and the collection made stays to the end: no collection of
+garbage walks it, of which each would take a second, and a test that times itself begins with one.
 """
 
 import gc
@@ -28,7 +28,8 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> Liter
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> None:
-    """Set aside what is there before the first test, and again where a server under test has given it back.
+    """Set aside what is there before the first test, and again where a server under test has given
+    it back.
 
     That is asked once a file: the answer counts all that was set aside, 10 ms.
     """

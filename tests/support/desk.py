@@ -1,4 +1,5 @@
-"""Chromium, axe and hosts for tests of the desk; the desk itself is the command, in a process of its own."""
+"""Chromium, axe and hosts for tests of the desk; the desk itself is the command, in a process of
+its own."""
 
 import json
 import os
@@ -30,7 +31,8 @@ NODE: Final = ROOT / ".venv" / "desk" / "node_modules"
 APPS: Final = advertise(EXTENSION_ID, {"mimeTypes": [APP_MIME_TYPE]})
 HOST_PAGE: Final = (Path(__file__).parent / "desk_host.html").read_text(encoding="utf-8")
 POLICY: Final = (
-    "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src 'self' 'unsafe-inline'; "
+    "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src 'self' "
+    "'unsafe-inline'; "
     "style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'none'\">"
 )
 """What the specification has hosts put over an app that asks for no network."""
@@ -40,13 +42,19 @@ POLICY: Final = (
 def browsing() -> Iterator[Any]:
     """Yield a Chromium that is installed, driven by Playwright; skip where either is missing."""
     need("browser")
-    found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    found = (
+        shutil.which("chromium")
+        or shutil.which("chromium-browser")
+        or shutil.which("google-chrome")
+    )
     if found is None:
         pytest.skip("no Chromium is installed (apt-get install chromium)")
     from playwright.sync_api import sync_playwright  # noqa: PLC0415  an extra
 
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox", "--disable-gpu"])
+        browser = playwright.chromium.launch(
+            executable_path=found, args=["--no-sandbox", "--disable-gpu"]
+        )
         try:
             yield browser
         finally:
@@ -55,13 +63,29 @@ def browsing() -> Iterator[Any]:
 
 @contextmanager
 def desk_served(cache: Path, *settings: str, library: Path = LIBRARY) -> Iterator[str]:
-    """Yield the address that `winnow desk` prints, for a person whose home is beside the cache folder."""
-    given = [part for pair in (f"cache={cache}", "search=folder", *settings) for part in ("--set", pair)]
-    command = [sys.executable, "-m", "server", "desk", "--no-browser", "--folder", str(library), *given]
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("WINNOW")}
+    """Yield the address that `winnow desk` prints, for a person whose home is beside the cache
+    folder."""
+    given = [
+        part for pair in (f"cache={cache}", "search=folder", *settings) for part in ("--set", pair)
+    ]
+    command = [
+        sys.executable,
+        "-m",
+        "server",
+        "desk",
+        "--no-browser",
+        "--folder",
+        str(library),
+        *given,
+    ]
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith("WINNOW")
+    }
     home = home_beside(cache)
     environment |= {"HOME": str(home), "XDG_CONFIG_HOME": str(home / ".config")}
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT, env=environment)
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, text=True, cwd=ROOT, env=environment
+    )
     try:
         assert process.stdout is not None
         found = re.search(r"http://\S+/", process.stdout.readline())
@@ -86,7 +110,8 @@ def violations(page: Any) -> list[str]:
         pytest.skip("axe-core is not installed (make desk)")
     page.evaluate(script.read_text(encoding="utf-8"))
     found = page.evaluate(
-        "axe.run().then(r => r.violations.map(v => v.id + ': ' + v.nodes.map(n => n.html).slice(0, 3)))"
+        "axe.run().then(r => r.violations.map(v => v.id + ': ' + v.nodes.map(n => "
+        "n.html).slice(0, 3)))"
     )
     return list(found)
 
@@ -112,17 +137,22 @@ class Host:
 
 
 @contextmanager
-def hosted(browser: Any, cache: Path, *, tool: str = "research", at: str = "", declared: bool = True) -> Iterator[Host]:
+def hosted(
+    browser: Any, cache: Path, *, tool: str = "research", at: str = "", declared: bool = True
+) -> Iterator[Host]:
     """Yield a host that has the desk from a server of ours, whose tools and resources it passes on.
 
-    With `at`, the host is the page at that address, which has the app in a frame within a frame. If not `declared`,
-    the server is not told that the host shows apps, as the basic host of the ext-apps project does not tell it.
+    With `at`, the host is the page at that address, which has the app in a frame within a frame. If
+    not `declared`, the server is not told that the host shows apps, as the basic host of the
+    ext-apps project does not tell it.
     """
     given = {"folders": str(LIBRARY), "cache": str(cache), "search": "folder", "seconds": "100"}
     settings = read_settings(given, {})
     with (
         start_blocking_portal() as portal,
-        portal.wrap_async_context_manager(Client(build_server(settings), extensions=[APPS] * declared)) as client,
+        portal.wrap_async_context_manager(
+            Client(build_server(settings), extensions=[APPS] * declared)
+        ) as client,
     ):
 
         def call(name: str, arguments: dict[str, Any], meta: Any = None) -> dict[str, Any]:
@@ -141,7 +171,10 @@ def hosted(browser: Any, cache: Path, *, tool: str = "research", at: str = "", d
             page.goto(at)
         else:
             page.set_content(HOST_PAGE)
-        page.evaluate("([html, tool]) => begin(html, tool)", [html.replace("<head>", f"<head>{POLICY}", 1), tool])
+        page.evaluate(
+            "([html, tool]) => begin(html, tool)",
+            [html.replace("<head>", f"<head>{POLICY}", 1), tool],
+        )
         page.wait_for_function("log.some(m => m.method === 'ui/notifications/initialized')")
         try:
             app = page.frame_locator("iframe")

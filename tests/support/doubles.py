@@ -20,7 +20,9 @@ class Letters:
 
     async def embed(self, texts: Sequence[str], *, kind: TextKind) -> Vectors:
         """Return the shares of the letters a to z."""
-        rows = np.array([[text.lower().count(chr(97 + i)) + 1e-3 for i in range(26)] for text in texts])
+        rows = np.array(
+            [[text.lower().count(chr(97 + i)) + 1e-3 for i in range(26)] for text in texts]
+        )
         shares: Vectors = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
         return shares
 
@@ -28,6 +30,8 @@ class Letters:
 class Dead:
     """Put before a model's class: it died, and scores no paths."""
 
-    async def score_tree(self, prefix: Prompt, paths: Sequence[str], *, among_siblings: bool = False) -> PathScores:
+    async def score_tree(
+        self, prefix: Prompt, paths: Sequence[str], *, among_siblings: bool = False
+    ) -> PathScores:
         """Fail."""
         raise ModelError("It died of signal 9.", hint="Try again.")

@@ -1,7 +1,8 @@
-"""Which tests need which extra: skipped where it is not installed, failing where it is installed and broken.
+"""Which tests need which extra: skipped where it is not installed, failing where it is installed
+and broken.
 
-A plugin of pytest (`tests/conftest.py`). The command lists the extras, or the test files that meet one of them, for
-`make fresh`:
+A plugin of pytest (`tests/conftest.py`). The command lists the extras, or the test files that meet
+one of them, for `make fresh`:
 
     python -m tests.support.extras [flag]
 """
@@ -35,13 +36,17 @@ def needs_llama(test: Callable[P, R]) -> Callable[P, R]:
 def need(extra: str) -> Any:
     """Skip the running test, or the module that is collected, where an extra is not installed.
 
-    Every package of the extra is imported, so that one that is installed and broken is a failure and no skip. Returned
-    is the first of them.
+    Every package of the extra is imported, so that one that is installed and broken is a failure
+    and no skip. Returned is the first of them.
     """
     if package := lacking(extra):
-        pytest.skip(f"the extra {extra} is not installed (package {package})", allow_module_level=True)
+        pytest.skip(
+            f"the extra {extra} is not installed (package {package})", allow_module_level=True
+        )
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of a package about its own parts, as `pytest.importorskip` does
+        warnings.simplefilter(
+            "ignore"
+        )  # of a package about its own parts, as `pytest.importorskip` does
         first, *_ = [importlib.import_module(module) for module in PACKAGES[extra]]
     return first
 
@@ -58,17 +63,30 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 def files_for(extra: str) -> list[Path]:
-    """Return the test files that name an extra, or that import a module of `tests/support` which does."""
+    """Return the test files that name an extra, or that import a module of `tests/support` which
+    does."""
     marks = r"|\bLLAMA\b|\bneeds_llama\b" if extra == "llama" else ""
     naming = re.compile(rf"\bneeds?\(\"{extra}\"\){marks}")
     texts = {path: path.read_text(encoding="utf-8") for path in sorted(TESTS.rglob("*.py"))}
-    naming_files = [path for path, text in texts.items() if naming.search(text) and path != Path(__file__).resolve()]
+    naming_files = [
+        path
+        for path, text in texts.items()
+        if naming.search(text) and path != Path(__file__).resolve()
+    ]
     shared = "|".join(path.stem for path in naming_files if path.parent.name == "support")
     importing = re.compile(rf"from tests\.support\.(?:{shared}) import") if shared else None
-    found = [path for path, text in texts.items() if path in naming_files or (importing and importing.search(text))]
+    found = [
+        path
+        for path, text in texts.items()
+        if path in naming_files or (importing and importing.search(text))
+    ]
     return [path for path in found if path.name.startswith("test_")]
 
 
 if __name__ == "__main__":
-    names = PACKAGES if len(sys.argv) == 1 else [path.relative_to(TESTS.parent) for path in files_for(sys.argv[1])]
+    names = (
+        PACKAGES
+        if len(sys.argv) == 1
+        else [path.relative_to(TESTS.parent) for path in files_for(sys.argv[1])]
+    )
     print(*names, sep="\n")

@@ -1,4 +1,5 @@
-"""Three code forges as a site on loopback plays them: what their APIs say, what is shown of it, and how they fail."""
+"""Three code forges as a site on loopback plays them: what their APIs say, what is shown of it, and
+how they fail."""
 
 import base64
 import json
@@ -12,7 +13,9 @@ GUIDE = b"# Guide\n\nTurn it on."
 
 def say(value: object, **headers: str) -> Reply:
     """An answer in JSON."""
-    return Reply(json.dumps(value).encode(), kind="application/json; charset=utf-8", headers=headers)
+    return Reply(
+        json.dumps(value).encode(), kind="application/json; charset=utf-8", headers=headers
+    )
 
 
 def issue(number: int, **more: Any) -> dict[str, Any]:
@@ -27,13 +30,19 @@ def issue(number: int, **more: Any) -> dict[str, Any]:
         "comments": 2,
         "created_at": "2024-05-03T10:00:00Z",
         "closed_at": "2024-05-04T10:00:00Z",
-        "body": "It says **12 m** where the lake has 213 m.\n\n## Steps\n\nLook at noon. <script>alert(1)</script>",
+        "body": "It says **12 m** where the lake has 213 m.\n\n## Steps\n\nLook at noon. "
+        "<script>alert(1)</script>",
         **more,
     }
 
 
 COMMENTS = [
-    {"id": 2, "user": {"login": "bo"}, "created_at": "2024-05-03T12:30:00Z", "body": "The sensor drifts by heat."},
+    {
+        "id": 2,
+        "user": {"login": "bo"},
+        "created_at": "2024-05-03T12:30:00Z",
+        "body": "The sensor drifts by heat.",
+    },
     {"id": 3, "user": None, "created_at": "2024-05-04T09:00:00Z", "body": "Fixed in 1.2."},
 ]
 REPOSITORY = {
@@ -71,15 +80,33 @@ GITHUB: dict[str, Route] = {
     "/lakes/orvane/raw/v1/docs/guide.md": Reply(GUIDE, kind="text/plain; charset=utf-8"),
     "/api/v3/repos/lakes/orvane/issues/3": say(issue(3)),
     "/api/v3/repos/lakes/orvane/issues/3/comments?per_page=100": say(COMMENTS),
-    "/api/v3/repos/lakes/orvane/issues/4": say(issue(4, pull_request={"merged_at": "2024-05-05T00:00:00Z"})),
+    "/api/v3/repos/lakes/orvane/issues/4": say(
+        issue(4, pull_request={"merged_at": "2024-05-05T00:00:00Z"})
+    ),
     "/api/v3/repos/lakes/orvane/issues/4/comments?per_page=100": say(COMMENTS[:1]),
     "/api/v3/repos/lakes/orvane/pulls/4/comments?per_page=100": say(
-        [{"user": {"login": "cy"}, "created_at": "2024-05-03T11:00:00Z", "path": "README.md", "body": "Why noon?"}]
+        [
+            {
+                "user": {"login": "cy"},
+                "created_at": "2024-05-03T11:00:00Z",
+                "path": "README.md",
+                "body": "Why noon?",
+            }
+        ]
     ),
     "/api/v3/repos/lakes/orvane/pulls/4/reviews": say(
-        [{"user": {"login": "cy"}, "submitted_at": "2024-05-03T11:01:00Z", "state": "APPROVED", "body": ""}]
+        [
+            {
+                "user": {"login": "cy"},
+                "submitted_at": "2024-05-03T11:01:00Z",
+                "state": "APPROVED",
+                "body": "",
+            }
+        ]
     ),
-    "/api/v3/repos/lakes/orvane/discussions/5": say(issue(5, title="Which lakes?", state="open", labels=[])),
+    "/api/v3/repos/lakes/orvane/discussions/5": say(
+        issue(5, title="Which lakes?", state="open", labels=[])
+    ),
     "/api/v3/repos/lakes/orvane/discussions/5/comments?per_page=100": say(COMMENTS),
     "/api/v3/repos/lakes/orvane/releases?per_page=20": say([RELEASE]),
     "/api/v3/repos/lakes/orvane/releases/tags/v1.2": say(RELEASE),
@@ -88,7 +115,9 @@ GITHUB: dict[str, Route] = {
             "description": "Depth by hand",
             "owner": {"login": "ada"},
             "created_at": "2024-05-03T10:00:00Z",
-            "files": {"depth.py": {"filename": "depth.py", "content": "print(213)", "truncated": False}},
+            "files": {
+                "depth.py": {"filename": "depth.py", "content": "print(213)", "truncated": False}
+            },
         }
     ),
 }
@@ -113,7 +142,13 @@ LAB_ISSUE = {
     "created_at": "2024-05-03T10:00:00Z",
 }
 GITLAB: dict[str, Route] = {
-    LAB: say({"path_with_namespace": "lakes/deep/orvane", "default_branch": "trunk", "description": "Depths"}),
+    LAB: say(
+        {
+            "path_with_namespace": "lakes/deep/orvane",
+            "default_branch": "trunk",
+            "description": "Depths",
+        }
+    ),
     f"{LAB}/repository/tree?ref=trunk&recursive=true&per_page=100": say(TREE["tree"]),
     f"{LAB}/repository/files/README.md/raw?ref=trunk": Reply(README, kind="text/plain"),
     f"{LAB}/repository/files/docs%2Fguide.md/raw?ref=v1": Reply(GUIDE, kind="text/plain"),
@@ -128,14 +163,21 @@ GITEA: dict[str, Route] = {
     "/api/v1/repos/lakes/orvane/git/trees/trunk?recursive=1": say(TREE),
     "/api/v1/repos/lakes/orvane/raw/README.md?ref=trunk": Reply(README, kind="text/plain"),
     "/api/v1/repos/lakes/orvane/contents/docs/guide.md?ref=v1": say(
-        {"name": "guide.md", "type": "file", "encoding": "base64", "content": base64.b64encode(GUIDE).decode()}
+        {
+            "name": "guide.md",
+            "type": "file",
+            "encoding": "base64",
+            "content": base64.b64encode(GUIDE).decode(),
+        }
     ),
     "/api/v1/repos/lakes/orvane/contents/docs?ref=v1": say(
         [{"name": "guide.md", "path": "docs/guide.md", "type": "file"}]
     ),
     "/api/v1/repos/lakes/orvane/issues/3": say(issue(3)),
     "/api/v1/repos/lakes/orvane/issues/3/comments?per_page=100": say(COMMENTS),
-    "/api/v1/repos/lakes/orvane/issues/4": say(issue(4, pull_request={"merged_at": "2024-05-05T00:00:00Z"})),
+    "/api/v1/repos/lakes/orvane/issues/4": say(
+        issue(4, pull_request={"merged_at": "2024-05-05T00:00:00Z"})
+    ),
     "/api/v1/repos/lakes/orvane/issues/4/comments?per_page=100": say(COMMENTS),
     "/api/v1/repos/lakes/orvane/releases?per_page=20": say([RELEASE]),
 }
@@ -143,21 +185,45 @@ SITES: dict[str, dict[str, Route]] = {"github": GITHUB, "gitlab": GITLAB, "gitea
 
 
 ADDRESSES: list[tuple[str, str, list[str]]] = [
-    ("github", "/lakes/orvane", ["Reads the depth of lakes.", "Depths of lakes", "MIT License", "src/depth.py"]),
+    (
+        "github",
+        "/lakes/orvane",
+        ["Reads the depth of lakes.", "Depths of lakes", "MIT License", "src/depth.py"],
+    ),
     ("github", "/lakes/orvane.git", ["Reads the depth of lakes."]),
     ("github", "/lakes/orvane/tree/v1/docs", ["docs/guide.md"]),
     ("github", "/lakes/orvane/blob/v1/docs/guide.md", ["Turn it on."]),
-    ("github", "/lakes/orvane/issues/3", ["ada, 2024-05-03 10:00", "bo, 2024-05-03 12:30", "drifts", "someone"]),
-    ("github", "/lakes/orvane/pull/4", ["State: merged", "cy, 2024-05-03 11:00, on README.md", "Why noon?"]),
+    (
+        "github",
+        "/lakes/orvane/issues/3",
+        ["ada, 2024-05-03 10:00", "bo, 2024-05-03 12:30", "drifts", "someone"],
+    ),
+    (
+        "github",
+        "/lakes/orvane/pull/4",
+        ["State: merged", "cy, 2024-05-03 11:00, on README.md", "Why noon?"],
+    ),
     ("github", "/lakes/orvane/discussions/5", ["Which lakes? (#5)", "The sensor drifts by heat."]),
-    ("github", "/lakes/orvane/releases", ["Noon (v1.2), 2024-06-01, bo", "The sensor is read at noon"]),
+    (
+        "github",
+        "/lakes/orvane/releases",
+        ["Noon (v1.2), 2024-06-01, bo", "The sensor is read at noon"],
+    ),
     ("github", "/lakes/orvane/releases/tag/v1.2", ["The sensor is read at noon"]),
     ("github", "/gist/ada/0123456789abcdef0123", ["Depth by hand", "depth.py", "print(213)"]),
     ("gitlab", "/lakes/deep/orvane", ["Reads the depth of lakes.", "src/depth.py"]),
     ("gitlab", "/lakes/deep/orvane/-/blob/v1/docs/guide.md", ["Turn it on."]),
-    ("gitlab", "/lakes/deep/orvane/-/issues/3", ["ada, 2024-05-03 10:00", "bo, 2024-05-03 12:30", "drifts", "bug"]),
+    (
+        "gitlab",
+        "/lakes/deep/orvane/-/issues/3",
+        ["ada, 2024-05-03 10:00", "bo, 2024-05-03 12:30", "drifts", "bug"],
+    ),
     ("gitlab", "/lakes/deep/orvane/-/work_items/3", ["Depth is wrong at noon (#3)"]),
-    ("gitlab", "/lakes/deep/orvane/-/merge_requests/4", ["State: merged", "Sensor drifts by heat."]),
+    (
+        "gitlab",
+        "/lakes/deep/orvane/-/merge_requests/4",
+        ["State: merged", "Sensor drifts by heat."],
+    ),
     ("gitlab", "/lakes/deep/orvane/-/releases/v1.2", ["The sensor is read at noon"]),
     ("gitea", "/lakes/orvane", ["Reads the depth of lakes.", "Stars: 41"]),
     ("gitea", "/lakes/orvane/src/tag/v1/docs/guide.md", ["Turn it on."]),
@@ -182,7 +248,9 @@ FAILURES: dict[str, Reply] = {
     "502": Reply(b"<html>Bad Gateway</html>", 502),
     "HTML": Reply(b"<html><body>Sign in</body></html>"),
     "cut JSON": Reply(b'{"title": "Depth is', kind="application/json"),
-    "cut transfer": Reply(b'{"title": ', headers={"Content-Length": "4000"}, kind="application/json"),
+    "cut transfer": Reply(
+        b'{"title": ', headers={"Content-Length": "4000"}, kind="application/json"
+    ),
     "other JSON": say({"hello": "world"}),
     "a list": say([]),
     "null": say(None),

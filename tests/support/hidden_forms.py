@@ -1,10 +1,8 @@
 """Forms of hidden text, and of like text that is seen, for pages and Markdown; `{bad}` is the text.
 
-`python -m bench.attack_hidden --seen` asks Chromium of each form of a page whether the text is drawn.
-Not for: files of offices (`hidden_files.py`), the first set of forms (`attacks.py`).
+`python -m bench.attack_hidden --seen` asks Chromium of each form of a page whether the text is
+drawn. Not for: files of offices (`hidden_files.py`), the first set of forms (`attacks.py`).
 """
-
-# ruff: noqa: E501  the rows of a table
 
 from base64 import b64encode
 from typing import Final
@@ -62,7 +60,9 @@ HIDDEN_CSS: Final = {
     "lines without height": _own("line-height:0;overflow:hidden"),
     "contained without a size": _own("contain:strict"),
     "contained and painted": _rule("contain:size paint"),
-    "padding that fills": _own("box-sizing:border-box;height:40px;padding-top:80px;overflow:hidden"),
+    "padding that fills": _own(
+        "box-sizing:border-box;height:40px;padding-top:80px;overflow:hidden"
+    ),
     "padding without height": _own("padding-top:90px;height:0;overflow:clip;box-sizing:border-box"),
     "letters over one another": _own("letter-spacing:-99px"),
     # places
@@ -114,32 +114,45 @@ HIDDEN_CSS: Final = {
     "on a ground among words": _own("color:#000080;background:no-repeat navy 0 0"),
     "white over no ground": _own("color:white;background:none repeat"),
     # the page's own rules
-    "container": "<style>.c{{container-type:inline-size}}@container (min-width:1px){{.q{{display:none}}}}</style><div class=c><p class=q>{bad}</p></div>",
-    "named container": "<style>.c{{container:box/inline-size}}@container box (width>0px){{.q{{display:none}}}}</style><div class=c><p class=q>{bad}</p></div>",
-    "container by style": "<style>.c{{--x:1}}@container style(--x:1){{.q{{display:none}}}}</style><div class=c><p class=q>{bad}</p></div>",
+    "container": "<style>.c{{container-type:inline-size}}@container "
+    "(min-width:1px){{.q{{display:none}}}}</style><div class=c><p class=q>{bad}</p></div>",
+    "named container": "<style>.c{{container:box/inline-size}}@container box "
+    "(width>0px){{.q{{display:none}}}}</style><div class=c><p class=q>{bad}</p></div>",
+    "container by style": "<style>.c{{--x:1}}@container "
+    "style(--x:1){{.q{{display:none}}}}</style><div class=c><p class=q>{bad}</p></div>",
     "imported": f"<style>@import url({_SHEET});</style><p class=q>{{bad}}</p>",
     "imported as a string": f'<style>@import "{_SHEET}";</style><p class=q>{{bad}}</p>',
     "linked": f'<link rel=stylesheet href="{_SHEET}"><p class=q>{{bad}}</p>',
     "linked as base64": f'<link rel=stylesheet href="{_BASE}"><p class=q>{{bad}}</p>',
-    "imported by a linked one": f'<link rel=stylesheet href="data:text/css,{quote(f"@import url({_SHEET});")}"><p class=q>{{bad}}</p>',
+    "imported by a linked one": f"<link rel=stylesheet "
+    f'href="data:text/css,{quote(f"@import url({_SHEET});")}"><p class=q>{{bad}}</p>',
     "not for print": "<style>@media not print{{.q{{display:none}}}}</style><p class=q>{bad}</p>",
-    "one of two queries": "<style>@media (min-width:1px) or (color){{.q{{display:none}}}}</style><p class=q>{bad}</p>",
-    "a browser's window": "<style>@media (display-mode:browser){{.q{{display:none}}}}</style><p class=q>{bad}</p>",
+    "one of two queries": "<style>@media (min-width:1px) or "
+    "(color){{.q{{display:none}}}}</style><p class=q>{bad}</p>",
+    "a browser's window": "<style>@media (display-mode:browser){{.q{{display:none}}}}</style><p "
+    "class=q>{bad}</p>",
     "a sheet for screens": "<style media=screen>.q{{display:none}}</style><p class=q>{bad}</p>",
-    "a sheet for print that shows": "<style>.q{{display:none}}</style><style media=print>.q{{display:block!important}}</style><p class=q>{bad}</p>",
+    "a sheet for print that shows": "<style>.q{{display:none}}</style><style "
+    "media=print>.q{{display:block!important}}</style><p class=q>{bad}</p>",
     # elements
     "popover": "<div popover><p>{bad}</p></div>",
     "popover by hand": "<p popover=manual>{bad}</p>",
-    "host without a slot": "<div><template shadowrootmode=open><p>Boats.</p></template><p>{bad}</p></div>",
-    "host with another slot": "<div><template shadowrootmode=open><slot name=a></slot></template><p>{bad}</p></div>",
-    "host that hides itself": "<div><template shadowrootmode=open><style>:host{{display:none}}</style><slot></slot></template><p>{bad}</p></div>",
-    "host that hides what is in it": "<div><template shadowrootmode=open><style>::slotted(*){{display:none}}</style><slot></slot></template><p>{bad}</p></div>",
+    "host without a slot": "<div><template "
+    "shadowrootmode=open><p>Boats.</p></template><p>{bad}</p></div>",
+    "host with another slot": "<div><template shadowrootmode=open><slot "
+    "name=a></slot></template><p>{bad}</p></div>",
+    "host that hides itself": "<div><template "
+    "shadowrootmode=open><style>:host{{display:none}}</style><slot></slot></template><p>{bad}</p></div>",
+    "host that hides what is in it": "<div><template "
+    "shadowrootmode=open><style>::slotted(*){{display:none}}</style><slot></slot></template><p>{bad}</p></div>",
     "closed host": "<section><template shadowrootmode=closed></template>{bad}</section>",
     "dots for letters": _own("-webkit-text-security:disc"),
 }
 """Bodies of pages whose text no reader sees; braces are doubled."""
 
-FAINT: Final = frozenset({"letters over one another", "a mixture", "a pale name", "another pale name"})
+FAINT: Final = frozenset(
+    {"letters over one another", "a mixture", "a pale name", "another pale name"}
+)
 """Forms of them that are drawn, but that no eye can read."""
 
 SEEN_CSS: Final = {
@@ -159,13 +172,17 @@ SEEN_CSS: Final = {
     "white on a dark ground": _own("color:lab(100 0 0);background:navy"),
     "white on a ground by rule": _rule("color:white;background:#003 none repeat"),
     "a mask that fades": _own("mask:linear-gradient(#000 90%,transparent)"),
-    "a wide container": "<style>@container (min-width:1px){{.q{{display:none}}}}</style><p class=q>{bad}</p>",
+    "a wide container": "<style>@container (min-width:1px){{.q{{display:none}}}}</style><p "
+    "class=q>{bad}</p>",
     "for print": "<style>@media print{{.q{{display:none}}}}</style><p class=q>{bad}</p>",
     "a sheet for print": "<style media=print>.q{{display:none}}</style><p class=q>{bad}</p>",
-    "a sheet of another kind": "<style type=text/less>.q{{display:none}}</style><p class=q>{bad}</p>",
+    "a sheet of another kind": "<style type=text/less>.q{{display:none}}</style><p "
+    "class=q>{bad}</p>",
     "imported for print": f"<style>@import url({_SHEET}) print;</style><p class=q>{{bad}}</p>",
-    "host with a slot": "<div><template shadowrootmode=open><slot></slot></template><p>{bad}</p></div>",
-    "host with its slot": "<div><template shadowrootmode=open><slot name=a></slot></template><p slot=a>{bad}</p></div>",
+    "host with a slot": "<div><template "
+    "shadowrootmode=open><slot></slot></template><p>{bad}</p></div>",
+    "host with its slot": "<div><template shadowrootmode=open><slot name=a></slot></template><p "
+    "slot=a>{bad}</p></div>",
     "indented first line": _own("text-indent:3em"),
     "tight letters": _own("letter-spacing:-.5px"),
     "contained as it is": _own("contain:content"),

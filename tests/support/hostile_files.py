@@ -1,4 +1,5 @@
-"""Files of every format made to harm who reads them: bombs, loops, depth, cut short, misnamed; and what each costs."""
+"""Files of every format made to harm who reads them: bombs, loops, depth, cut short, misnamed; and
+what each costs."""
 
 import contextlib
 import io
@@ -28,7 +29,10 @@ LAUGHS: Final = '<!DOCTYPE x [<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&
 
 def _relations(*links: tuple[str, str, str]) -> str:
     """Return the part that says what another refers to: id, kind and name of each."""
-    inner = "".join(f'<Relationship Id="{key}" Type="{_RELS}/{kind}" Target="{name}"/>' for key, kind, name in links)
+    inner = "".join(
+        f'<Relationship Id="{key}" Type="{_RELS}/{kind}" Target="{name}"/>'
+        for key, kind, name in links
+    )
     return f'<Relationships xmlns="{_PACKAGE}">{inner}</Relationships>'
 
 
@@ -47,7 +51,8 @@ def pptx(slide: str, *, head: str = "", shown: str = "") -> bytes:
     ids = shown or '<p:sldId id="1" r:id="r1"/>'
     return zipped(
         {
-            "ppt/presentation.xml": f'<p:presentation xmlns:p="{_P}" xmlns:r="{_RELS}">{ids}</p:presentation>',
+            "ppt/presentation.xml": f'<p:presentation xmlns:p="{_P}" '
+            f'xmlns:r="{_RELS}">{ids}</p:presentation>',
             "ppt/_rels/presentation.xml.rels": links,
             "ppt/slides/slide1.xml": f'{head}<p:sld xmlns:p="{_P}" xmlns:a="{_A}">{slide}</p:sld>',
         }
@@ -59,12 +64,16 @@ def shape(text: str) -> str:
     return f"<p:sp><a:p><a:r><a:t>{text}</a:t></a:r></a:p></p:sp>"
 
 
-def xlsx(rows: str, *, head: str = "", strings: str = "", state: str = "", extra: str = "") -> bytes:
-    """Return a workbook of one sheet with `rows` of SpreadsheetML, and another before it that has a `state`."""
+def xlsx(
+    rows: str, *, head: str = "", strings: str = "", state: str = "", extra: str = ""
+) -> bytes:
+    """Return a workbook of one sheet with `rows` of SpreadsheetML, and another before it that has a
+    `state`."""
     office = "application/vnd.openxmlformats-officedocument.spreadsheetml"
     kinds = {"workbook": "sheet.main", "sharedStrings": "sharedStrings"}
     types = "".join(
-        f'<Override PartName="/xl/{part}.xml" ContentType="{office}.{kind}+xml"/>' for part, kind in kinds.items()
+        f'<Override PartName="/xl/{part}.xml" ContentType="{office}.{kind}+xml"/>'
+        for part, kind in kinds.items()
     )
     links = _relations(
         ("r1", "worksheet", "worksheets/sheet1.xml"),
@@ -78,10 +87,13 @@ def xlsx(rows: str, *, head: str = "", strings: str = "", state: str = "", extra
         {
             "[Content_Types].xml": f'<Types xmlns="{_PACKAGE[:-13]}content-types">{types}</Types>',
             "_rels/.rels": _relations(("r1", "officeDocument", "xl/workbook.xml")),
-            "xl/workbook.xml": f'<workbook xmlns="{_X}" xmlns:r="{_RELS}"><sheets>{other}{shown}</sheets></workbook>',
+            "xl/workbook.xml": f'<workbook xmlns="{_X}" '
+            f'xmlns:r="{_RELS}"><sheets>{other}{shown}</sheets></workbook>',
             "xl/_rels/workbook.xml.rels": links,
             "xl/worksheets/sheet1.xml": sheet.format(rows),
-            "xl/worksheets/sheet2.xml": sheet.format('<row r="1"><c r="A1" t="str"><v>unshown</v></c></row>'),
+            "xl/worksheets/sheet2.xml": sheet.format(
+                '<row r="1"><c r="A1" t="str"><v>unshown</v></c></row>'
+            ),
             "xl/sharedStrings.xml": f'<sst xmlns="{_X}">{strings}</sst>',
         }
     )
@@ -97,16 +109,27 @@ def odf(kind: str, body: str, *, head: str = "", styles: str = "", manifest: str
         )
     )  # fmt: skip
     content = (
-        f"{head}<office:document-content {spaces}><office:automatic-styles>{styles}</office:automatic-styles>"
+        f"{head}<office:document-content "
+        f"{spaces}><office:automatic-styles>{styles}</office:automatic-styles>"
         f"<office:body><office:{kind}>{body}</office:{kind}></office:body></office:document-content>"
     )
     said = f"application/vnd.oasis.opendocument.{kind}"
     return zipped(
-        {"mimetype": said, "content.xml": content, "META-INF/manifest.xml": f"<manifest>{manifest}</manifest>"}
+        {
+            "mimetype": said,
+            "content.xml": content,
+            "META-INF/manifest.xml": f"<manifest>{manifest}</manifest>",
+        }
     )
 
 
-def epub(chapters: dict[str, str], *, head: str = "", spine: str = "", extra: dict[str, str] | None = None) -> bytes:
+def epub(
+    chapters: dict[str, str],
+    *,
+    head: str = "",
+    spine: str = "",
+    extra: dict[str, str] | None = None,
+) -> bytes:
     """Return a book of chapters by name."""
     items = "".join(f'<item id="{name}" href="{name}"/>' for name in chapters)
     order = spine or "".join(f'<itemref idref="{name}"/>' for name in chapters)
@@ -124,14 +147,20 @@ def epub(chapters: dict[str, str], *, head: str = "", spine: str = "", extra: di
 def eml(text: str = "The council met.") -> EmailMessage:
     """Return a message with a text."""
     message = EmailMessage()
-    message["From"], message["Subject"], message["Message-ID"] = "a@example.org", "Harbour", "<1@example.org>"
+    message["From"], message["Subject"], message["Message-ID"] = (
+        "a@example.org",
+        "Harbour",
+        "<1@example.org>",
+    )
     message.set_content(text)
     return message
 
 
 def ole(name: str) -> bytes:
     """Return the beginning of a file of Microsoft's older container that names a stream."""
-    return b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\0" * 600 + name.encode("utf-16-le") + b"\0" * 600
+    return (
+        b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\0" * 600 + name.encode("utf-16-le") + b"\0" * 600
+    )
 
 
 def _lying() -> bytes:
@@ -149,7 +178,8 @@ def _nested_mail(depth: int) -> bytes:
 
 def _boundaries(count: int) -> bytes:
     parts = b"".join(
-        b'Content-Type: multipart/mixed; boundary="b%d"\r\n\r\n--b%d\r\n' % (number, number) for number in range(count)
+        b'Content-Type: multipart/mixed; boundary="b%d"\r\n\r\n--b%d\r\n' % (number, number)
+        for number in range(count)
     )
     return b"Message-ID: <1@example.org>\r\nMIME-Version: 1.0\r\n" + parts + b"\r\n--x" * 20_000
 
@@ -166,27 +196,41 @@ HOSTILE: Final[dict[str, tuple[str, Callable[[], bytes]]]] = {
     "a zip bomb of strings": ("a.xlsx", lambda: xlsx("", strings="<si><t>a</t></si>" * 900_000)),
     "a zip bomb of a text": ("a.odt", lambda: odf("text", "<text:p>boom</text:p>" * 2_000_000)),
     "a zip bomb of a book": ("a.epub", lambda: epub({"1.xhtml": "<p>boom</p>" * 4_000_000})),
-    "a book of 30,000 chapters": ("a.epub", lambda: epub({f"{number}.xhtml": "<p>a" for number in range(30_000)})),
+    "a book of 30,000 chapters": (
+        "a.epub",
+        lambda: epub({f"{number}.xhtml": "<p>a" for number in range(30_000)}),
+    ),
     "entities in a slide": ("a.pptx", lambda: pptx(shape("&b;"), head=LAUGHS)),
-    "entities in a sheet": ("a.xlsx", lambda: xlsx("<row><c t='str'><v>&b;</v></c></row>", head=LAUGHS)),
+    "entities in a sheet": (
+        "a.xlsx",
+        lambda: xlsx("<row><c t='str'><v>&b;</v></c></row>", head=LAUGHS),
+    ),
     "entities in a text": ("a.odt", lambda: odf("text", "<text:p>&b;</text:p>", head=LAUGHS)),
     "entities in a book": ("a.epub", lambda: epub({"1.xhtml": "<p>a"}, head=LAUGHS)),
     "a million empty elements": ("a.odt", lambda: odf("text", "<text:x/>" * 1_000_000)),
-    "as many elements as are read": ("a.odt", lambda: odf("text", "<x/>" * 590_000 + "<text:p>end</text:p>")),
+    "as many elements as are read": (
+        "a.odt",
+        lambda: odf("text", "<x/>" * 590_000 + "<text:p>end</text:p>"),
+    ),
     "a row of 600,000 cells": ("a.xlsx", lambda: xlsx(f"<row>{_cells(600_000)}</row>")),
     "cells far out in every row": (
         "a.xlsx",
-        lambda: xlsx("".join(f'<row r="{row}"><c r="XFD{row}"><v>1</v></c></row>' for row in range(1, 9_001))),
+        lambda: xlsx(
+            "".join(f'<row r="{row}"><c r="XFD{row}"><v>1</v></c></row>' for row in range(1, 9_001))
+        ),
     ),
     "a sheet that claims 17 billion cells": (
         "a.xlsx",
-        lambda: xlsx('<row r="1"><c r="A1"><v>1</v></c></row>', extra='<dimension ref="A1:XFD1048576"/>'),
+        lambda: xlsx(
+            '<row r="1"><c r="A1"><v>1</v></c></row>', extra='<dimension ref="A1:XFD1048576"/>'
+        ),
     ),
     "a cell repeated a billion times": (
         "a.ods",
         lambda: odf(
             "spreadsheet",
-            '<table:table table:name="a"><table:table-row table:number-rows-repeated="9999999"><table:table-cell '
+            '<table:table table:name="a"><table:table-row '
+            'table:number-rows-repeated="9999999"><table:table-cell '
             'table:number-columns-repeated="9999999"><text:p>a</text:p></table:table-cell></table:table-row></table:table>',
         ),
     ),
@@ -195,41 +239,71 @@ HOSTILE: Final[dict[str, tuple[str, Callable[[], bytes]]]] = {
         lambda: odf(
             "spreadsheet",
             '<table:table table:name="a">'
-            + '<table:table-row table:number-rows-repeated="9999"><table:table-cell table:number-columns-repeated="9">'
-            "<text:p>long words of a cell</text:p></table:table-cell></table:table-row>" * 1000 + "</table:table>",
+            + '<table:table-row table:number-rows-repeated="9999"><table:table-cell '
+            'table:number-columns-repeated="9">'
+            "<text:p>long words of a cell</text:p></table:table-cell></table:table-row>"
+            * 1000
+            + "</table:table>",
         ),
     ),
     "RTF of 20 million signs": ("a.rtf", lambda: b"{\\rtf1 " + b"a\\par " * 4_000_000 + b"}"),
-    "RTF of a million links": ("a.rtf", lambda: b"{\\rtf1 " + b"{\\field{\\*\\fldinst{HYPERLINK " * 100_000 + b"}"),
-    "a notebook of a million cells": ("a.ipynb", lambda: b'{"cells": [' + b'{"cell_type":"raw"},' * 400_000 + b"{}]}"),
+    "RTF of a million links": (
+        "a.rtf",
+        lambda: b"{\\rtf1 " + b"{\\field{\\*\\fldinst{HYPERLINK " * 100_000 + b"}",
+    ),
+    "a notebook of a million cells": (
+        "a.ipynb",
+        lambda: b'{"cells": [' + b'{"cell_type":"raw"},' * 400_000 + b"{}]}",
+    ),
     "a million cues": (
         "a.srt",
         lambda: b"".join(b"%d\n00:00:01,000 --> 00:00:02,000\na.\n\n" % n for n in range(200_000)),
     ),
-    "times without words": ("a.vtt", lambda: b"WEBVTT\n\n" + b"00:01.000 --> 00:02.000\n" * 400_000),
+    "times without words": (
+        "a.vtt",
+        lambda: b"WEBVTT\n\n" + b"00:01.000 --> 00:02.000\n" * 400_000,
+    ),
     "mail of 20,000 parts": ("a.eml", lambda: _boundaries(1)),
     # loops and depth
-    "a slide named 100,000 times": ("a.pptx", lambda: pptx(shape("a"), shown='<p:sldId id="1" r:id="r1"/>' * 100_000)),
+    "a slide named 100,000 times": (
+        "a.pptx",
+        lambda: pptx(shape("a"), shown='<p:sldId id="1" r:id="r1"/>' * 100_000),
+    ),
     "a chapter named 100,000 times": (
         "a.epub",
         lambda: epub({"1.xhtml": "<p>a"}, spine='<itemref idref="1.xhtml"/>' * 100_000),
     ),
-    "a book that is its own chapter": ("a.epub", lambda: epub({"b.opf": ""}, spine='<itemref idref="b.opf"/>')),
+    "a book that is its own chapter": (
+        "a.epub",
+        lambda: epub({"b.opf": ""}, spine='<itemref idref="b.opf"/>'),
+    ),
     "a slide 100,000 deep": ("a.pptx", lambda: pptx("<p:grpSp>" * 100_000)),
     "a text 100,000 deep": ("a.odt", lambda: odf("text", "<text:list><text:list-item>" * 100_000)),
     "tables 5,000 deep": (
         "a.odt",
-        lambda: odf("text", "<table:table><table:table-row><table:table-cell>" * 5_000 + "<text:p>a</text:p>"),
+        lambda: odf(
+            "text",
+            "<table:table><table:table-row><table:table-cell>" * 5_000 + "<text:p>a</text:p>",
+        ),
     ),
     "a chapter 100,000 deep": ("a.epub", lambda: epub({"1.xhtml": "<div>" * 100_000 + "a"})),
     "RTF 100,000 deep": ("a.rtf", lambda: b"{\\rtf1 " + b"{" * 100_000 + b"a"),
     "a notebook 100,000 deep": ("a.ipynb", lambda: b'{"cells": ' + b"[" * 100_000),
-    "mail in mail 2,000 deep": ("a.eml", lambda: b"Message-ID: <1@example.org>\r\n" + _nested_mail(2_000)),
+    "mail in mail 2,000 deep": (
+        "a.eml",
+        lambda: b"Message-ID: <1@example.org>\r\n" + _nested_mail(2_000),
+    ),
     "boundaries 900 deep": ("a.eml", lambda: _boundaries(900)),
-    "a mail box of bare marks": ("a.mbox", lambda: b"From a@example.org Thu Jan  1 00:00:00 1970\n\n" * 100_000),
+    "a mail box of bare marks": (
+        "a.mbox",
+        lambda: b"From a@example.org Thu Jan  1 00:00:00 1970\n\n" * 100_000,
+    ),
     # cut short
     "half a presentation": ("a.pptx", lambda: pptx(shape("words " * 5000))[:400]),
-    "a presentation with a torn part": ("a.pptx", lambda: _torn(pptx(shape("some words that are torn")))),
+    "a presentation with a torn part": (
+        "a.pptx",
+        lambda: _torn(pptx(shape("some words that are torn"))),
+    ),
     "a workbook with a torn part": ("a.xlsx", lambda: _torn(xlsx("<row><c><v>1</v></c></row>"))),
     "half of a book's XML": ("a.epub", lambda: epub({"1.xhtml": "<p>The council <b>met"})),
     "half of a sheet's XML": ("a.xlsx", lambda: xlsx("</sheetData></worksheet><row><c")),
@@ -240,7 +314,10 @@ HOSTILE: Final[dict[str, tuple[str, Callable[[], bytes]]]] = {
         lambda: b'Message-ID: <1@x>\r\nContent-Type: multipart/mixed; boundary="a"\r\n\r\n--a\r\n',
     ),
     # misnamed, locked, old
-    "a workbook called a presentation": ("a.pptx", lambda: xlsx('<row r="1"><c r="A1" t="str"><v>Boats</v></c></row>')),
+    "a workbook called a presentation": (
+        "a.pptx",
+        lambda: xlsx('<row r="1"><c r="A1" t="str"><v>Boats</v></c></row>'),
+    ),
     "a text called a workbook": ("a.xlsx", lambda: b"The council met in March."),
     "a presentation called mail": ("a.eml", lambda: pptx(shape("Boats"))),
     "an image called subtitles": ("a.vtt", lambda: b"\x89PNG\r\n\x1a\n" + b"\0" * 99),
@@ -254,7 +331,10 @@ HOSTILE: Final[dict[str, tuple[str, Callable[[], bytes]]]] = {
         "a.epub",
         lambda: epub(
             {"1.xhtml": "\1\2\3"},
-            extra={"META-INF/encryption.xml": '<encryption><CipherReference URI="1.xhtml"/></encryption>'},
+            extra={
+                "META-INF/encryption.xml": "<encryption><CipherReference "
+                'URI="1.xhtml"/></encryption>'
+            },
         ),
     ),
 }
@@ -279,10 +359,13 @@ class Spent(NamedTuple):
 
 
 def read_all() -> list[Spent]:
-    """Read all hostile files in a process of their own; fewer come back where one ended it, or took too long."""
+    """Read all hostile files in a process of their own; fewer come back where one ended it, or took
+    too long."""
     command = [sys.executable, "-m", "tests.support.hostile_files"]
     with contextlib.suppress(subprocess.TimeoutExpired):
-        done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, timeout=MOST_SECONDS, check=False)
+        done = subprocess.run(
+            command, cwd=ROOT, stdout=subprocess.PIPE, timeout=MOST_SECONDS, check=False
+        )
         return [Spent(**json.loads(line)) for line in done.stdout.splitlines()]
     return []
 
@@ -313,7 +396,13 @@ def main() -> None:
             said = to_page(Raw(body, f"file:///{file}", f"file:///{file}", name=file)).html[:300]
         except SourceUnreadable as error:
             said, refused = error.what, True
-        spent = Spent(name, time.process_time() - begun, _memory("VmHWM") - before, " ".join(said.split()), refused)
+        spent = Spent(
+            name,
+            time.process_time() - begun,
+            _memory("VmHWM") - before,
+            " ".join(said.split()),
+            refused,
+        )
         print(json.dumps(spent._asdict()), flush=True)
 
 

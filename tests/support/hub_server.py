@@ -1,4 +1,5 @@
-"""A model hub on loopback: files by repository, with ranges, and the ways in which a transfer goes wrong."""
+"""A model hub on loopback: files by repository, with ranges, and the ways in which a transfer goes
+wrong."""
 
 import hashlib
 import threading
@@ -22,7 +23,8 @@ class HubServer:
     asked: list[tuple[str, str]] = field(default_factory=list)
     """Method and `Range` header of each request."""
     cut_after: int | None = None
-    """Bytes of the next answer after which the connection breaks; all later ones are 503 until it is None again."""
+    """Bytes of the next answer after which the connection breaks; all later ones are 503 until it
+    is None again."""
     away: bool = False
 
 
@@ -36,7 +38,10 @@ class _Handler(BaseHTTPRequestHandler):
         self._answer(with_body=True)
 
     def _answer(self, *, with_body: bool) -> None:
-        hub, name = self.hub, self.path.lstrip("/").replace(f"resolve/{COMMIT}/", "").replace("resolve/main/", "")
+        hub, name = (
+            self.hub,
+            self.path.lstrip("/").replace(f"resolve/{COMMIT}/", "").replace("resolve/main/", ""),
+        )
         hub.asked.append((self.command, self.headers.get("Range", "")))
         if name not in hub.files:
             self._end(404, {"X-Error-Code": "EntryNotFound"})

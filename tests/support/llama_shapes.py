@@ -1,4 +1,5 @@
-"""Models of other shapes than the real weights beside the tests have: random, small, with the vocabulary of a real one.
+"""Models of other shapes than the real weights beside the tests have: random, small, with the
+vocabulary of a real one.
 
 What they answer means nothing; that it is the same however it is computed is what tests look at.
 """
@@ -75,7 +76,9 @@ def _tensors(shape: Shape) -> dict[str, Floats]:
             parts |= {f"post_{name}_norm": np.ones(WIDTH) for name in ("attention", "ffw")}
             parts |= {f"attn_{name}_norm": np.ones(WIDTH // HEADS) for name in ("q", "k")}
         if shape == "gemma3" or (shape == "jamba" and number % 2):
-            parts |= {f"attn_{name}": _drawn(chance, WIDTH, WIDTH) for name in ("q", "k", "v", "output")}
+            parts |= {
+                f"attn_{name}": _drawn(chance, WIDTH, WIDTH) for name in ("q", "k", "v", "output")
+            }
         else:
             parts |= _state(chance, normed=shape == "jamba")
         for name, values in parts.items():
@@ -91,7 +94,10 @@ def _state(chance: np.random.Generator, *, normed: bool) -> dict[str, Floats]:
     parts |= {"ssm_conv1d.bias": np.zeros(INNER), "ssm_dt.bias": np.full(INNER, -3.0)}
     parts |= {"ssm_a": -np.tile(np.arange(1.0, STATE + 1), (INNER, 1)), "ssm_d": np.ones(INNER)}
     if normed:
-        parts |= {f"ssm_{name}_norm": np.ones(size) for name, size in {"dt": RANK, "b": STATE, "c": STATE}.items()}
+        parts |= {
+            f"ssm_{name}_norm": np.ones(size)
+            for name, size in {"dt": RANK, "b": STATE, "c": STATE}.items()
+        }
     return parts
 
 

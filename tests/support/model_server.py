@@ -1,4 +1,5 @@
-"""A model server on loopback that answers as a test says: OpenAI's paths, and those that servers add of their own."""
+"""A model server on loopback that answers as a test says: OpenAI's paths, and those that servers
+add of their own."""
 
 import json
 import math
@@ -47,7 +48,11 @@ class Remote:
         """Keep the request and answer with the next answer of its path; the last one stays."""
         path = request.url.path
         if request.method == "GET":
-            return JSONResponse(self.told[path]) if path in self.told else PlainTextResponse("none", status_code=404)
+            return (
+                JSONResponse(self.told[path])
+                if path in self.told
+                else PlainTextResponse("none", status_code=404)
+            )
         body = json.loads(await request.body())
         self.asked.append((path, body, request.headers.get("authorization", "")))
         if path not in self.answers:
@@ -85,9 +90,13 @@ def model_server() -> Iterator[Remote]:
 
 
 def listed(probabilities: Mapping[str, float]) -> Response:
-    """Return an answer of one token with the likeliest ones listed, as OpenAI's API documents it."""
+    """Return an answer of one token with the likeliest ones listed, as OpenAI's API documents
+    it."""
     rows = sorted(probabilities.items(), key=lambda item: -item[1])
-    top = [{"token": token, "logprob": math.log(value), "bytes": list(token.encode())} for token, value in rows]
+    top = [
+        {"token": token, "logprob": math.log(value), "bytes": list(token.encode())}
+        for token, value in rows
+    ]
     choice = {
         "index": 0,
         "finish_reason": "length",

@@ -28,4 +28,6 @@ def document(
     published: str = "",
 ) -> Document:
     """Return the page that `url` answers with `html`, read."""
-    return read_document(Page(url, url, title, html, "text/html", author=author, published=published))
+    return read_document(
+        Page(url, url, title, html, "text/html", author=author, published=published)
+    )

@@ -2,15 +2,23 @@
 
 from collections.abc import Sequence
 
-SAID = ("The harbour light was built in 1871 by Orvane.", "The pier beside it is older, and boats leave from it.")
+SAID = (
+    "The harbour light was built in 1871 by Orvane.",
+    "The pier beside it is older, and boats leave from it.",
+)
 """Lines that a reader of `pdf_of` sees."""
 Line = tuple[str, int]
 """Text and its size in points."""
 
 
 def make_pdf(pages: Sequence[Sequence[Line]], *, font: str = "Helvetica", title: str = "") -> bytes:
-    """Return a PDF written by hand: one content stream a page, each line 1.4 times its size below the last."""
-    objects = ["<< /Type /Catalog /Pages 2 0 R >>", "", f"<< /Type /Font /Subtype /Type1 /BaseFont /{font} >>"]
+    """Return a PDF written by hand: one content stream a page, each line 1.4 times its size below
+    the last."""
+    objects = [
+        "<< /Type /Catalog /Pages 2 0 R >>",
+        "",
+        f"<< /Type /Font /Subtype /Type1 /BaseFont /{font} >>",
+    ]
     kids = []
     for lines in pages:
         y = 760.0
@@ -40,12 +48,19 @@ def _written(objects: Sequence[str], about: str) -> bytes:
         places.append(len(out))
         out += f"{number} 0 obj\n{body}\nendobj\n".encode("latin-1")
     table = "".join(f"{place:010d} 00000 n \n" for place in places)
-    tail = f"trailer\n<< /Size {len(objects) + 1} /Root 1 0 R {about} >>\nstartxref\n{len(out)}\n%%EOF"
+    tail = (
+        f"trailer\n<< /Size {len(objects) + 1} /Root 1 0 R {about} >>\nstartxref\n{len(out)}\n%%EOF"
+    )
     return out + f"xref\n0 {len(objects) + 1}\n0000000000 65535 f \n{table}{tail}".encode()
 
 
 def pdf_of(
-    drawn: str, *, resources: str = "", catalog: str = "", more: Sequence[str] = (), said: Sequence[str] = SAID
+    drawn: str,
+    *,
+    resources: str = "",
+    catalog: str = "",
+    more: Sequence[str] = (),
+    said: Sequence[str] = SAID,
 ) -> bytes:
     """Return a PDF of one page that says some lines, then draws `drawn`.
 
@@ -56,7 +71,9 @@ def pdf_of(
         more: Further objects.
         said: Lines that its reader sees.
     """
-    lines = "\n".join(f"BT /F1 12 Tf 1 0 0 1 72 {760 - 20 * n} Tm ({line}) Tj ET" for n, line in enumerate(said))
+    lines = "\n".join(
+        f"BT /F1 12 Tf 1 0 0 1 72 {760 - 20 * n} Tm ({line}) Tj ET" for n, line in enumerate(said)
+    )
     stream = f"{lines}\n{drawn}"
     first = 6
     objects = [

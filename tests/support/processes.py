@@ -1,4 +1,5 @@
-"""The server and its command line as processes: messages of the protocol by line, and one command run to its end."""
+"""The server and its command line as processes: messages of the protocol by line, and one command
+run to its end."""
 
 import json
 import os
@@ -21,7 +22,11 @@ HELLO = {
     "jsonrpc": "2.0",
     "id": 1,
     "method": "initialize",
-    "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "raw", "version": "0"}},
+    "params": {
+        "protocolVersion": "2025-11-25",
+        "capabilities": {},
+        "clientInfo": {"name": "raw", "version": "0"},
+    },
 }
 READY: dict[str, object] = {"jsonrpc": "2.0", "method": "notifications/initialized"}
 EXIT_SECONDS = 3.0
@@ -39,7 +44,12 @@ async def as_caller(url: str, token: str, *, mode: str = "auto") -> AsyncIterato
 
 
 def call(number: int, tool: str, **arguments: object) -> dict[str, object]:
-    return {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": {"name": tool, "arguments": arguments}}
+    return {
+        "jsonrpc": "2.0",
+        "id": number,
+        "method": "tools/call",
+        "params": {"name": tool, "arguments": arguments},
+    }
 
 
 def say(process: subprocess.Popen[bytes], *messages: dict[str, object]) -> None:
@@ -55,7 +65,9 @@ def line(process: subprocess.Popen[bytes], seconds: float = 40) -> dict[str, obj
     assert ready, "the server said nothing"
     told = process.stdout.readline()
     if not told:
-        raise AssertionError(f"the server ended with {process.wait(EXIT_SECONDS)}: {last_words(process)}")
+        raise AssertionError(
+            f"the server ended with {process.wait(EXIT_SECONDS)}: {last_words(process)}"
+        )
     answer: dict[str, object] = json.loads(told)
     return answer
 
@@ -73,7 +85,9 @@ def answer_to(process: subprocess.Popen[bytes], number: int) -> dict[str, object
     raise AssertionError(f"no answer to {number}")
 
 
-def winnow(cache: Path, *arguments: str, folder: Path | None = LIBRARY) -> subprocess.CompletedProcess[str]:
+def winnow(
+    cache: Path, *arguments: str, folder: Path | None = LIBRARY
+) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "WINNOW_CACHE": str(cache), "PYTHONPATH": str(ROOT)}
     environment.pop("WINNOW_FOLDERS", None)
     given = ["--folder", str(folder)] if folder else []
@@ -89,8 +103,11 @@ def winnow(cache: Path, *arguments: str, folder: Path | None = LIBRARY) -> subpr
 
 
 @contextmanager
-def served(cache: Path, *arguments: str, **settings: str) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
-    """Start a server over HTTP on a free port of loopback; yield its process and its address, without a path."""
+def served(
+    cache: Path, *arguments: str, **settings: str
+) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
+    """Start a server over HTTP on a free port of loopback; yield its process and its address,
+    without a path."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]

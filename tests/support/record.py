@@ -1,21 +1,27 @@
-"""What CI asks of pytest beyond running tests: what a first run proved, and that a second one skips nothing.
+"""What CI asks of pytest beyond running tests: what a first run proved, and that a second one skips
+nothing.
 
-A plugin of pytest (`tests/conftest.py`). CI runs the suite without any extra first, and writes down how it went
-(`--record=FILE`: one word, for pytest takes a file behind a blank for a test). With every extra installed it then
-completes that run (`--complete=FILE`) by what extras can change. A test runs again unless it passed before and
+A plugin of pytest (`tests/conftest.py`). CI runs the suite without any extra first, and writes down
+how it went (`--record=FILE`: one word, for pytest takes a file behind a blank for a test). With
+every extra installed it then completes that run (`--complete=FILE`) by what extras can change. A
+test runs again unless it passed before and
 
-- nothing in its file was skipped, for such a file meets an extra or a program that CI installs in between, and
-- it looked for no module in vain that is there now. All code of ours asks whether an extra is there when it needs it
+- nothing in its file was skipped, for such a file meets an extra or a program that CI installs in
+between, and
+- it looked for no module in vain that is there now. All code of ours asks whether an extra is there
+when it needs it
   (`extra.py`), and packages of others import what they can do without, so that the finder at the end of
   `sys.meta_path` sees each question. What fixtures look for counts for their whole file.
 
-A process that a test starts is not seen. It runs the code that other tests run here, and servers, commands and
-converters with every extra are started by files that run again whole since one of their tests needs an extra
-(`test_stdio.py`, `test_operations.py`, `test_install.py`, `test_scans.py`). What modules look for when they are first
-imported counts for none: of what extras bring that is rapidocr, for the endings of images that a folder lists.
+A process that a test starts is not seen. It runs the code that other tests run here, and servers,
+commands and converters with every extra are started by files that run again whole since one of
+their tests needs an extra (`test_stdio.py`, `test_operations.py`, `test_install.py`,
+`test_scans.py`). What modules look for when they are first imported counts for none: of what extras
+bring that is rapidocr, for the endings of images that a folder lists.
 
-All this holds while the extras leave the versions of all that the first run met as they are; else all is run again.
-With `--no-skips` a skipped test is a failure unless `tests/skips.toml` names it with its reason.
+All this holds while the extras leave the versions of all that the first run met as they are; else
+all is run again. With `--no-skips` a skipped test is a failure unless `tests/skips.toml` names it
+with its reason.
 """
 
 import sys
@@ -34,24 +40,37 @@ SKIPS: Final = Path(__file__).resolve().parents[1] / "skips.toml"
 PROVED: Final = pytest.StashKey["set[str]"]()
 """Tests that a second run leaves out."""
 INSTALLERS: Final = frozenset(("pip", "setuptools"))
-"""What an environment begins with (setuptools before Python 3.12). No test meets them, and extras bring newer ones."""
+"""What an environment begins with (setuptools before Python 3.12). No test meets them, and extras
+bring newer ones."""
 LOOKED: Final = "looked for in vain"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options."""
     group = parser.getgroup("winnow")
-    group.addoption("--record", type=Path, help="add to FILE what passed, what was skipped, and the versions it met")
+    group.addoption(
+        "--record",
+        type=Path,
+        help="add to FILE what passed, what was skipped, and the versions it met",
+    )
     group.addoption("--complete", type=Path, help="leave out what the run recorded in FILE proved")
-    group.addoption("--no-skips", action="store_true", help="a skip is a failure unless the file of --skips names it")
-    group.addoption("--skips", type=Path, default=SKIPS, help="names tests that may be skipped, with reasons")
+    group.addoption(
+        "--no-skips",
+        action="store_true",
+        help="a skip is a failure unless the file of --skips names it",
+    )
+    group.addoption(
+        "--skips", type=Path, default=SKIPS, help="names tests that may be skipped, with reasons"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Read what an earlier run proved, and begin a record of this one."""
     earlier: Path | None = config.getoption("--complete")
     if earlier is not None and not earlier.is_file():
-        raise pytest.UsageError(f"--complete={earlier} is not there: run `make test` first, which writes it")
+        raise pytest.UsageError(
+            f"--complete={earlier} is not there: run `make test` first, which writes it"
+        )
     if earlier is not None:
         config.stash[PROVED] = proved(earlier.read_text(encoding="utf-8").splitlines(), _versions())
     file = config.getoption("--record")
@@ -98,7 +117,12 @@ def proved(record: Iterable[str], versions: Iterable[str]) -> set[str]:
 
     Nothing is proved where a package that the recorded run met has another version now, or is gone.
     """
-    lines: dict[str, set[str]] = {"version": set(), "passed": set(), "skipped": set(), "looked": set()}
+    lines: dict[str, set[str]] = {
+        "version": set(),
+        "passed": set(),
+        "skipped": set(),
+        "looked": set(),
+    }
     for line in record:
         kind, _, what = line.partition("\t")
         lines[kind].add(what)
@@ -109,7 +133,11 @@ def proved(record: Iterable[str], versions: Iterable[str]) -> set[str]:
     new = {module for module in {module for module, _ in looked} if is_there(module)}
     meeting = {name for module, name in looked if module in new}
     touched = {_file(name) for name in lines["skipped"]}
-    return {name for name in lines["passed"] if not {name, _file(name)} & meeting and _file(name) not in touched}
+    return {
+        name
+        for name in lines["passed"]
+        if not {name, _file(name)} & meeting and _file(name) not in touched
+    }
 
 
 class _Lookups:
@@ -141,7 +169,8 @@ class _Lookups:
 
 
 class _Recorder:
-    """Adds a line to a file for each package met, each test that passed or was skipped, and what it looked for."""
+    """Adds a line to a file for each package met, each test that passed or was skipped, and what it
+    looked for."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
@@ -174,7 +203,9 @@ def _judged(report: Report, config: pytest.Config) -> Report:
         return report
     why = str(report.longrepr[2]) if isinstance(report.longrepr, tuple) else str(report.longrepr)
     listed = tomllib.loads(allowed.read_text(encoding="utf-8")).get("skip", [])
-    if not any(report.nodeid.startswith(entry["test"]) and entry["says"] in why for entry in listed):
+    if not any(
+        report.nodeid.startswith(entry["test"]) and entry["says"] in why for entry in listed
+    ):
         report.outcome = "failed"
         report.longrepr = f"{report.nodeid} was skipped, and {allowed.name} does not name it: {why}"
     return report

@@ -14,9 +14,13 @@ LAKE: Final = SearchQuery("lake orvane")
 
 
 def ask_once(
-    make: Callable[[httpx2.AsyncClient], Provider], query: SearchQuery | None = None, *, limit: int = 10
+    make: Callable[[httpx2.AsyncClient], Provider],
+    query: SearchQuery | None = None,
+    *,
+    limit: int = 10,
 ) -> SearchOutcome:
-    """Return what the provider that `make` opens answers to a query, `LAKE` by default, over a client of its own."""
+    """Return what the provider that `make` opens answers to a query, `LAKE` by default, over a
+    client of its own."""
 
     async def main() -> SearchOutcome:
         async with loopback_client() as client:

@@ -1,14 +1,18 @@
 """Small pages of today's shapes with the text that a person sees, once all that opens is open.
 
-`tests/test_html_today.py` reads them; `bench/html_lost.py` holds the same expectations against Chromium. Marks
-that plain text needs (`^`, `|`, `~~`, `[x]`) are ours; letters and digits are Chromium's, but for those of `APART`.
+`tests/test_html_today.py` reads them; `bench/html_lost.py` holds the same expectations against
+Chromium. Marks that plain text needs (`^`, `|`, `~~`, `[x]`) are ours; letters and digits are
+Chromium's, but for those of `APART`.
 """
 
 from typing import Final
 
 PAGES: Final[dict[str, tuple[str, str]]] = {
     # Boxes side by side
-    "links of a menu": ("<nav><a href=a>One</a><a href=b>Two</a><a href=c>Three</a></nav>", "One Two Three"),
+    "links of a menu": (
+        "<nav><a href=a>One</a><a href=b>Two</a><a href=c>Three</a></nav>",
+        "One Two Three",
+    ),
     "buttons side by side": (
         "<div><button>Create account</button><button>Sign in</button></div>",
         "Create account Sign in",
@@ -18,16 +22,31 @@ PAGES: Final[dict[str, tuple[str, str]]] = {
         "<span>19 silver badges</span></div>",
         "Reputation 143k 19 silver badges",
     ),
-    "grid of divs": ("<div style='display:grid'><div>Price</div><div>12 EUR</div></div>", "Price\n12 EUR"),
-    "ends of a scale": ("<p><span>Very poor</span><span>OK</span><span>Excellent</span>", "Very poor OK Excellent"),
-    "a word in three elements": ("<p>un<b>believ</b><i>able</i> H<sub>2</sub>O", "unbelievable H2O"),
-    "tags as links": ("<p>Tags: <a>python</a><a>asyncio</a><a>rust</a>", "Tags: python asyncio rust"),
+    "grid of divs": (
+        "<div style='display:grid'><div>Price</div><div>12 EUR</div></div>",
+        "Price\n12 EUR",
+    ),
+    "ends of a scale": (
+        "<p><span>Very poor</span><span>OK</span><span>Excellent</span>",
+        "Very poor OK Excellent",
+    ),
+    "a word in three elements": (
+        "<p>un<b>believ</b><i>able</i> H<sub>2</sub>O",
+        "unbelievable H2O",
+    ),
+    "tags as links": (
+        "<p>Tags: <a>python</a><a>asyncio</a><a>rust</a>",
+        "Tags: python asyncio rust",
+    ),
     "line breaks in a heading": ("<h1>Annual<br>report</h1><p>Text.", "Annual report\nText."),
     "badges after a name": (
         "<p><span>Ada Lovelace</span><span>Moderator</span><time>3 May</time>",
         "Ada Lovelace Moderator 3 May",
     ),
-    "numbers on a flex line": ("<div style='display:flex'><span>12</span><b>34</b><a href=x>56</a></div>", "12 34 56"),
+    "numbers on a flex line": (
+        "<div style='display:flex'><span>12</span><b>34</b><a href=x>56</a></div>",
+        "12 34 56",
+    ),
     "years on a flex line by a sheet": (
         "<style>.row{display:flex}</style><div class=row><span>2023</span><span>2024</span></div>",
         "2023 2024",
@@ -47,7 +66,8 @@ PAGES: Final[dict[str, tuple[str, str]]] = {
     ),
     "numbers that meet in a formula": ("<p>at <math><mn>12</mn><mn>34</mn></math></p>", "at 12 34"),
     "a listing whose lines a sheet makes": (
-        "<style>.l{display:block}</style><pre><span class=l>a = 1</span><span class=l>2 + a</span></pre>",
+        "<style>.l{display:block}</style><pre><span class=l>a = 1</span><span class=l>2 + "
+        "a</span></pre>",
         "a = 1\n2 + a",
     ),
     "numbers under a range of widths": (
@@ -59,10 +79,17 @@ PAGES: Final[dict[str, tuple[str, str]]] = {
         "<style><!-- .gone{display:none} --></style><p>Lit<span class=gone> never</span></p>",
         "Lit",
     ),
-    "a meter and its words for old browsers": ("<p>disk <meter value=.5>12</meter>34 GB</p>", "disk 12 34 GB"),
-    "a number at the right": ("<p><span>total</span><span style='float:right'>34</span></p>", "total 34"),
+    "a meter and its words for old browsers": (
+        "<p>disk <meter value=.5>12</meter>34 GB</p>",
+        "disk 12 34 GB",
+    ),
+    "a number at the right": (
+        "<p><span>total</span><span style='float:right'>34</span></p>",
+        "total 34",
+    ),
     "a number that lies over another": (
-        "<div style='position:relative'><span style='position:absolute'>12</span><span>34</span></div>",
+        "<div style='position:relative'><span "
+        "style='position:absolute'>12</span><span>34</span></div>",
         "12 34",
     ),
     "a number at the right by a sheet": (
@@ -86,20 +113,35 @@ PAGES: Final[dict[str, tuple[str, str]]] = {
         "Map\nThe river at high water",
     ),
     "a number broken for colour": ("<p>Order 12<mark>34</mark>56</p>", "Order 123456"),
-    "a number in digits": ("<p><span>1</span><span>2</span><span>3</span> visitors</p>", "123 visitors"),
-    "thousands in elements": ("<p>Total <span>1</span><span>,</span><span>234</span> rows</p>", "Total 1,234 rows"),
-    "a number that may break": ("<p>Call 1234<wbr>5678 or Donau&shy;dampf</p>", "Call 12345678 or Donaudampf"),
+    "a number in digits": (
+        "<p><span>1</span><span>2</span><span>3</span> visitors</p>",
+        "123 visitors",
+    ),
+    "thousands in elements": (
+        "<p>Total <span>1</span><span>,</span><span>234</span> rows</p>",
+        "Total 1,234 rows",
+    ),
+    "a number that may break": (
+        "<p>Call 1234<wbr>5678 or Donau&shy;dampf</p>",
+        "Call 12345678 or Donaudampf",
+    ),
     # What opens
     "accordion": (
-        "<h3><button aria-expanded=false aria-controls=a1>Do you ship?</button></h3><div id=a1 hidden>"
+        "<h3><button aria-expanded=false aria-controls=a1>Do you ship?</button></h3><div id=a1 "
+        "hidden>"
         "<p>Yes, in two days.</div>",
         "Do you ship?\nYes, in two days.",
     ),
-    "details": ("<details><summary>Warranty</summary><p>Five years.</details>", "Warranty\nFive years."),
+    "details": (
+        "<details><summary>Warranty</summary><p>Five years.</details>",
+        "Warranty\nFive years.",
+    ),
     "tab panels": (
-        "<div role=tablist><button role=tab aria-controls=t1>Size</button><button role=tab aria-controls=t2>Care"
+        "<div role=tablist><button role=tab aria-controls=t1>Size</button><button role=tab "
+        "aria-controls=t2>Care"
         "</button></div>"
-        "<div role=tabpanel id=t1>38 cm</div><div role=tabpanel id=t2 style='display:none'>Wash cold</div>",
+        "<div role=tabpanel id=t1>38 cm</div><div role=tabpanel id=t2 style='display:none'>Wash "
+        "cold</div>",
         "Size Care\n38 cm\nWash cold",
     ),
     "collapse by data attributes": (
@@ -118,7 +160,8 @@ PAGES: Final[dict[str, tuple[str, str]]] = {
         "Adapter is gone\nIt was sold for eight years.",
     ),
     "waiting for its animation": (
-        "<p>Start.</p><div style='opacity:0;transform:translateY(20px)'><p>We plant trees in 14 towns.</p></div>",
+        "<p>Start.</p><div style='opacity:0;transform:translateY(20px)'><p>We plant trees in 14 "
+        "towns.</p></div>",
         "Start.\nWe plant trees in 14 towns.",
     ),
     "streamed by React": (
@@ -127,7 +170,8 @@ PAGES: Final[dict[str, tuple[str, str]]] = {
         "The result is 42.",
     ),
     "shadow root": (
-        "<x-card><template shadowrootmode=open><h2>Card</h2><slot></slot></template><p>Its text.</p></x-card>",
+        "<x-card><template shadowrootmode=open><h2>Card</h2><slot></slot></template><p>Its "
+        "text.</p></x-card>",
         "Card\nIts text.",
     ),
     # Values
@@ -142,7 +186,10 @@ PAGES: Final[dict[str, tuple[str, str]]] = {
         "$1,299.95",
     ),
     "old and new price": ("<p><del>$20.00</del> <ins>$15.00</ins>", "~~$20.00~~ $15.00"),
-    "inserted words": ("<p>Open on <del>Monday</del><ins>Tuesday</ins>.", "Open on ~~Monday~~ Tuesday."),
+    "inserted words": (
+        "<p>Open on <del>Monday</del><ins>Tuesday</ins>.",
+        "Open on ~~Monday~~ Tuesday.",
+    ),
     "ruby": ("<p><ruby>東京<rt>とうきょう</rt></ruby>に行く", "東京(とうきょう)に行く"),
     "ruby with brackets": ("<p><ruby>漢<rp>(</rp><rt>kan</rt><rp>)</rp></ruby>字", "漢(kan)字"),
     "a formula": (
@@ -150,22 +197,36 @@ PAGES: Final[dict[str, tuple[str, str]]] = {
         "so x^2+1 is",
     ),
     "tasks": (
-        "<ul><li><input type=checkbox checked disabled> Paint</li><li><input type=checkbox disabled> Sand</li></ul>",
+        "<ul><li><input type=checkbox checked disabled> Paint</li><li><input type=checkbox "
+        "disabled> Sand</li></ul>",
         "[x] Paint\n[ ] Sand",
     ),
     "a meter": ("<p>Disk <meter value=6 max=10></meter></p>", "Disk 6 of 10"),
     "progress": ("<p>Funded <progress value=70 max=100></progress></p>", "Funded 70 of 100"),
-    "time without text": ("<p>Published <time datetime='2026-03-05'></time></p>", "Published 2026-03-05"),
-    "time": ("<p>Seen <time datetime='2026-03-05T10:00'>two days ago</time></p>", "Seen two days ago"),
-    "stars": ("<p>Our rating <span role=img aria-label='4.6 out of 5'></span></p>", "Our rating 4.6 out of 5"),
+    "time without text": (
+        "<p>Published <time datetime='2026-03-05'></time></p>",
+        "Published 2026-03-05",
+    ),
+    "time": (
+        "<p>Seen <time datetime='2026-03-05T10:00'>two days ago</time></p>",
+        "Seen two days ago",
+    ),
+    "stars": (
+        "<p>Our rating <span role=img aria-label='4.6 out of 5'></span></p>",
+        "Our rating 4.6 out of 5",
+    ),
     "a counted rating": (
         "<a><span>4.9</span><span class=bar></span><span>2,695 reviews</span></a>",
         "4.9 2,695 reviews",
     ),
-    "an abbreviation": ("<p>The <abbr title='World Health Organization'>WHO</abbr> says no.", "The WHO says no."),
+    "an abbreviation": (
+        "<p>The <abbr title='World Health Organization'>WHO</abbr> says no.",
+        "The WHO says no.",
+    ),
     "a counter": ("<p><number-counter>4</number-counter>mins", "4 mins"),
     "a title of a drawing": (
-        "<figure><svg><title>Sales by month in 2025</title><path d='M0 0'/></svg><figcaption>Sales</figcaption>"
+        "<figure><svg><title>Sales by month in 2025</title><path d='M0 "
+        "0'/></svg><figcaption>Sales</figcaption>"
         "</figure>",
         "Sales by month in 2025\nSales",
     ),
@@ -173,14 +234,18 @@ PAGES: Final[dict[str, tuple[str, str]]] = {
         "<p>See <img src=x alt='Rainfall rose by a third in ten years'></p>",
         "See\nRainfall rose by a third in ten years",
     ),
-    "a drawing that needs a script": ("<p>Rain</p><canvas>March 20 mm, April 31 mm</canvas>", "Rain"),
+    "a drawing that needs a script": (
+        "<p>Rain</p><canvas>March 20 mm, April 31 mm</canvas>",
+        "Rain",
+    ),
     # Tables
     "a table": (
         "<table><tr><th>Peak<th>Height<tr><td>K2<td>8611 m<tr><td>Everest<td>8849 m</table>",
         "Peak | Height\nK2 | 8611 m\nEverest | 8849 m",
     ),
     "a table by roles": (
-        "<div role=table><div role=row><span role=columnheader>Peak</span><span role=columnheader>Height</span></div>"
+        "<div role=table><div role=row><span role=columnheader>Peak</span><span "
+        "role=columnheader>Height</span></div>"
         "<div role=row><span role=cell>K2</span><span role=cell>8611 m</span></div></div>",
         "Peak | Height\nK2 | 8611 m",
     ),
@@ -195,7 +260,8 @@ PAGES: Final[dict[str, tuple[str, str]]] = {
     ),
     "definitions": ("<dl><dt>Weight<dd>3 kg<dt>Colour<dd>Red</dl>", "Weight: 3 kg\nColour: Red"),
     "plans with headings": (
-        "<table><tr><td><h3>Basic</h3><p>$9</p><td><h3>Pro</h3><p>$19</p><tr><td>1 user<td>5 users</table>",
+        "<table><tr><td><h3>Basic</h3><p>$9</p><td><h3>Pro</h3><p>$19</p><tr><td>1 user<td>5 "
+        "users</table>",
         "Basic $9 | Pro $19\n1 user | 5 users",
     ),
     "a cart": (
@@ -204,7 +270,8 @@ PAGES: Final[dict[str, tuple[str, str]]] = {
         "Pen | 4 EUR | Buy\nInk | 6 EUR | Buy",
     ),
     "rows that are links": (
-        "<div role=table><div role=rowgroup><a role=row href=x><b role=cell>Reds</b><b role=cell>31</b></a>"
+        "<div role=table><div role=rowgroup><a role=row href=x><b role=cell>Reds</b><b "
+        "role=cell>31</b></a>"
         "<a role=row href=y><b role=cell>Blues</b><b role=cell>28</b></a></div></div>",
         "Reds | 31\nBlues | 28",
     ),
@@ -215,7 +282,8 @@ PAGES: Final[dict[str, tuple[str, str]]] = {
         "Reds | 31\nBlues | 28",
     ),
     "a list with the roles of a table": (
-        "<ul role=table><li role=row><span role=cell>Reds</span><span role=cell>31</span></li></ul>",
+        "<ul role=table><li role=row><span role=cell>Reds</span><span "
+        "role=cell>31</span></li></ul>",
         "Reds\n31",
     ),
     "text beside the rows of roles": (
@@ -229,15 +297,20 @@ PAGES: Final[dict[str, tuple[str, str]]] = {
         "City | Temp\nMin | Max\nRome | 4 | 31",
     ),
     "a hidden column": (
-        "<style>.h{display:none}</style><table><tr><th>A<th class=h>Id<th>B<tr><td>1<td class=h>999<td>2</table>",
+        "<style>.h{display:none}</style><table><tr><th>A<th class=h>Id<th>B<tr><td>1<td "
+        "class=h>999<td>2</table>",
         "A | B\n1 | 2",
     ),
     # Code
     "a listing by spans": (
-        "<pre><code><span class=line>def f():</span>\n<span class=line>    return 1</span></code></pre>",
+        "<pre><code><span class=line>def f():</span>\n<span class=line>    return "
+        "1</span></code></pre>",
         "def f():\n    return 1",
     ),
-    "a listing by divs": ("<pre><div class=line>if a:</div><div class=line>  b()</div></pre>", "if a:\n  b()"),
+    "a listing by divs": (
+        "<pre><div class=line>if a:</div><div class=line>  b()</div></pre>",
+        "if a:\n  b()",
+    ),
     "a listing in coloured elements": (
         "<pre><code><my-token>foo</my-token>&lt;<my-token>T</my-token>&gt;(a)</code></pre>",
         "foo<T>(a)",
@@ -248,8 +321,10 @@ PAGES: Final[dict[str, tuple[str, str]]] = {
         "  x = 1\n  y = 2",
     ),
     "a listing in a table": (
-        "<table class=highlight><tr><td class=blob-num data-line-number=1></td><td class=blob-code>def f():</td></tr>"
-        "<tr><td class=blob-num data-line-number=2></td><td class='blob-code js-file-line'>    return 1</td></tr>"
+        "<table class=highlight><tr><td class=blob-num data-line-number=1></td><td "
+        "class=blob-code>def f():</td></tr>"
+        "<tr><td class=blob-num data-line-number=2></td><td class='blob-code js-file-line'>    "
+        "return 1</td></tr>"
         "</table>",
         "def f():\n    return 1",
     ),
@@ -258,13 +333,21 @@ PAGES: Final[dict[str, tuple[str, str]]] = {
         "<td class=rouge-code><pre>a:\n  b</pre></td></tr></table>",
         "a:\n  b",
     ),
-    "a diff": ("<pre><code class=language-diff>- old line\n+ new line</code></pre>", "- old line\n+ new line"),
+    "a diff": (
+        "<pre><code class=language-diff>- old line\n+ new line</code></pre>",
+        "- old line\n+ new line",
+    ),
     "a console": ("<pre>$ make test\n12 passed in 3.1s</pre>", "$ make test\n12 passed in 3.1s"),
-    "typed code": ("<p>Call <code>f(a, b)</code> and <kbd>Ctrl</kbd>+<kbd>C</kbd>.", "Call f(a, b) and Ctrl+C."),
+    "typed code": (
+        "<p>Call <code>f(a, b)</code> and <kbd>Ctrl</kbd>+<kbd>C</kbd>.",
+        "Call f(a, b) and Ctrl+C.",
+    ),
 }
 APART: Final = frozenset({
     "a meter", "a meter and its words for old browsers", "progress", "time without text", "stars", "an image", "tasks",
-    "a title of a drawing", "marks in cells", "a drawing's title", "a listing with numbers and a button",
+    "a title of a drawing", "marks in cells", "a drawing's title", "a listing with numbers and a "
+    "button",
     "numbers beside a listing",
 })  # fmt: skip
-"""Pages that read otherwise on purpose: what Chromium draws without text, and what copying a listing leaves out."""
+"""Pages that read otherwise on purpose: what Chromium draws without text, and what copying a
+listing leaves out."""

@@ -15,10 +15,16 @@ from pipeline.fetch.client import Fetcher, open_fetcher
 from pipeline.fetch.files import Files
 from pipeline.fetch.limits import FetchLimits
 
-WORDS = "The harbour of Piran was rebuilt in 1287 after the great storm, and its lighthouse still burns. " * 4
+WORDS = (
+    "The harbour of Piran was rebuilt in 1287 after the great storm, and its lighthouse still "
+    "burns. " * 4
+)
 
 
-PAGE = f"<!DOCTYPE html><html lang=en><head><title>Piran</title></head><body><p>{WORDS}</p></body></html>".encode()
+PAGE = (
+    f"<!DOCTYPE html><html "
+    f"lang=en><head><title>Piran</title></head><body><p>{WORDS}</p></body></html>"
+).encode()
 
 
 Stream = Callable[[asyncio.StreamWriter], Awaitable[None]]
@@ -81,7 +87,10 @@ class Site:
 
     async def _one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
-        headers = {k.strip().lower(): v.strip() for k, _, v in (line.partition(":") for line in head[1:] if line)}
+        headers = {
+            k.strip().lower(): v.strip()
+            for k, _, v in (line.partition(":") for line in head[1:] if line)
+        }
         asked = Asked(head[0].split(" ")[1], headers)
         self.asked.append(asked)
         self.active += 1
@@ -115,7 +124,8 @@ async def serving(
     port: int = 0,
     tls: ssl.SSLContext | None = None,
 ) -> AsyncIterator[int]:
-    """Let `answer` take the connections of a free port, which is yielded; those still open at the end are cut."""
+    """Let `answer` take the connections of a free port, which is yielded; those still open at the
+    end are cut."""
     tasks: set[asyncio.Task[None]] = set()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

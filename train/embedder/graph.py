@@ -1,11 +1,13 @@
-"""The ONNX graphs of a BERT sentence encoder and of a cross-encoder on it, written node by node from their weights.
+"""The ONNX graphs of a BERT sentence encoder and of a cross-encoder on it, written node by node
+from their weights.
 
-Two forms: float32, as the reference, and 8 bits. In the 8-bit form a weight matrix has one scale a column and an
-activation one scale a token, found while it runs, so that a text's vector does not depend on what else is in its batch
-(the usual dynamic quantisation takes one scale for the whole batch and lets its neighbours in). A few channels of the
-hidden state are far larger than the others and would take all the steps; part of their size is moved into the weights
-first (SmoothQuant, arXiv 2211.10438, §4). Needs the packages `onnx` and numpy; only the two `build.py` read this
-file. Not for: running a model (`models/onnx.py`, `models/onnx.py`).
+Two forms: float32, as the reference, and 8 bits. In the 8-bit form a weight matrix has one scale a
+column and an activation one scale a token, found while it runs, so that a text's vector does not
+depend on what else is in its batch (the usual dynamic quantisation takes one scale for the whole
+batch and lets its neighbours in). A few channels of the hidden state are far larger than the others
+and would take all the steps; part of their size is moved into the weights first (SmoothQuant, arXiv
+2211.10438, §4). Needs the packages `onnx` and numpy; only the two `build.py` read this file. Not
+for: running a model (`models/onnx.py`, `models/onnx.py`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,16 +22,18 @@ from onnx import helper, numpy_helper
 Array = NDArray[np.generic]
 Weights = Mapping[str, NDArray[np.float32]]
 Peaks = Mapping[str, NDArray[np.float32]]
-"""For each linear layer by name, the largest absolute value that each input channel takes on sample texts [columns]."""
+"""For each linear layer by name, the largest absolute value that each input channel takes on sample
+texts [columns]."""
 
 MICROSOFT: Final = "com.microsoft"
-"""Domain of the runtime's own operators: fused attention, GELU, and the integer product with a float result."""
+"""Domain of the runtime's own operators: fused attention, GELU, and the integer product with a
+float result."""
 LEVELS: Final = int(np.iinfo(np.int8).max)
 """Steps each side of zero in 8 bits, symmetric."""
 MIGRATED: Final = 0.7
-"""Share (as an exponent) of a channel's size that moves into the weights. Mean and least cosine on the 200 texts:
-without 0.9955, 0.974; 0.5 0.9981, 0.990; 0.7 0.9984, 0.992. With the second product of the
-feed-forward eased too, 0.9975."""
+"""Share (as an exponent) of a channel's size that moves into the weights. Mean and least cosine on
+the 200 texts: without 0.9955, 0.974; 0.5 0.9981, 0.990; 0.7 0.9984, 0.992. With the second product
+of the feed-forward eased too, 0.9975."""
 EASED: Final = ("qkv", "intermediate.dense")
 
 
@@ -44,7 +48,8 @@ class Shape:
 
 
 class _Graph:
-    """Nodes and initialisers in the making; every method adds nodes and returns the name of a tensor."""
+    """Nodes and initialisers in the making; every method adds nodes and returns the name of a
+    tensor."""
 
     def __init__(self, weights: Weights, peaks: Peaks | None) -> None:
         self.weights = weights
@@ -55,7 +60,9 @@ class _Graph:
 
     def constant(self, name: str, value: Array) -> str:
         if name not in self.constants:
-            self.constants[name] = numpy_helper.from_array(np.ascontiguousarray(value).reshape(value.shape), name)
+            self.constants[name] = numpy_helper.from_array(
+                np.ascontiguousarray(value).reshape(value.shape), name
+            )
         return name
 
     def number(self, value: float) -> str:
@@ -64,47 +71,75 @@ class _Graph:
     def axes(self, *values: int) -> str:
         return self.constant("axes_" + "_".join(map(str, values)), np.array(values, dtype=np.int64))
 
-    def add(self, operator: str, inputs: list[str], *, output: str = "", domain: str = "", **attributes: object) -> str:
+    def add(
+        self,
+        operator: str,
+        inputs: list[str],
+        *,
+        output: str = "",
+        domain: str = "",
+        **attributes: object,
+    ) -> str:
         name = output or f"{operator}_{len(self.nodes)}"
-        self.nodes.append(helper.make_node(operator, inputs, [name], name=name, domain=domain, **attributes))
+        self.nodes.append(
+            helper.make_node(operator, inputs, [name], name=name, domain=domain, **attributes)
+        )
         return name
 
     def split(self, tensor: str, parts: int) -> list[str]:
         names = [f"Split_{len(self.nodes)}_{part}" for part in range(parts)]
-        self.nodes.append(helper.make_node("Split", [tensor], names, axis=2, num_outputs=parts, name=names[0]))
+        self.nodes.append(
+            helper.make_node("Split", [tensor], names, axis=2, num_outputs=parts, name=names[0])
+        )
         return names
 
 
-def build_graph(weights: Weights, shape: Shape, *, peaks: Peaks | None = None, probe: bool = False) -> onnx.ModelProto:
-    """Return the model: `input_ids`, `attention_mask` int64 [b, s] → `embedding` float32 [b, width], unit length.
+def build_graph(
+    weights: Weights, shape: Shape, *, peaks: Peaks | None = None, probe: bool = False
+) -> onnx.ModelProto:
+    """Return the model: `input_ids`, `attention_mask` int64 [b, s] → `embedding` float32 [b,
+    width], unit length.
 
-    Embeddings, layers, mean over the tokens of the mask, L2 normalisation. `weights` has the names of BertModel.
-    Float32 without `peaks`, 8 bits with them. With `probe`, the inputs of the linear layers are outputs too, by name.
+    Embeddings, layers, mean over the tokens of the mask, L2 normalisation. `weights` has the names
+    of BertModel. Float32 without `peaks`, 8 bits with them. With `probe`, the inputs of the linear
+    layers are outputs too, by name.
     """
     graph = _Graph(weights, peaks)
     _pooling(graph, _encoder(graph, shape))
-    return _model(graph, ("input_ids", "attention_mask"), {"embedding": ("batch", shape.width)}, probe=probe)
+    return _model(
+        graph, ("input_ids", "attention_mask"), {"embedding": ("batch", shape.width)}, probe=probe
+    )
 
 
-def build_reader(weights: Weights, shape: Shape, *, peaks: Peaks | None = None, probe: bool = False) -> onnx.ModelProto:
+def build_reader(
+    weights: Weights, shape: Shape, *, peaks: Peaks | None = None, probe: bool = False
+) -> onnx.ModelProto:
     """Return the cross-encoder that `models/onnx.py` runs; `peaks` and `probe` as in `build_graph`.
 
-    `input_ids`, `attention_mask`, `token_type_ids` int64 [b, s] → `hidden` and `tokens` float32 [b, s, width], `answer`
-    [b] (a logit), and `head` [3 width + 1], a constant: weights of a sentence's mean, maximum and nearness, and a bias.
+    `input_ids`, `attention_mask`, `token_type_ids` int64 [b, s] → `hidden` and `tokens` float32 [b,
+    s, width], `answer` [b] (a logit), and `head` [3 width + 1], a constant: weights of a sentence's
+    mean, maximum and nearness, and a bias.
     """
     graph = _Graph(weights, peaks)
     hidden = _encoder(graph, shape, typed=True)
     graph.add("Identity", [hidden], output="hidden")
-    graph.add("Gelu", [_named_linear(graph, "reader.token", hidden)], domain=MICROSOFT, output="tokens")
+    graph.add(
+        "Gelu", [_named_linear(graph, "reader.token", hidden)], domain=MICROSOFT, output="tokens"
+    )
     # One token a window: 8 bits would save no time here.
-    first = graph.add("Squeeze", [graph.add("Slice", [hidden, *(graph.axes(n) for n in (0, 1, 1))]), graph.axes(1)])
+    first = graph.add(
+        "Squeeze",
+        [graph.add("Slice", [hidden, *(graph.axes(n) for n in (0, 1, 1))]), graph.axes(1)],
+    )
     for name in ("reader.pool", "reader.answer"):
         matrix = graph.constant(f"{name}.weight", weights[f"{name}.weight"].T)
         bias = graph.constant(f"{name}.bias", weights[f"{name}.bias"])
         last = graph.add("Add", [graph.add("MatMul", [first, matrix]), bias])
         first = graph.add("Tanh", [last])
     graph.add("Squeeze", [last, graph.axes(1)], output="answer")
-    head = np.concatenate([weights[f"reader.{name}"].ravel() for name in ("keep.weight", "near", "keep.bias")])
+    head = np.concatenate(
+        [weights[f"reader.{name}"].ravel() for name in ("keep.weight", "near", "keep.bias")]
+    )
     graph.add("Identity", [graph.constant("head.constant", head)], output="head")
     token = ("batch", "tokens", shape.width)
     outputs = {"hidden": token, "tokens": token, "answer": ("batch",), "head": (len(head),)}
@@ -122,8 +157,14 @@ def _encoder(graph: _Graph, shape: Shape, *, typed: bool = False) -> str:
 def _model(
     graph: _Graph, inputs: Sequence[str], outputs: Mapping[str, Sequence[str | int]], *, probe: bool
 ) -> onnx.ModelProto:
-    taken = [helper.make_tensor_value_info(name, onnx.TensorProto.INT64, ["batch", "tokens"]) for name in inputs]
-    given = [helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, size) for name, size in outputs.items()]
+    taken = [
+        helper.make_tensor_value_info(name, onnx.TensorProto.INT64, ["batch", "tokens"])
+        for name in inputs
+    ]
+    given = [
+        helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, size)
+        for name, size in outputs.items()
+    ]
     for name, tensor in graph.linear_inputs.items() if probe else ():
         given.append(helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, None))
         graph.add("Identity", [tensor], output=name)
@@ -145,15 +186,20 @@ def _embeddings(graph: _Graph, shape: Shape, *, typed: bool) -> str:
         rows, scale = quantise_rows(table)
         words = graph.add("Gather", [graph.constant("words", rows), "input_ids"], axis=0)
         words = graph.add("Cast", [words], to=onnx.TensorProto.FLOAT)
-        scales = graph.add("Gather", [graph.constant("words.scale", scale[:, None]), "input_ids"], axis=0)
+        scales = graph.add(
+            "Gather", [graph.constant("words.scale", scale[:, None]), "input_ids"], axis=0
+        )
         words = graph.add("Mul", [words, scales])
     else:
         words = graph.add("Gather", [graph.constant("words", table), "input_ids"], axis=0)
-    # The vector of type 0 joins the positions; a reader's second part has the difference to type 1 added.
+    # The vector of type 0 joins the positions; a reader's second part has the difference to type 1
+    # added.
     kinds = graph.weights["embeddings.token_type_embeddings.weight"]
     places = graph.weights["embeddings.position_embeddings.weight"][: shape.positions] + kinds[0]
     length = graph.add("Shape", ["input_ids"], start=1, end=2)
-    positions = graph.add("Slice", [graph.constant("positions", places), graph.axes(0), length, graph.axes(0)])
+    positions = graph.add(
+        "Slice", [graph.constant("positions", places), graph.axes(0), length, graph.axes(0)]
+    )
     summed = graph.add("Add", [words, positions])
     if typed:
         second = graph.add("Cast", ["token_type_ids"], to=onnx.TensorProto.FLOAT)
@@ -169,11 +215,17 @@ def _layer(graph: _Graph, prefix: str, tensors: tuple[str, str], shape: Shape) -
     weight = np.concatenate([graph.weights[f"{name}.weight"] for name in own])
     bias = np.concatenate([graph.weights[f"{name}.bias"] for name in own])
     query, key, value = graph.split(_linear(graph, f"{prefix}qkv", hidden, (weight, bias)), 3)
-    context = graph.add("MultiHeadAttention", [query, key, value, "", mask], domain=MICROSOFT, num_heads=shape.heads)
+    context = graph.add(
+        "MultiHeadAttention", [query, key, value, "", mask], domain=MICROSOFT, num_heads=shape.heads
+    )
     context = _named_linear(graph, f"{prefix}attention.output.dense", context)
-    hidden = _norm(graph, f"{prefix}attention.output.LayerNorm", graph.add("Add", [context, hidden]))
+    hidden = _norm(
+        graph, f"{prefix}attention.output.LayerNorm", graph.add("Add", [context, hidden])
+    )
     inner = _named_linear(graph, f"{prefix}intermediate.dense", hidden)
-    inner = _named_linear(graph, f"{prefix}output.dense", graph.add("Gelu", [inner], domain=MICROSOFT))
+    inner = _named_linear(
+        graph, f"{prefix}output.dense", graph.add("Gelu", [inner], domain=MICROSOFT)
+    )
     return _norm(graph, f"{prefix}output.LayerNorm", graph.add("Add", [inner, hidden]))
 
 
@@ -184,10 +236,17 @@ def _norm(graph: _Graph, name: str, tensor: str) -> str:
 
 
 def _named_linear(graph: _Graph, name: str, tensor: str) -> str:
-    return _linear(graph, name, tensor, (graph.weights[f"{name}.weight"], graph.weights[f"{name}.bias"]))
+    return _linear(
+        graph, name, tensor, (graph.weights[f"{name}.weight"], graph.weights[f"{name}.bias"])
+    )
 
 
-def _linear(graph: _Graph, name: str, tensor: str, parameters: tuple[NDArray[np.float32], NDArray[np.float32]]) -> str:
+def _linear(
+    graph: _Graph,
+    name: str,
+    tensor: str,
+    parameters: tuple[NDArray[np.float32], NDArray[np.float32]],
+) -> str:
     """Add tensor @ weight.T + bias, in float32 or in 8 bits."""
     weight, bias = parameters
     graph.linear_inputs[name] = tensor
@@ -196,14 +255,17 @@ def _linear(graph: _Graph, name: str, tensor: str, parameters: tuple[NDArray[np.
     else:
         if name.endswith(EASED):
             easing = _easing(weight, graph.peaks[name])
-            tensor = graph.add("Mul", [tensor, graph.constant(f"{name}.easing", np.float32(1) / easing)])
+            tensor = graph.add(
+                "Mul", [tensor, graph.constant(f"{name}.easing", np.float32(1) / easing)]
+            )
             weight = weight * easing
         product = _product_8bit(graph, name, tensor, weight)
     return graph.add("Add", [product, graph.constant(f"{name}.bias", bias)])
 
 
 def _easing(weight: NDArray[np.float32], peaks: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return what each input channel is divided by and its weights are multiplied with; geometric mean 1."""
+    """Return what each input channel is divided by and its weights are multiplied with; geometric
+    mean 1."""
     largest = np.maximum(np.abs(weight).max(axis=0), 1e-6)
     raw = np.maximum(peaks, 1e-6) ** MIGRATED / largest ** (1 - MIGRATED)
     return np.asarray(raw / np.exp(np.log(raw).mean()), dtype=np.float32)
@@ -211,12 +273,15 @@ def _easing(weight: NDArray[np.float32], peaks: NDArray[np.float32]) -> NDArray[
 
 def _product_8bit(graph: _Graph, name: str, tensor: str, weight: NDArray[np.float32]) -> str:
     columns, scale = quantise_rows(weight)
-    # Activations are unsigned bytes about 128: unsigned by signed is the fast integer product on x86.
+    # Activations are unsigned bytes about 128: unsigned by signed is the fast integer product on
+    # x86.
     zero = graph.constant("zero_u8", np.array(LEVELS + 1, dtype=np.uint8))
     largest = graph.add("ReduceMax", [graph.add("Abs", [tensor]), graph.axes(-1)], keepdims=1)
     step = graph.add("Mul", [largest, graph.number(1 / LEVELS)])
     # Rounded and clipped by QuantizeLinear; the step of each token was divided out before.
-    rounded = graph.add("QuantizeLinear", [graph.add("Div", [tensor, step]), graph.number(1.0), zero])
+    rounded = graph.add(
+        "QuantizeLinear", [graph.add("Div", [tensor, step]), graph.number(1.0), zero]
+    )
     factors = [
         rounded,
         graph.constant(f"{name}.bytes", columns.T),

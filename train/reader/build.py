@@ -1,10 +1,12 @@
-"""Makes `reader.onnx` in `models/embedded/`, its part of `manifest.json` and its table in `README.md`.
+"""Makes `reader.onnx` in `models/embedded/`, its part of `manifest.json` and its table in
+`README.md`.
 
     pip install onnx torch safetensors
     python -m train.reader.build --minilm model.safetensors --checkpoint FILE.safetensors
 
-Weights of activations are eased over windows of the sample library; the 8-bit file is held against torch on other such
-windows, and is not written below the bars. Run by hand or by `train.py` at its end; its outcome is committed.
+Weights of activations are eased over windows of the sample library; the 8-bit file is held against
+torch on other such windows, and is not written below the bars. Run by hand or by `train.py` at its
+end; its outcome is committed.
 """
 
 import argparse
@@ -42,12 +44,20 @@ TABLE: Final = re.compile(r"(?<=<!-- reader -->\n).*(?=\n<!-- /reader -->)", re.
 
 def main() -> int:
     """Build, measure, write; return the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m train.reader.build", description=__doc__.splitlines()[0])
-    parser.add_argument("--minilm", type=Path, required=True, metavar="FILE", help="float32 all-MiniLM-L6-v2")
+    parser = argparse.ArgumentParser(
+        prog="python -m train.reader.build", description=__doc__.splitlines()[0]
+    )
+    parser.add_argument(
+        "--minilm", type=Path, required=True, metavar="FILE", help="float32 all-MiniLM-L6-v2"
+    )
     parser.add_argument("--checkpoint", type=Path, metavar="FILE", help="weights of train.py")
     parser.add_argument("--note", default="", help="one line on how the weights were trained")
     parser.add_argument(
-        "--figures", type=json.loads, default={}, metavar="JSON", help="of the training, for the datasheet"
+        "--figures",
+        type=json.loads,
+        default={},
+        metavar="JSON",
+        help="of the training, for the datasheet",
     )
     parser.add_argument("--out", type=Path, default=EMBEDDED, metavar="FOLDER")
     options = parser.parse_args()
@@ -58,10 +68,17 @@ def main() -> int:
 
 
 def export(weights: Tensors, folder: Path, *, note: str, figures: dict[str, float]) -> int:
-    """Write the 8-bit form of `weights` into `folder`, which holds the tokeniser; return 1 where it is too far off."""
+    """Write the 8-bit form of `weights` into `folder`, which holds the tokeniser; return 1 where it
+    is too far off."""
     tokenizer = read_tokenizer(folder / "tokenizer.json")
-    windows = [window for question, parts in library_windows() for window in encode(tokenizer, question, parts)]
-    arrays = {name: np.ascontiguousarray(tensor.float().numpy()) for name, tensor in weights.items()}
+    windows = [
+        window
+        for question, parts in library_windows()
+        for window in encode(tokenizer, question, parts)
+    ]
+    arrays = {
+        name: np.ascontiguousarray(tensor.float().numpy()) for name, tensor in weights.items()
+    }
     probe = build_reader(arrays, Shape(), probe=True).SerializeToString()
     peaks = channel_peaks(run(probe, _feeds(windows[::2])))
     graph = build_reader(arrays, Shape(), peaks=peaks)
@@ -71,7 +88,9 @@ def export(weights: Tensors, folder: Path, *, note: str, figures: dict[str, floa
     small["mb"] = round(len(data) / 1e6, 1)
     print(json.dumps(small))
     if max(small["keep_apart"], small["answer_apart"]) > MOST_APART or len(data) > MAX_BYTES:
-        print(f"not written: the bars are {MOST_APART} and {MAX_BYTES / 1e6:.0f} MB", file=sys.stderr)
+        print(
+            f"not written: the bars are {MOST_APART} and {MAX_BYTES / 1e6:.0f} MB", file=sys.stderr
+        )
         return 1
     (folder / WEIGHTS).write_bytes(data)
     manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
@@ -95,18 +114,24 @@ def export(weights: Tensors, folder: Path, *, note: str, figures: dict[str, floa
 
 
 def share(graph: onnx.ModelProto, beside: Path) -> None:
-    """Have `graph` read the 8-bit tensors that the file `beside` it holds too from there (ONNX's external data)."""
+    """Have `graph` read the 8-bit tensors that the file `beside` it holds too from there (ONNX's
+    external data)."""
     there = beside.read_bytes()
     for tensor in graph.graph.initializer:
         raw = tensor.raw_data
         # Of tensors of other types the runtime wants the place to be a multiple of their size.
-        if tensor.data_type == onnx.TensorProto.INT8 and len(raw) >= LEAST_SHARED and (at := there.find(raw)) >= 0:
+        if (
+            tensor.data_type == onnx.TensorProto.INT8
+            and len(raw) >= LEAST_SHARED
+            and (at := there.find(raw)) >= 0
+        ):
             set_external_data(tensor, beside.name, offset=at, length=len(raw))
             tensor.ClearField("raw_data")
 
 
 def _compare(weights: Tensors, data: bytes, windows: Sequence[Encoded]) -> dict[str, float]:
-    """Return how far the logits of the 8-bit file are from torch's, and the CPU time of a window of 180 tokens."""
+    """Return how far the logits of the 8-bit file are from torch's, and the CPU time of a window of
+    180 tokens."""
     keep: list[float] = []
     answer: list[float] = []
     agree: list[bool] = []
@@ -140,7 +165,9 @@ def _feeds(windows: Sequence[Encoded]) -> Iterator[dict[str, NDArray[np.int64]]]
 
 
 def _datasheet(own: dict[str, object]) -> str:
-    return "\n".join(["| reader | |", "|---|---|", *(f"| {name} | {value} |" for name, value in own.items())])
+    return "\n".join(
+        ["| reader | |", "|---|---|", *(f"| {name} | {value} |" for name, value in own.items())]
+    )
 
 
 if __name__ == "__main__":

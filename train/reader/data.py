@@ -1,10 +1,12 @@
-"""Texts and questions to train the reader on: pages as the product reads them, and data sets beside this checkout.
+"""Texts and questions to train the reader on: pages as the product reads them, and data sets beside
+this checkout.
 
     python -m train.reader.data --written FOLDER --units units.json   # puts written questions into questions/
 
-`questions/*.jsonl` are ours: `{"page", "site", "kind", "question", "gold": [texts of units], "twin", "split"}`, where a
-twin is asked almost alike and not answered by the page. Pages and public sets stay outside (`../shared/data`). Not for:
-drawing windows (`draw.py`), or checking that nothing of the evaluation is among them (`overlap.py`).
+`questions/*.jsonl` are ours: `{"page", "site", "kind", "question", "gold": [texts of units],
+"twin", "split"}`, where a twin is asked almost alike and not answered by the page. Pages and public
+sets stay outside (`../shared/data`). Not for: drawing windows (`draw.py`), or checking that nothing
+of the evaluation is among them (`overlap.py`).
 """
 
 import argparse
@@ -30,14 +32,15 @@ ROOT: Final = Path(__file__).resolve().parents[2]
 SHARED: Final = ROOT.parent / "shared" / "data"
 QUESTIONS: Final = Path(__file__).with_name("questions")
 DEV, HELD = 10, 25
-"""Sites whose CRC-32 is below these of 100 are for choosing, and for judging; a site is in one part only."""
+"""Sites whose CRC-32 is below these of 100 are for choosing, and for judging; a site is in one part
+only."""
 LIBRARY_SENTENCES: Final = 6
 """In a window of the sample library: about 180 tokens."""
 
 
 SAME_SHARE: Final = 0.5
-"""Shared words of all words from which a sentence is a gold text that was cut otherwise; of 209 that cleaning changed
-one is not found."""
+"""Shared words of all words from which a sentence is a gold text that was cut otherwise; of 209
+that cleaning changed one is not found."""
 HELD_LETTERS: Final = 20
 """Letters of a gold text from which a sentence that holds it is what it became."""
 
@@ -51,8 +54,8 @@ JUDGED: Final = (
     "Use of Estimates: The preparation of financial statements",
     "what is the last year on the chart?",
 )
-"""Beginnings of sentences and questions of the public sets that stand in evaluation sets, too (found by `overlap.py`):
-they are blanked, and questions that they answer are left out."""
+"""Beginnings of sentences and questions of the public sets that stand in evaluation sets, too
+(found by `overlap.py`): they are blanked, and questions that they answer are left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,14 +111,17 @@ def load_public(split: Split) -> Corpus:
             shown = corpus.texts[row["doc"]].sentences
             if row["q"].startswith(JUDGED) or not all(shown[place] for place in gold):
                 continue
-            corpus.questions.append(Question(row["q"], row["doc"], gold, near, sources[row["doc"]], row["ans"]))
+            corpus.questions.append(
+                Question(row["q"], row["doc"], gold, near, sources[row["doc"]], row["ans"])
+            )
     used = {question.text for question in corpus.questions}
     corpus.texts = {name: text for name, text in corpus.texts.items() if name in used}
     return corpus
 
 
 def judged_rows() -> tuple[int, int]:
-    """Return how many sentences and questions of the public training sets are left out since they judge us."""
+    """Return how many sentences and questions of the public training sets are left out since they
+    judge us."""
     places = {
         row["id"]: [sentence.startswith(JUDGED) for part in row["paras"] for sentence in part]
         for row in _rows(SHARED / "train" / "docs.jsonl.gz")
@@ -128,7 +134,8 @@ def judged_rows() -> tuple[int, int]:
 
 
 def load_own(split: Split) -> Corpus:
-    """Return the questions that were written for this project, twins among them, on pages as the product reads them."""
+    """Return the questions that were written for this project, twins among them, on pages as the
+    product reads them."""
     corpus = Corpus()
     lost = 0
     for row in own_rows():
@@ -146,19 +153,30 @@ def load_own(split: Split) -> Corpus:
         if row["twin"]:
             corpus.questions.append(Question(row["twin"], row["page"], frozenset(), gold, source))
     if lost:
-        print(f"{lost} questions of ours have a gold text that their page no longer gives", file=sys.stderr)
+        print(
+            f"{lost} questions of ours have a gold text that their page no longer gives",
+            file=sys.stderr,
+        )
     return corpus
 
 
 def _places(sentences: Sequence[str], wanted: str) -> frozenset[int]:
-    """Return the sentences that are a gold text, or what it became since the page is cut or cleaned otherwise."""
+    """Return the sentences that are a gold text, or what it became since the page is cut or cleaned
+    otherwise."""
     same = frozenset(place for place, sentence in enumerate(sentences) if sentence == wanted)
     if same:
         return same
     words = set(wanted.split())
-    shares = [len(words.intersection(sentence.split())) / len(words.union(sentence.split())) for sentence in sentences]
+    shares = [
+        len(words.intersection(sentence.split())) / len(words.union(sentence.split()))
+        for sentence in sentences
+    ]
     best = max(range(len(sentences)), key=shares.__getitem__)
-    holding = [place for place, sentence in enumerate(sentences) if len(wanted) >= HELD_LETTERS and wanted in sentence]
+    holding = [
+        place
+        for place, sentence in enumerate(sentences)
+        if len(wanted) >= HELD_LETTERS and wanted in sentence
+    ]
     return frozenset(holding[:1] or [best] * (shares[best] >= SAME_SHARE))
 
 
@@ -175,7 +193,9 @@ def page_document(page: str) -> Document:
 
 def page_html(page: str) -> str:
     """Return a page of `../shared/data/pages`."""
-    return gzip.decompress((SHARED / "pages" / f"{page}.html.gz").read_bytes()).decode("utf-8", "replace")
+    return gzip.decompress((SHARED / "pages" / f"{page}.html.gz").read_bytes()).decode(
+        "utf-8", "replace"
+    )
 
 
 @cache
@@ -195,16 +215,22 @@ def _text(document: Document) -> Text:
 
 
 def library_windows() -> Iterator[tuple[str, list[Window]]]:
-    """Yield the sample library's development questions, each with some windows of the page that answers it."""
+    """Yield the sample library's development questions, each with some windows of the page that
+    answers it."""
     lines = (ROOT / "examples" / "questions.jsonl").read_text(encoding="utf-8").splitlines()
     for row in map(json.loads, lines):
         pages = [page for page in row["pages"] if page.endswith(".html")]
         if row["split"] != "dev" or not pages:
             continue
-        text = read_text((ROOT / "examples" / "library" / pages[0]).read_text(encoding="utf-8"), name=pages[0])
+        text = read_text(
+            (ROOT / "examples" / "library" / pages[0]).read_text(encoding="utf-8"), name=pages[0]
+        )
         starts = range(0, len(text.sentences), max(LIBRARY_SENTENCES, len(text.sentences) // 3))
         parts = [tuple(text.sentences[start : start + LIBRARY_SENTENCES]) for start in starts]
-        yield row["question"], [Window(text.above[start], part) for start, part in zip(starts, parts, strict=True)]
+        yield (
+            row["question"],
+            [Window(text.above[start], part) for start, part in zip(starts, parts, strict=True)],
+        )
 
 
 def split_of(site: str) -> Split:
@@ -213,7 +239,9 @@ def split_of(site: str) -> Split:
     return "dev" if place < DEV else "held" if place < HELD else "train"
 
 
-def collect(written: Path, units: Mapping[str, Mapping[str, Any]]) -> dict[Split, list[dict[str, object]]]:
+def collect(
+    written: Path, units: Mapping[str, Mapping[str, Any]]
+) -> dict[Split, list[dict[str, object]]]:
     """Return written questions, whose gold are numbers of units, as rows of `questions/`.
 
     Args:
@@ -226,14 +254,22 @@ def collect(written: Path, units: Mapping[str, Mapping[str, Any]]) -> dict[Split
         part = split_of(page["site"])
         for row in _rows(path):
             gold = [page["units"][number] for number in row["g"]]
-            named = {"page": path.stem, "site": page["site"], "kind": row["k"], "question": row["q"], "gold": gold}
+            named = {
+                "page": path.stem,
+                "site": page["site"],
+                "kind": row["k"],
+                "question": row["q"],
+                "gold": gold,
+            }
             parts[part].append(named | {"twin": row["t"], "split": part})
     return parts
 
 
 def main() -> int:
     """Collect what was written; return the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m train.reader.data", description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m train.reader.data", description=__doc__.splitlines()[0]
+    )
     parser.add_argument("--written", type=Path, required=True, metavar="FOLDER")
     parser.add_argument("--units", type=Path, required=True, metavar="FILE")
     options = parser.parse_args()

@@ -1,7 +1,7 @@
 """Draws training windows from questions: answering ones, near misses, and questions edited by rule.
 
-Windows are drawn anew each round. What is edited alone never tells: a share of the edits changes question and window
-alike, and stays answerable. Not for: tokens, batches (`train.py`).
+Windows are drawn anew each round. What is edited alone never tells: a share of the edits changes
+question and window alike, and stays answerable. Not for: tokens, batches (`train.py`).
 """
 
 import random
@@ -30,19 +30,28 @@ COMMON: Final = 6_000
 """A term in more sentences than this finds nothing."""
 OWN: Final = "own-"
 LOOSE: Final = "kou"
-"""The source whose sentences have no article around them: windows are made of lexically near ones."""
+"""The source whose sentences have no article around them: windows are made of lexically near
+ones."""
 _NAME: Final = re.compile(r"(?<=[a-z,] )[A-Z][\w'-]+(?: [A-Z][\w'-]+)*")
 _NUMBER: Final = re.compile(r"\b\d[\d,.]*\d\b|\b\d\b")
 _BETWEEN: Final = re.compile(r"[^\w.,-]+")
 _CELL: Final = re.compile(r"([^:;]+): ([^;]+)")
 _OPPOSITES: Final = (
-    "first last|largest smallest|highest lowest|most least|more fewer|before after|north south|east west|won lost|"
-    "oldest youngest|earliest latest|started ended|opened closed|born died|best worst|cheapest dearest|"
-    "longest shortest|fastest slowest|minimum maximum|allowed forbidden|increased decreased|arrive depart|"
-    "bought sold|with without|included excluded|added removed|public private|inside outside|upper lower|men women|"
+    "first last|largest smallest|highest lowest|most least|more fewer|before after|north "
+    "south|east west|won lost|"
+    "oldest youngest|earliest latest|started ended|opened closed|born died|best worst|cheapest "
+    "dearest|"
+    "longest shortest|fastest slowest|minimum maximum|allowed forbidden|increased "
+    "decreased|arrive depart|"
+    "bought sold|with without|included excluded|added removed|public private|inside outside|upper "
+    "lower|men women|"
     "summer winter|morning evening"
 )
-_OPPOSITE: Final = {one: other for pair in _OPPOSITES.split("|") for one, other in (pair.split(), pair.split()[::-1])}
+_OPPOSITE: Final = {
+    one: other
+    for pair in _OPPOSITES.split("|")
+    for one, other in (pair.split(), pair.split()[::-1])
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +64,8 @@ class Example:
     """Numbers of the window's sentences; empty where it does not answer."""
     weight: float
     kind: str
-    """How it was made: `answer`, `near` (written as unanswerable), `other` (another window), or the rule's name."""
+    """How it was made: `answer`, `near` (written as unanswerable), `other` (another window), or the
+    rule's name."""
 
 
 class Drawer:
@@ -68,14 +78,17 @@ class Drawer:
         self._names = list(corpus.texts)
         self._starts = np.cumsum([0, *(len(text.sentences) for text in corpus.texts.values())])
         self._number = {name: number for number, name in enumerate(self._names)}
-        self._index = _Index([sentence for text in corpus.texts.values() for sentence in text.sentences])
+        self._index = _Index(
+            [sentence for text in corpus.texts.values() for sentence in text.sentences]
+        )
         self._of_text: dict[str, list[Question]] = defaultdict(list)
         for question in corpus.questions:
             if question.gold:
                 self._of_text[question.text].append(question)
 
     def plain(self, question: Question) -> Iterator[Example]:
-        """Yield the question's own window and one that does not answer, as development figures need them."""
+        """Yield the question's own window and one that does not answer, as development figures need
+        them."""
         yield self._own(question)
         yield from self._others(question, 1)
 
@@ -98,7 +111,11 @@ class Drawer:
     def _own(self, question: Question) -> Example:
         text = self._corpus.texts[question.text]
         middle = self._draw.choice(sorted(question.near))
-        rows = self._loose(question, middle) if question.source == LOOSE else self._around(text, middle)
+        rows = (
+            self._loose(question, middle)
+            if question.source == LOOSE
+            else self._around(text, middle)
+        )
         return self._example(question, text, rows, "answer" if question.gold else "near")
 
     def _example(self, question: Question, text: Text, rows: Sequence[int], kind: str) -> Example:
@@ -110,14 +127,19 @@ class Drawer:
         return Example(question.question, window, gold, 1.0, kind)
 
     def _around(self, text: Text, middle: int, avoid: frozenset[int] = frozenset()) -> range:
-        """Return rows of one window around a sentence, which stands anywhere in it, without the ones to avoid."""
+        """Return rows of one window around a sentence, which stands anywhere in it, without the
+        ones to avoid."""
         budget = self._draw.choice(BUDGETS) - _tokens(text.sentences[middle])
         low, high = middle, middle + 1
         ends = {-1: low == 0, 1: False}
         while not all(ends.values()):
             side = self._draw.choice([way for way, ended in ends.items() if not ended])
             row = low - 1 if side < 0 else high
-            if not 0 <= row < len(text.sentences) or row in avoid or _tokens(text.sentences[row]) > budget:
+            if (
+                not 0 <= row < len(text.sentences)
+                or row in avoid
+                or _tokens(text.sentences[row]) > budget
+            ):
                 ends[side] = True
                 continue
             budget -= _tokens(text.sentences[row])
@@ -129,30 +151,44 @@ class Drawer:
         budget = self._draw.choice(BUDGETS)
         rows = [middle]
         for name, row in self._nearest(question):
-            if name == question.text and row != middle and (budget := budget - _tokens(sentences[row])) > 0:
+            if (
+                name == question.text
+                and row != middle
+                and (budget := budget - _tokens(sentences[row])) > 0
+            ):
                 rows.append(row)
         self._draw.shuffle(rows)
         return rows
 
     def _nearest(self, question: Question) -> list[tuple[str, int]]:
-        """Return text and number of sentences that share words with the question, best first, without gold."""
+        """Return text and number of sentences that share words with the question, best first,
+        without gold."""
         found: list[tuple[str, int]] = []
         short = question.answer.lower() if 2 < len(question.answer) < 40 else None
         for place in self._index.best(question.question, NEAREST):
             number = int(np.searchsorted(self._starts, place, side="right")) - 1
             name, row = self._names[number], int(place - self._starts[number])
             gold = name == question.text and row in question.near
-            if not gold and not (short and short in self._corpus.texts[name].sentences[row].lower()):
+            if not gold and not (
+                short and short in self._corpus.texts[name].sentences[row].lower()
+            ):
                 found.append((name, row))
         return found
 
     def _others(self, question: Question, most: int) -> Iterator[Example]:
-        """Yield windows that share words with the question and do not answer it: of its own text before others'."""
+        """Yield windows that share words with the question and do not answer it: of its own text
+        before others'."""
         near = self._nearest(question)
-        own = [(name, row) for name, row in near if name == question.text and question.source != LOOSE]
+        own = [
+            (name, row) for name, row in near if name == question.text and question.source != LOOSE
+        ]
         text = self._corpus.texts[question.text]
         if not own and len(text.sentences) > len(question.near) and question.source != LOOSE:
-            own = [(question.text, row) for row in range(len(text.sentences)) if row not in question.near]
+            own = [
+                (question.text, row)
+                for row in range(len(text.sentences))
+                if row not in question.near
+            ]
             self._draw.shuffle(own)
         own = own[:4]
         elsewhere = [pair for pair in near if pair[0] != question.text][:6]
@@ -162,7 +198,9 @@ class Drawer:
         for name, row in pairs[:most]:
             found = self._corpus.texts[name]
             rows = self._around(found, row, question.near if name == question.text else frozenset())
-            if question.answer and any(question.answer.lower() in found.sentences[row].lower() for row in rows):
+            if question.answer and any(
+                question.answer.lower() in found.sentences[row].lower() for row in rows
+            ):
                 continue
             yield self._example(replace(question, gold=frozenset()), found, rows, "other")
 
@@ -180,15 +218,30 @@ class Drawer:
         if other.gold & question.gold or question.source == LOOSE:
             return
         second = other.question[:1].lower() + other.question[1:]
-        joined = f"{question.question.rstrip('?. ')}, {self._draw.choice(('and', 'and also', 'and'))} {second}"
-        both = replace(question, question=joined, gold=question.gold | other.gold, near=question.gold | other.gold)
+        joined = (
+            f"{question.question.rstrip('?. ')}, "
+            f"{self._draw.choice(('and', 'and also', 'and'))} {second}"
+        )
+        both = replace(
+            question,
+            question=joined,
+            gold=question.gold | other.gold,
+            near=question.gold | other.gold,
+        )
         text = self._corpus.texts[question.text]
         middle = self._draw.choice(sorted(both.gold))
         yield self._example(both, text, self._around(text, middle), "joined")
 
     def _edited(self, answer: Example, text: Text) -> Iterator[Example]:
-        """Yield the answering window with an edited question or edited sentences, by the first rule that fits."""
-        rules = [self._swapped_key, self._swapped_roles, self._other_word, self._other_word, self._opposite]
+        """Yield the answering window with an edited question or edited sentences, by the first rule
+        that fits."""
+        rules = [
+            self._swapped_key,
+            self._swapped_roles,
+            self._other_word,
+            self._other_word,
+            self._opposite,
+        ]
         self._draw.shuffle(rules)
         for rule in rules:
             found = rule(answer, text)
@@ -197,13 +250,16 @@ class Drawer:
                 return
 
     def _other_word(self, answer: Example, text: Text) -> Example | None:
-        """A name or number of the question becomes another one of the text; in three of ten the window's, too."""
+        """A name or number of the question becomes another one of the text; in three of ten the
+        window's, too."""
         shown = " ".join(answer.window.sentences)
         pattern = self._draw.choice((_NAME, _NUMBER))
         old = [word for word in dict.fromkeys(pattern.findall(answer.question)) if word in shown]
         sample = self._draw.sample(list(text.sentences), min(40, len(text.sentences)))
         known = (answer.question + shown).lower()
-        new = [word for line in sample for word in pattern.findall(line) if word.lower() not in known]
+        new = [
+            word for line in sample for word in pattern.findall(line) if word.lower() not in known
+        ]
         if pattern is _NUMBER and not new:
             new = [str(self._draw.randrange(2, 90))]
         if not old or not new:
@@ -212,19 +268,28 @@ class Drawer:
         question = answer.question.replace(*pair)
         if self._draw.random() < 0.3:
             sentences = tuple(line.replace(*pair) for line in answer.window.sentences)
-            return replace(answer, question=question, window=replace(answer.window, sentences=sentences), kind="both")
+            return replace(
+                answer,
+                question=question,
+                window=replace(answer.window, sentences=sentences),
+                kind="both",
+            )
         return replace(answer, question=question, gold=frozenset(), weight=0.8, kind="other word")
 
     def _opposite(self, answer: Example, text: Text) -> Example | None:
         """A word of the question becomes its opposite."""
         shown = " ".join(answer.window.sentences).lower().split()
         words = answer.question.split()
-        places = [place for place, word in enumerate(words) if _OPPOSITE.get(word, shown[0]) not in shown]
+        places = [
+            place for place, word in enumerate(words) if _OPPOSITE.get(word, shown[0]) not in shown
+        ]
         if not places:
             return None
         place = self._draw.choice(places)
         words[place] = _OPPOSITE[words[place]]
-        return replace(answer, question=" ".join(words), gold=frozenset(), weight=0.7, kind="opposite")
+        return replace(
+            answer, question=" ".join(words), gold=frozenset(), weight=0.7, kind="opposite"
+        )
 
     def _swapped_roles(self, answer: Example, text: Text) -> Example | None:
         """Two names of the answering sentence change places; the question names one of them."""
@@ -236,15 +301,24 @@ class Drawer:
         if len(names) < 2 or len(asked) != 1:
             return None
         other = self._draw.choice([name for name in names if name != asked[0]])
-        if f"{asked[0]} and {other}" in answer.window.sentences[place] or asked[0] in other or other in asked[0]:
+        if (
+            f"{asked[0]} and {other}" in answer.window.sentences[place]
+            or asked[0] in other
+            or other in asked[0]
+        ):
             return None
         swapped = _exchange(answer.window.sentences[place], asked[0], other)
-        sentences = (*answer.window.sentences[:place], swapped, *answer.window.sentences[place + 1 :])
+        sentences = (
+            *answer.window.sentences[:place],
+            swapped,
+            *answer.window.sentences[place + 1 :],
+        )
         window = replace(answer.window, sentences=sentences)
         return replace(answer, window=window, gold=frozenset(), weight=0.6, kind="swapped roles")
 
     def _swapped_key(self, answer: Example, text: Text) -> Example | None:
-        """Two rows of a table exchange the cell by which the question finds its row: the other row answers now."""
+        """Two rows of a table exchange the cell by which the question finds its row: the other row
+        answers now."""
         if len(answer.gold) != 1:
             return None
         (place,) = answer.gold
@@ -264,7 +338,9 @@ class Drawer:
         rows[place] = rows[place].replace(f"{head}: {cell}", f"{head}: {theirs}")
         rows[other] = rows[other].replace(f"{head}: {theirs}", f"{head}: {cell}")
         window = replace(answer.window, sentences=tuple(rows))
-        return replace(answer, window=window, gold=frozenset({other}), weight=0.8, kind="swapped key")
+        return replace(
+            answer, window=window, gold=frozenset({other}), weight=0.8, kind="swapped key"
+        )
 
 
 class _Index:
@@ -281,7 +357,9 @@ class _Index:
         order = np.argsort(np.asarray(terms, dtype=np.int32), kind="stable")
         self._numbers = numbers
         self._sentence = np.repeat(np.arange(len(sentences)), lengths)[order]
-        self._slices = np.searchsorted(np.asarray(terms, dtype=np.int32)[order], np.arange(len(numbers) + 1))
+        self._slices = np.searchsorted(
+            np.asarray(terms, dtype=np.int32)[order], np.arange(len(numbers) + 1)
+        )
         self._damping = (8 + np.asarray(lengths, dtype=np.float32)) ** -0.3
         self._scores = np.zeros(len(sentences), dtype=np.float32)
 

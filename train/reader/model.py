@@ -1,7 +1,8 @@
 """The reader in torch: BERT's forward pass with two heads, on a plain dictionary of tensors.
 
-Tensors have the names that the graph writer knows (BertModel's, and `reader.*` for the heads), so that a checkpoint is
-exported as it is. No dropout. Not for: choosing windows (`draw.py`), or reading in the product (`models/onnx.py`).
+Tensors have the names that the graph writer knows (BertModel's, and `reader.*` for the heads), so
+that a checkpoint is exported as it is. No dropout. Not for: choosing windows (`draw.py`), or
+reading in the product (`models/onnx.py`).
 """
 
 from collections.abc import Sequence
@@ -20,12 +21,14 @@ from models.onnx import Encoded, padded
 Tensors: TypeAlias = dict[str, Tensor]
 LAYERS, HEADS, WIDTH = 6, 12, 384
 FROZEN_LAYERS: Final = 2
-"""The lowest ones stay MiniLM's, as do the embedding tables: 1.3 times the speed, and nothing was lost by it."""
+"""The lowest ones stay MiniLM's, as do the embedding tables: 1.3 times the speed, and nothing was
+lost by it."""
 WIDTHS: Final = 16
-"""A batch's width is a multiple of this: with more different sizes the allocator's heap fell to pieces (7 GB)."""
+"""A batch's width is a multiple of this: with more different sizes the allocator's heap fell to
+pieces (7 GB)."""
 NEAR: Final = 6.0
-"""Weight of a channel's product of question and sentence at the beginning: the embedder's cosine, from which the heads
-learn on; its bias of -4.5 makes few sentences likely."""
+"""Weight of a channel's product of question and sentence at the beginning: the embedder's cosine,
+from which the heads learn on; its bias of -4.5 makes few sentences likely."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +47,8 @@ class Batch:
 def make_batch(windows: Sequence[Encoded]) -> Batch:
     """Return windows as one padded batch."""
     ids, mask = (
-        np.pad(table, ((0, 0), (0, -table.shape[1] % WIDTHS))) for table in padded([one.ids for one in windows])
+        np.pad(table, ((0, 0), (0, -table.shape[1] % WIDTHS)))
+        for table in padded([one.ids for one in windows])
     )
     types, owner = mask.copy(), np.full_like(ids, -1)
     of: list[int] = []
@@ -55,7 +59,13 @@ def make_batch(windows: Sequence[Encoded]) -> Batch:
         owner[row, window.starts[0] : window.starts[-1]] = places
         of += [row] * count
     lengths = torch.from_numpy(mask.sum(axis=1))
-    return Batch(torch.from_numpy(ids), torch.from_numpy(types), lengths, torch.from_numpy(owner), torch.tensor(of))
+    return Batch(
+        torch.from_numpy(ids),
+        torch.from_numpy(types),
+        lengths,
+        torch.from_numpy(owner),
+        torch.tensor(of),
+    )
 
 
 def forward(weights: Tensors, batch: Batch) -> tuple[Tensor, Tensor]:
@@ -65,20 +75,33 @@ def forward(weights: Tensors, batch: Batch) -> tuple[Tensor, Tensor]:
     length = batch.ids.shape[1]
     mask = None
     if int(batch.lengths.min()) < length:
-        mask = torch.where(torch.arange(length)[None] < batch.lengths[:, None], 0.0, -1e9)[:, None, None]
+        mask = torch.where(torch.arange(length)[None] < batch.lengths[:, None], 0.0, -1e9)[
+            :, None, None
+        ]
     for layer in range(LAYERS):
         with torch.set_grad_enabled(torch.is_grad_enabled() and layer >= FROZEN_LAYERS):
             hidden = _layer(weights, f"encoder.layer.{layer}.", hidden, mask)
     pooled = torch.tanh(_linear(weights, "reader.pool", hidden[:, 0]))
-    return _sentence_logits(weights, batch, hidden), _linear(weights, "reader.answer", pooled).float()[:, 0]
+    return _sentence_logits(weights, batch, hidden), _linear(
+        weights, "reader.answer", pooled
+    ).float()[:, 0]
 
 
 def from_minilm(path: Path) -> Tensors:
     """Return MiniLM's weights with fresh heads."""
     given = load_file(path)
-    weights = {name: tensor.float() for name, tensor in given.items() if name.startswith(("embeddings.", "encoder."))}
+    weights = {
+        name: tensor.float()
+        for name, tensor in given.items()
+        if name.startswith(("embeddings.", "encoder."))
+    }
     weights.pop("embeddings.position_ids", None)
-    shapes = {"token": (WIDTH, WIDTH), "keep": (1, 2 * WIDTH), "pool": (WIDTH, WIDTH), "answer": (1, WIDTH)}
+    shapes = {
+        "token": (WIDTH, WIDTH),
+        "keep": (1, 2 * WIDTH),
+        "pool": (WIDTH, WIDTH),
+        "answer": (1, WIDTH),
+    }
     for name, (rows, columns) in shapes.items():
         weights[f"reader.{name}.weight"] = torch.randn(rows, columns) * 0.02
         weights[f"reader.{name}.bias"] = torch.zeros(rows)
@@ -105,17 +128,29 @@ def _layer(weights: Tensors, prefix: str, hidden: Tensor, mask: Tensor | None) -
     rows, length, _ = hidden.shape
     own = [f"{prefix}attention.self.{name}" for name in ("query", "key", "value")]
     query, key, value = (
-        _linear(weights, name, hidden).view(rows, length, HEADS, WIDTH // HEADS).transpose(1, 2) for name in own
+        _linear(weights, name, hidden).view(rows, length, HEADS, WIDTH // HEADS).transpose(1, 2)
+        for name in own
     )
-    # Torch's fused attention spends half of a step on its backward pass at 32 channels a head; the plain one a tenth.
+    # Torch's fused attention spends half of a step on its backward pass at 32 channels a head; the
+    # plain one a tenth.
     scores = (query * (WIDTH // HEADS) ** -0.5) @ key.transpose(2, 3)
-    with torch.autocast("cpu", enabled=False):  # or softmax would be computed in float32, and copied there and back
+    with torch.autocast(
+        "cpu", enabled=False
+    ):  # or softmax would be computed in float32, and copied there and back
         shares = torch.softmax(scores if mask is None else scores + mask.to(scores.dtype), dim=-1)
         found = shares @ value.to(shares.dtype)
-    context = _linear(weights, f"{prefix}attention.output.dense", found.transpose(1, 2).reshape(rows, length, WIDTH))
+    context = _linear(
+        weights,
+        f"{prefix}attention.output.dense",
+        found.transpose(1, 2).reshape(rows, length, WIDTH),
+    )
     hidden = _norm(weights, f"{prefix}attention.output.LayerNorm", hidden + context)
     inner = F.gelu(_linear(weights, f"{prefix}intermediate.dense", hidden))
-    return _norm(weights, f"{prefix}output.LayerNorm", hidden + _linear(weights, f"{prefix}output.dense", inner))
+    return _norm(
+        weights,
+        f"{prefix}output.LayerNorm",
+        hidden + _linear(weights, f"{prefix}output.dense", inner),
+    )
 
 
 def _sentence_logits(weights: Tensors, batch: Batch, hidden: Tensor) -> Tensor:
@@ -132,7 +167,10 @@ def _sentence_logits(weights: Tensors, batch: Batch, hidden: Tensor) -> Tensor:
     asked[:, 0] = False
     question = F.normalize((hidden.float() * asked[:, :, None]).sum(dim=1), dim=1)
     near = (sentence * question[batch.window]) @ weights["reader.near"]
-    keep = torch.cat([mean, largest], dim=1) @ weights["reader.keep.weight"][0] + weights["reader.keep.bias"]
+    keep = (
+        torch.cat([mean, largest], dim=1) @ weights["reader.keep.weight"][0]
+        + weights["reader.keep.bias"]
+    )
     return keep + near
 
 
@@ -141,4 +179,6 @@ def _linear(weights: Tensors, name: str, tensor: Tensor) -> Tensor:
 
 
 def _norm(weights: Tensors, name: str, tensor: Tensor) -> Tensor:
-    return F.layer_norm(tensor, (WIDTH,), weights[f"{name}.weight"], weights[f"{name}.bias"], eps=1e-12)
+    return F.layer_norm(
+        tensor, (WIDTH,), weights[f"{name}.weight"], weights[f"{name}.bias"], eps=1e-12
+    )

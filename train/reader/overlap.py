@@ -1,8 +1,8 @@
 """Looks for questions and texts of the evaluation among what is trained on: runs of 13 equal words.
 
-`python -m train.datasheet --check` looks through all of it. A question of fewer words is compared whole. Pages that
-evaluation questions are asked on may hold none of ours. Not for: dropping what was found, which is done by hand where a
-source is read (`data.py`).
+`python -m train.datasheet --check` looks through all of it. A question of fewer words is compared
+whole. Pages that evaluation questions are asked on may hold none of ours. Not for: dropping what
+was found, which is done by hand where a source is read (`data.py`).
 """
 
 import json
@@ -36,12 +36,16 @@ def judged_questions() -> set[str]:
         ROOT / "examples" / "questions.jsonl",
     ]
     fields = ("question", "request", "twin")
-    return {row[field] for path in files for row in _rows(path) for field in fields if row.get(field)}
+    return {
+        row[field] for path in files for row in _rows(path) for field in fields if row.get(field)
+    }
 
 
 def judged_texts() -> set[str]:
     """Return the texts of data sets whose questions have texts of their own."""
-    return {row["text"] for path in (SHARED / "evidence").glob("*.texts.jsonl") for row in _rows(path)}
+    return {
+        row["text"] for path in (SHARED / "evidence").glob("*.texts.jsonl") for row in _rows(path)
+    }
 
 
 def judged_pages() -> set[str]:
@@ -60,7 +64,11 @@ def findings(corpus: Corpus) -> dict[str, list[str]]:
     """Return, by what it is, the training side of each overlap."""
     questions = [question.question for question in corpus.questions]
     sentences = [sentence for text in corpus.texts.values() for sentence in text.sentences]
-    long = [sentence for sentence in sentences if len(_WORD.findall(sentence)) >= RUN and LICENCE not in sentence]
+    long = [
+        sentence
+        for sentence in sentences
+        if len(_WORD.findall(sentence)) >= RUN and LICENCE not in sentence
+    ]
     asked = {str(row["page"]) for row in own_rows() if row["split"] == "train"}
     return {
         "question": found_in(judged_questions(), questions),

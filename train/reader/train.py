@@ -1,11 +1,13 @@
-"""Trains the reader: rounds of windows drawn anew, checkpoints to go on from, an end when it is told.
+"""Trains the reader: rounds of windows drawn anew, checkpoints to go on from, an end when it is
+told.
 
     python -m train.reader.train --out FOLDER --minilm model.safetensors   # also goes on from FOLDER
     touch FOLDER/finish     # the rate falls to 0 over the next steps; then `final.safetensors` is written and exported
 
-A round takes every question of ours once and a share of the public ones in turn, so ours weigh more; questions that
-were added are drawn from the next round on. `log.jsonl` has a line a hundred steps and the development figures. SIGTERM
-and SIGINT end it after a checkpoint. Not for: the graph (`build.py`), windows (`draw.py`).
+A round takes every question of ours once and a share of the public ones in turn, so ours weigh
+more; questions that were added are drawn from the next round on. `log.jsonl` has a line a hundred
+steps and the development figures. SIGTERM and SIGINT end it after a checkpoint. Not for: the graph
+(`build.py`), windows (`draw.py`).
 """
 
 import argparse
@@ -77,16 +79,33 @@ class Trained:
 
 def main() -> int:
     """Train until told to end; return the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m train.reader.train", description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m train.reader.train", description=__doc__.splitlines()[0]
+    )
     parser.add_argument("--out", type=Path, required=True, metavar="FOLDER")
-    parser.add_argument("--minilm", type=Path, required=True, metavar="FILE", help="float32 all-MiniLM-L6-v2")
-    parser.add_argument("--start", type=Path, metavar="FILE", help="weights to begin with, of an earlier run")
-    parser.add_argument("--export", type=Path, default=EMBEDDED, metavar="FOLDER", help="where the end is exported to")
     parser.add_argument(
-        "--judge", type=Path, metavar="FILE", help="only print its figures on the sites held out; - for none"
+        "--minilm", type=Path, required=True, metavar="FILE", help="float32 all-MiniLM-L6-v2"
+    )
+    parser.add_argument(
+        "--start", type=Path, metavar="FILE", help="weights to begin with, of an earlier run"
+    )
+    parser.add_argument(
+        "--export",
+        type=Path,
+        default=EMBEDDED,
+        metavar="FOLDER",
+        help="where the end is exported to",
+    )
+    parser.add_argument(
+        "--judge",
+        type=Path,
+        metavar="FILE",
+        help="only print its figures on the sites held out; - for none",
     )
     for item in dataclasses.fields(Plan):
-        parser.add_argument(f"--{item.name.replace('_', '-')}", type=type(item.default), default=item.default)
+        parser.add_argument(
+            f"--{item.name.replace('_', '-')}", type=type(item.default), default=item.default
+        )
     options = parser.parse_args()
     plan = Plan(**{item.name: getattr(options, item.name) for item in dataclasses.fields(Plan)})
     options.out.mkdir(parents=True, exist_ok=True)
@@ -95,7 +114,11 @@ def main() -> int:
     if given and given.is_file():
         weights |= {name: tensor.float() for name, tensor in load_file(given).items()}
     if options.judge:
-        print(json.dumps({name: measure(weights, windows) for name, windows in dev_sets("held").items()}))
+        print(
+            json.dumps(
+                {name: measure(weights, windows) for name, windows in dev_sets("held").items()}
+            )
+        )
         return 0
     trainer = Trainer(plan, weights, options.out, lambda number: draw_round(plan, number), dev_sets)
     ended = trainer.run()
@@ -103,7 +126,14 @@ def main() -> int:
         return 0
     figures = json.loads((options.out / "final.json").read_text(encoding="utf-8"))
     command = ["--minilm", options.minilm, "--checkpoint", options.out / "final.safetensors"]
-    command += ["--out", options.export, "--note", figures.pop("note"), "--figures", json.dumps(figures)]
+    command += [
+        "--out",
+        options.export,
+        "--note",
+        figures.pop("note"),
+        "--figures",
+        json.dumps(figures),
+    ]
     build = [sys.executable, "-m", "train.reader.build", *map(str, command)]
     return subprocess.run(build, cwd=ROOT, check=False).returncode  # noqa: S603  our own command
 
@@ -119,15 +149,23 @@ class Trainer:
         rounds: Callable[[int], list[Trained]],
         dev: Callable[[], dict[str, list[Trained]]],
     ) -> None:
-        """Take the weights to begin with; what `folder` holds of an earlier run goes before them."""
+        """Take the weights to begin with; what `folder` holds of an earlier run goes before
+        them."""
         torch.set_num_threads(plan.threads)
         self._plan, self._folder, self._rounds, self._dev = plan, folder, rounds, dev
         self.weights = weights
         self._names = trained(weights)
-        faster = [[more for begin, more in FASTER.items() if name.startswith(begin)] for name in self._names]
+        faster = [
+            [more for begin, more in FASTER.items() if name.startswith(begin)]
+            for name in self._names
+        ]
         self._scale = [found[0] if found else 1.0 for found in faster]
-        groups = [{"params": [weights[name].requires_grad_(True)], "lr": 0.0} for name in self._names]
-        self._optimizer = torch.optim.AdamW(groups, betas=(0.9, 0.98), weight_decay=0.01, fused=True)
+        groups = [
+            {"params": [weights[name].requires_grad_(True)], "lr": 0.0} for name in self._names
+        ]
+        self._optimizer = torch.optim.AdamW(
+            groups, betas=(0.9, 0.98), weight_decay=0.01, fused=True
+        )
         self._place = {"step": 0, "round": 0, "batch": 0, "fall_from": -1, "windows": 0, "size": 0}
         self._cpu = 0.0
         self._stopped = False
@@ -173,15 +211,25 @@ class Trainer:
     def evaluate(self) -> dict[str, float]:
         """Return the development figures."""
         sets = {name: measure(self.weights, windows) for name, windows in self._dev().items()}
-        return {f"{name}_{key}": value for name, found in sets.items() for key, value in found.items()}
+        return {
+            f"{name}_{key}": value for name, found in sets.items() for key, value in found.items()
+        }
 
     def save(self) -> None:
         """Write what is needed to go on, in one step."""
         weights = {name: self.weights[name].detach() for name in self._names}
-        state = {"weights": weights, "optimizer": self._optimizer.state_dict(), "place": self._place, "cpu": self._cpu}
+        state = {
+            "weights": weights,
+            "optimizer": self._optimizer.state_dict(),
+            "place": self._place,
+            "cpu": self._cpu,
+        }
         torch.save(state, self._folder / "state.new")
         (self._folder / "state.new").replace(self._folder / "state.pt")
-        save_file({name: tensor.contiguous() for name, tensor in weights.items()}, self._folder / "last.safetensors")
+        save_file(
+            {name: tensor.contiguous() for name, tensor in weights.items()},
+            self._folder / "last.safetensors",
+        )
 
     def _finish(self) -> None:
         weights = {name: self.weights[name].detach().contiguous() for name in self._names}
@@ -189,18 +237,24 @@ class Trainer:
         figures = self.evaluate()
         self._log(figures)
         note = f"{self._place['windows']:,} windows in {self._cpu / 60:.0f} core-minutes"
-        (self._folder / "final.json").write_text(json.dumps({"note": note, **figures}), encoding="utf-8")
+        (self._folder / "final.json").write_text(
+            json.dumps({"note": note, **figures}), encoding="utf-8"
+        )
         (self._folder / "finish").unlink(missing_ok=True)
 
     def _batches(self) -> Iterator[Sequence[Trained]]:
         place = self._place
         while True:
             windows = self._rounds(place["round"])
-            if place["batch"] and place["size"] != len(windows):  # questions were added since: it is another round
+            if place["batch"] and place["size"] != len(
+                windows
+            ):  # questions were added since: it is another round
                 place |= {"round": place["round"] + 1, "batch": 0}
                 continue
             place["size"] = len(windows)
-            batches = _batched(windows, self._plan.batch, random.Random(self._plan.seed * 1_000 + place["round"]))
+            batches = _batched(
+                windows, self._plan.batch, random.Random(self._plan.seed * 1_000 + place["round"])
+            )
             self._log({"round": place["round"], "drawn": len(windows)})
             yield from batches[place["batch"] :]
             place["round"] += 1
@@ -212,8 +266,12 @@ class Trainer:
         gold, right, weight, each = _targets(batch)
         with torch.autocast("cpu", torch.bfloat16):
             keep, answer = forward(self.weights, make_batch([one.window for one in batch]))
-        keep_loss = (F.binary_cross_entropy_with_logits(keep.float(), gold, reduction="none") * each).mean()
-        answer_loss = (F.binary_cross_entropy_with_logits(answer, right, reduction="none") * weight).mean()
+        keep_loss = (
+            F.binary_cross_entropy_with_logits(keep.float(), gold, reduction="none") * each
+        ).mean()
+        answer_loss = (
+            F.binary_cross_entropy_with_logits(answer, right, reduction="none") * weight
+        ).mean()
         (KEEP_WEIGHT * keep_loss + answer_loss).backward()
         torch.nn.utils.clip_grad_norm_([self.weights[name] for name in self._names], 1.0)
         self._optimizer.step()
@@ -226,11 +284,17 @@ class Trainer:
         told = place["step"] >= plan.steps or (self._folder / "finish").exists()
         if place["fall_from"] < 0 and told:
             place["fall_from"] = place["step"]
-        falling = 1.0 if place["fall_from"] < 0 else 1 - (place["step"] - place["fall_from"]) / plan.fall
+        falling = (
+            1.0 if place["fall_from"] < 0 else 1 - (place["step"] - place["fall_from"]) / plan.fall
+        )
         return plan.rate * min(1.0, (since + 1) / plan.warm) * max(0.0, falling)
 
     def _log(self, figures: dict[str, float]) -> None:
-        line = {"step": self._place["step"], "windows": self._place["windows"], "cpu_minutes": round(self._cpu / 60, 2)}
+        line = {
+            "step": self._place["step"],
+            "windows": self._place["windows"],
+            "cpu_minutes": round(self._cpu / 60, 2),
+        }
         with (self._folder / "log.jsonl").open("a", encoding="utf-8") as file:
             file.write(json.dumps(line | {"at": time.strftime("%H:%M:%S")} | figures) + "\n")
 
@@ -247,29 +311,46 @@ def draw_round(plan: Plan, number: int) -> list[Trained]:
     for place, question in enumerate(draw.sample(public.questions, len(public.questions))):
         if place % turns == number % turns and draw.random() < SHARES.get(question.source, 1.0):
             chosen.append(question)
-    drawer = Drawer(Corpus(public.texts | own.texts, public.questions + own.questions), seed=plan.seed + 7 * number)
-    return encoded([example for question in chosen + own.questions for example in drawer.examples(question)])
+    drawer = Drawer(
+        Corpus(public.texts | own.texts, public.questions + own.questions),
+        seed=plan.seed + 7 * number,
+    )
+    return encoded(
+        [example for question in chosen + own.questions for example in drawer.examples(question)]
+    )
 
 
 @cache
 def dev_sets(own: Split = "dev") -> dict[str, list[Trained]]:
-    """Return the windows of the development figures, always the same: of public questions, and of a part of ours."""
+    """Return the windows of the development figures, always the same: of public questions, and of a
+    part of ours."""
     found: dict[str, list[Trained]] = {}
     for name, corpus in (("public", load_public("dev")), ("own", load_own(own))):
-        questions = random.Random(0).sample(corpus.questions, min(DEV_QUESTIONS, len(corpus.questions)))
+        questions = random.Random(0).sample(
+            corpus.questions, min(DEV_QUESTIONS, len(corpus.questions))
+        )
         drawer = Drawer(corpus, seed=0)
-        found[name] = encoded([example for question in questions for example in drawer.plain(question)])
+        found[name] = encoded(
+            [example for question in questions for example in drawer.plain(question)]
+        )
     return found
 
 
 def encoded(examples: Sequence[Example]) -> list[Trained]:
     """Return examples as tokens; one whose gold was cut off is left out."""
     tokenizer = read_tokenizer(EMBEDDED / "tokenizer.json")
-    texts = dict.fromkeys(text for one in examples for text in (one.question, one.window.above, *one.window.sentences))
+    texts = dict.fromkeys(
+        text for one in examples for text in (one.question, one.window.above, *one.window.sentences)
+    )
     ids = dict(zip(texts, tokenize(tokenizer, list(texts)), strict=True))
     found: list[Trained] = []
     for one in examples:
-        window = join(tokenizer, ids[one.question], ids[one.window.above], [ids[text] for text in one.window.sentences])
+        window = join(
+            tokenizer,
+            ids[one.question],
+            ids[one.window.above],
+            [ids[text] for text in one.window.sentences],
+        )
         gold = np.zeros(len(window.starts) - 1, dtype=np.float32)
         gold[[place for place in one.gold if place < len(gold)]] = 1
         if gold.any() or not one.gold:
@@ -280,8 +361,9 @@ def encoded(examples: Sequence[Example]) -> list[Trained]:
 def measure(weights: Tensors, windows: Sequence[Trained]) -> dict[str, float]:
     """Return how well sentences and windows are told apart.
 
-    `keep_r`: share of an answering window's gold among its best as many sentences. AUCs: `keep_auc` of the sentences of
-    answering windows; of answering windows against questions written as unanswerable (`near_auc`) and other windows.
+    `keep_r`: share of an answering window's gold among its best as many sentences. AUCs: `keep_auc`
+    of the sentences of answering windows; of answering windows against questions written as
+    unanswerable (`near_auc`) and other windows.
     """
     keep: list[NDArray[np.float32]] = []
     answer: list[float] = []
@@ -290,7 +372,9 @@ def measure(weights: Tensors, windows: Sequence[Trained]) -> dict[str, float]:
         for start in range(0, len(order), 32):
             group = [windows[place].window for place in order[start : start + 32]]
             logits, answers = forward(weights, make_batch(group))
-            keep += np.split(logits.float().numpy(), np.cumsum([len(one.starts) - 1 for one in group])[:-1])
+            keep += np.split(
+                logits.float().numpy(), np.cumsum([len(one.starts) - 1 for one in group])[:-1]
+            )
             answer += answers.tolist()
     ordered = [windows[place] for place in order]
     asked = [place for place, one in enumerate(ordered) if one.kind == "answer"]
@@ -301,16 +385,25 @@ def measure(weights: Tensors, windows: Sequence[Trained]) -> dict[str, float]:
     gold = np.concatenate([ordered[place].gold for place in asked])
     scores = np.concatenate([keep[place] for place in asked])
     yes = [answer[place] for place in asked]
-    found = {"keep_r": float(np.mean(precision)), "keep_auc": auc(scores[gold > 0], scores[gold == 0])}
+    found = {
+        "keep_r": float(np.mean(precision)),
+        "keep_auc": auc(scores[gold > 0], scores[gold == 0]),
+    }
     for kind in ("near", "other"):
-        found[f"{kind}_auc"] = auc(yes, [answer[place] for place, one in enumerate(ordered) if one.kind == kind])
+        found[f"{kind}_auc"] = auc(
+            yes, [answer[place] for place, one in enumerate(ordered) if one.kind == kind]
+        )
     return {name: round(value, 4) for name, value in found.items()}
 
 
-def auc(high: Sequence[float] | NDArray[np.float32], low: Sequence[float] | NDArray[np.float32]) -> float:
+def auc(
+    high: Sequence[float] | NDArray[np.float32], low: Sequence[float] | NDArray[np.float32]
+) -> float:
     """Return how often a score of `high` is above one of `low`; ties count half."""
     ordered = np.sort(np.asarray(low))
-    below = np.searchsorted(ordered, high, side="left") + np.searchsorted(ordered, high, side="right")
+    below = np.searchsorted(ordered, high, side="left") + np.searchsorted(
+        ordered, high, side="right"
+    )
     return float(below.mean() / 2 / max(1, len(ordered)))
 
 
@@ -325,11 +418,17 @@ def _batched(windows: Sequence[Trained], size: int, draw: random.Random) -> list
 
 
 def _targets(batch: Sequence[Trained]) -> tuple[Any, Any, Any, Any]:
-    """Return gold of each sentence, whether each window answers, the windows' weights, and the sentences'."""
+    """Return gold of each sentence, whether each window answers, the windows' weights, and the
+    sentences'."""
     gold = torch.from_numpy(np.concatenate([one.gold for one in batch]))
     right = torch.tensor([float(one.gold.any()) for one in batch])
     weight = torch.tensor([one.weight for one in batch])
-    return gold, right, weight, weight.repeat_interleave(torch.tensor([len(one.gold) for one in batch]))
+    return (
+        gold,
+        right,
+        weight,
+        weight.repeat_interleave(torch.tensor([len(one.gold) for one in batch])),
+    )
 
 
 if __name__ == "__main__":

@@ -1,8 +1,10 @@
-"""One call to a search API over HTTP, its answer typed by status, and results as plain text; what all providers share.
+"""One call to a search API over HTTP, its answer typed by status, and results as plain text; what
+all providers share.
 
-Every failure becomes a `SearchOutcome` with a reason that a person can act on, and a key never stands in it. Titles and
-snippets arrive with marks around the hits (`<b>`), entities and control characters, and were written by strangers. Not
-for: the parameters and fields of one API (`services.py`), waiting and repeating (`pipeline/search/chain.py`).
+Every failure becomes a `SearchOutcome` with a reason that a person can act on, and a key never
+stands in it. Titles and snippets arrive with marks around the hits (`<b>`), entities and control
+characters, and were written by strangers. Not for: the parameters and fields of one API
+(`services.py`), waiting and repeating (`pipeline/search/chain.py`).
 """
 
 import html
@@ -46,7 +48,8 @@ _MEANING: Final[Mapping[SearchStatus, str]] = {
 }
 
 Judge = Callable[[int, object], SearchStatus | None]
-"""HTTP status and parsed body (None where it was no JSON) to what they mean for one API; None for the usual meaning."""
+"""HTTP status and parsed body (None where it was no JSON) to what they mean for one API; None for
+the usual meaning."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +65,8 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """Calls to one search API: its name in outcomes, the client, the key that no reason may show."""
+    """Calls to one search API: its name in outcomes, the client, the key that no reason may
+    show."""
 
     name: str
     client: httpx2.AsyncClient
@@ -75,7 +79,8 @@ class Exchange:
     """A body as values; raises ValueError for one of another form."""
 
     async def ask(self, request: Request) -> dict[str, object] | SearchOutcome:
-        """Send `request`; return the JSON object of a 200, or how it failed. Raises nothing over the other side."""
+        """Send `request`; return the JSON object of a 200, or how it failed. Raises nothing over
+        the other side."""
         address = _LOGIN.sub("", request.url)
         try:
             async with self.client.stream(
@@ -92,10 +97,16 @@ class Exchange:
             return self.failed("timeout", f"No answer from {address} within {self.timeout:g} s.")
         except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError) as error:
             away = isinstance(error, httpx2.ConnectError)
-            missed = f"No {'connection to' if away else 'answer from'} {address}: {error or type(error).__name__}."
+            missed = (
+                f"No {'connection to' if away else 'answer from'} {address}: "
+                f"{error or type(error).__name__}."
+            )
             return self.failed("unreachable" if away else "bad_response", missed)
         except (UnicodeError, ValueError):
-            return self.failed("unauthorized", "The key cannot be sent: it holds characters that no header may hold.")
+            return self.failed(
+                "unauthorized",
+                "The key cannot be sent: it holds characters that no header may hold.",
+            )
         answer: object = None
         with suppress(ValueError, RecursionError):
             answer = self.read(body)
@@ -104,31 +115,53 @@ class Exchange:
             return self._refused(response, answer, judged)
         if isinstance(answer, dict):
             return answer
-        form = "HTML came instead of data" if body.lstrip()[:1] == b"<" else "The answer is not complete"
-        return self.failed("bad_response", f"{form}; something between here and {address} may have answered instead.")
+        form = (
+            "HTML came instead of data"
+            if body.lstrip()[:1] == b"<"
+            else "The answer is not complete"
+        )
+        return self.failed(
+            "bad_response",
+            f"{form}; something between here and {address} may have answered instead.",
+        )
 
-    def _refused(self, response: httpx2.Response, answer: object, judged: SearchStatus | None) -> SearchOutcome:
+    def _refused(
+        self, response: httpx2.Response, answer: object, judged: SearchStatus | None
+    ) -> SearchOutcome:
         code = response.status_code
         status = judged or _STATUS.get(code, "bad_response")
         said = plain_text(error_text(answer), longest=200).rstrip(".")
-        meaning = _MEANING.get(status, "the service failed" if code >= 500 else "the request was not accepted")
+        meaning = _MEANING.get(
+            status, "the service failed" if code >= 500 else "the request was not accepted"
+        )
         if status == "unauthorized" and not self.secret:
             meaning = "a key or a login is asked for, and none is set"
         meaning = self.meaning.get(status, meaning)
         wait = retry_after(response.headers)
-        return self.failed(status, f"HTTP {code}: {meaning}{f' ({said})' if said else ''}.", wait=wait)
+        return self.failed(
+            status, f"HTTP {code}: {meaning}{f' ({said})' if said else ''}.", wait=wait
+        )
 
-    def failed(self, status: SearchStatus, reason: str, *, wait: float | None = None) -> SearchOutcome:
-        """Return a failure; the key is taken out of `reason`, also where the other side repeated it."""
+    def failed(
+        self, status: SearchStatus, reason: str, *, wait: float | None = None
+    ) -> SearchOutcome:
+        """Return a failure; the key is taken out of `reason`, also where the other side repeated
+        it."""
         if self.secret:
             for form in (self.secret, repr(self.secret)[1:-1], quote(self.secret, safe="")):
                 reason = reason.replace(form, "[key]")
         return SearchOutcome((), self.name, status, reason, wait)
 
     def finished(
-        self, results: Iterable[SearchResult | None], query: SearchQuery, *, limit: int, notes: str = ""
+        self,
+        results: Iterable[SearchResult | None],
+        query: SearchQuery,
+        *,
+        limit: int,
+        notes: str = "",
     ) -> SearchOutcome:
-        """Return the answer: hits with an address, on the wished site, numbered, at most `limit`."""
+        """Return the answer: hits with an address, on the wished site, numbered, at most
+        `limit`."""
         kept = [hit for hit in results if hit is not None and on_site(hit.url, query.site)][:limit]
         if not kept:
             return SearchOutcome((), self.name, "empty", f"Nothing was found. {notes}".strip())
@@ -137,13 +170,17 @@ class Exchange:
 
     def strange(self) -> SearchOutcome:
         """Return the failure of an answer that is JSON of another form."""
-        return self.failed("bad_response", "The answer has no list of results; the API may have changed.")
+        return self.failed(
+            "bad_response", "The answer has no list of results; the API may have changed."
+        )
 
 
 def plain_text(value: object, *, longest: int = 2_000) -> str:
-    """Return `value` as one line without markup, entities and invisible characters; empty if it is no text.
+    """Return `value` as one line without markup, entities and invisible characters; empty if it is
+    no text.
 
-    `longest`: Characters kept; real snippets have a median of 1,509 in the CRAG sample and a long tail.
+    `longest`: Characters kept; real snippets have a median of 1,509 in the CRAG sample and a long
+    tail.
     """
     if not isinstance(value, str):
         return ""
@@ -163,7 +200,8 @@ def web_address(value: object) -> str:
 
 
 def day_of(value: object) -> str:
-    """Return the ISO day of a date as APIs write it: ISO, mail format, `May 3, 2024` or a list of numbers.
+    """Return the ISO day of a date as APIs write it: ISO, mail format, `May 3, 2024` or a list of
+    numbers.
 
     A year alone stays one; empty for anything else.
     """
@@ -186,8 +224,11 @@ def day_of(value: object) -> str:
     return ""
 
 
-def hit(provider: str, row: Mapping[str, object], *, url: str, snippet: object) -> SearchResult | None:
-    """Return a result from the fields `title` and `url` of `row` and a text; None without a web address."""
+def hit(
+    provider: str, row: Mapping[str, object], *, url: str, snippet: object
+) -> SearchResult | None:
+    """Return a result from the fields `title` and `url` of `row` and a text; None without a web
+    address."""
     address = web_address(row.get(url))
     if not address:
         return None
@@ -198,8 +239,8 @@ def hit(provider: str, row: Mapping[str, object], *, url: str, snippet: object) 
 def at(value: object, path: str) -> object:
     """Return what lies in `value` at a dotted path of names and numbers, None for nothing there.
 
-    A `*` goes through a list and gives what lies below each entry; `|` parts paths of which the first that leads to
-    something counts.
+    A `*` goes through a list and gives what lies below each entry; `|` parts paths of which the
+    first that leads to something counts.
     """
     if "|" in path:
         return next(filter(None, (at(value, one) for one in path.split("|"))), None)
@@ -225,16 +266,21 @@ def joined(parts: Iterable[object]) -> str:
 
 
 def on_site(url: str, site: str) -> bool:
-    """Return whether `url` lies on the host `site` or below it; any address does where `site` is empty."""
+    """Return whether `url` lies on the host `site` or below it; any address does where `site` is
+    empty."""
     wanted = site.lower().strip(". ").removeprefix("www.")
     host = (urlsplit(url).hostname or "").removeprefix("www.")
     return not wanted or host == wanted or host.endswith(f".{wanted}")
 
 
-def words_of(query: SearchQuery, *, longest: int = 400, words: int = 1_000, operator: bool = False) -> tuple[str, str]:
-    """Return the words of `query`, cut to what an API takes, and the sentence that says so if they were cut.
+def words_of(
+    query: SearchQuery, *, longest: int = 400, words: int = 1_000, operator: bool = False
+) -> tuple[str, str]:
+    """Return the words of `query`, cut to what an API takes, and the sentence that says so if they
+    were cut.
 
-    Most engines cut or refuse more than 400 characters. With `operator` the site stands in front as `site:HOST`.
+    Most engines cut or refuse more than 400 characters. With `operator` the site stands in front as
+    `site:HOST`.
     """
     text = " ".join(query.text.split())
     site = f"site:{query.site} " if operator and query.site else ""
@@ -243,7 +289,8 @@ def words_of(query: SearchQuery, *, longest: int = 400, words: int = 1_000, oper
 
 
 def unmet(query: SearchQuery, able: frozenset[str]) -> str:
-    """Return the sentence on what of `query` a provider cannot honour; empty when it honours all that is set."""
+    """Return the sentence on what of `query` a provider cannot honour; empty when it honours all
+    that is set."""
     asked = {
         "freshness": query.freshness != "any" and not (query.since or query.until),
         "dates": bool(query.since or query.until),
@@ -262,7 +309,8 @@ def sentences(*parts: str) -> str:
 
 
 def error_text(answer: object) -> str:
-    """Return the words of an error body in the forms the APIs document: error, errors, detail, message, nested."""
+    """Return the words of an error body in the forms the APIs document: error, errors, detail,
+    message, nested."""
     while isinstance(answer, dict | list):
         names = ("detail", "error", "errors", "message", "msg", "info", "errMsg")
         parts = answer if isinstance(answer, list) else map(answer.get, names)
@@ -271,9 +319,12 @@ def error_text(answer: object) -> str:
 
 
 def error_code(answer: object) -> str:
-    """Return the machine-readable code of an error body (`code` or `tag`, at the top or below `error`/`errors`)."""
+    """Return the machine-readable code of an error body (`code` or `tag`, at the top or below
+    `error`/`errors`)."""
     while isinstance(answer, dict | list):
-        if isinstance(answer, dict) and isinstance(found := answer.get("code") or answer.get("tag"), str):
+        if isinstance(answer, dict) and isinstance(
+            found := answer.get("code") or answer.get("tag"), str
+        ):
             return found
         parts = answer if isinstance(answer, list) else map(answer.get, ("error", "errors"))
         answer = next(filter(None, parts), None)
@@ -284,10 +335,15 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
     """Return the seconds of `Retry-After`, else of the used-up window of `X-RateLimit-Reset`."""
     if (wait := seconds_asked(headers, now=time.time())) is not None:
         return wait
-    # Several windows in one header ("0, 14523" left; "1, 1419704" seconds): the longest that is used up counts.
+    # Several windows in one header ("0, 14523" left; "1, 1419704" seconds): the longest that is
+    # used up counts.
     left = headers.get("x-ratelimit-remaining", "").split(",")
     ends = headers.get("x-ratelimit-reset", "").split(",")
-    waits = [float(end) for now, end in zip(left, ends, strict=False) if now.strip() == "0" and end.strip().isdecimal()]
+    waits = [
+        float(end)
+        for now, end in zip(left, ends, strict=False)
+        if now.strip() == "0" and end.strip().isdecimal()
+    ]
     return max(waits, default=None)
 
 

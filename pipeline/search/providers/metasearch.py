@@ -1,9 +1,9 @@
 """Searching through the library `ddgs` (extra `ddgs`), which reads engines' result pages.
 
-The first of the keyless providers where it is installed, as the README's one-line install does. It imitates browsers,
-raises the same error for "blocked" and for "nothing found", gives no dates, and unescapes addresses (run against a
-mock). Its calls are synchronous: each runs in a thread of its own, with a deadline. Not for: whoever has set an
-address, a key or folders, and does not name it.
+The first of the keyless providers where it is installed, as the README's one-line install does. It
+imitates browsers, raises the same error for "blocked" and for "nothing found", gives no dates, and
+unescapes addresses (run against a mock). Its calls are synchronous: each runs in a thread of its
+own, with a deadline. Not for: whoever has set an address, a key or folders, and does not name it.
 """
 
 import importlib
@@ -18,7 +18,8 @@ from pipeline.search.chain import DEADLINE
 from pipeline.search.providers.exchange import hit, on_site, rows_of, sentences, unmet, words_of
 
 BACKENDS: Final = "duckduckgo,brave,mojeek,startpage,yahoo"
-"""Named, because `auto` asks two encyclopedias first and the rest in random order, and an unknown name becomes it."""
+"""Named, because `auto` asks two encyclopedias first and the rest in random order, and an unknown
+name becomes it."""
 _ABLE: Final = frozenset({"freshness", "language", "region", "safe search", "paging"})
 _PERIOD: Final = {"day": "d", "week": "w", "month": "m", "year": "y"}
 _SAFE: Final = {"off": "off", "moderate": "moderate", "strict": "on"}
@@ -31,7 +32,8 @@ class Metasearch:
     name: Final = "ddgs"
 
     def __init__(self, *, timeout: float = DEADLINE, backends: str = BACKENDS) -> None:
-        """Load the library; raises `MissingExtra` where it is not installed, `BrokenExtra` where that fails."""
+        """Load the library; raises `MissingExtra` where it is not installed, `BrokenExtra` where
+        that fails."""
         with importing("ddgs", "The search provider ddgs"):
             self._library = importlib.import_module("ddgs")
             self._failures = importlib.import_module("ddgs.exceptions")
@@ -61,18 +63,30 @@ class Metasearch:
         except self._failures.TimeoutException as error:
             return SearchOutcome((), self.name, "timeout", f"The engines were too slow ({error}).")
         except self._failures.RatelimitException as error:
-            return SearchOutcome((), self.name, "rate_limited", f"An engine limits our requests ({error}).")
+            return SearchOutcome(
+                (), self.name, "rate_limited", f"An engine limits our requests ({error})."
+            )
         except self._failures.DDGSException as error:
-            # The same words for 429, 403, a CAPTCHA and a true zero; no rest, because it may have been the zero.
+            # The same words for 429, 403, a CAPTCHA and a true zero; no rest, because it may have
+            # been the zero.
             said = _NOT_KNOWN if "no results" in str(error).lower() else str(error)[:200]
             return SearchOutcome((), self.name, "blocked", f"Unknown: {said}.", 0.0)
         rows = rows_of(answer)
         if rows is None:
-            return SearchOutcome((), self.name, "bad_response", "The library answered in another form than it used to.")
+            return SearchOutcome(
+                (),
+                self.name,
+                "bad_response",
+                "The library answered in another form than it used to.",
+            )
         found = [hit(self.name, row, url="href", snippet=row.get("body")) for row in rows]
-        kept = tuple(result for result in found if result and on_site(result.url, query.site))[:limit]
+        kept = tuple(result for result in found if result and on_site(result.url, query.site))[
+            :limit
+        ]
         if not kept:
             return SearchOutcome((), self.name, "blocked", f"Unknown: {_NOT_KNOWN}.", 0.0)
         broken = any(mark in result.url for result in kept for mark in ("#", " "))
-        damage = "ddgs unescapes addresses: one with # or a space may lead elsewhere." if broken else ""
+        damage = (
+            "ddgs unescapes addresses: one with # or a space may lead elsewhere." if broken else ""
+        )
         return SearchOutcome(kept, self.name, "ok", sentences(unmet(query, _ABLE), cut, damage))

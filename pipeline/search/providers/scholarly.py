@@ -1,10 +1,11 @@
-"""The catalogues of research (OpenAlex, Semantic Scholar, Crossref, Europe PMC, arXiv) as rows like other services.
+"""The catalogues of research (OpenAlex, Semantic Scholar, Crossref, Europe PMC, arXiv) as rows like
+other services.
 
-All answer without a key. OpenAlex lets a stranger search some ten to a hundred times a day and then says 429, Semantic
-Scholar shares one allowance between all strangers, arXiv wants one request in three seconds, and Crossref and OpenAlex
-serve better who gives a mail address. A hit leads to the free text where a catalogue knows one, else to the DOI. arXiv
-answers in Atom, says "Rate exceeded." with status 200, and puts errors into an entry. Not for: the call itself
-(`exchange.py`).
+All answer without a key. OpenAlex lets a stranger search some ten to a hundred times a day and then
+says 429, Semantic Scholar shares one allowance between all strangers, arXiv wants one request in
+three seconds, and Crossref and OpenAlex serve better who gives a mail address. A hit leads to the
+free text where a catalogue knows one, else to the DOI. arXiv answers in Atom, says "Rate exceeded."
+with status 200, and puts errors into an entry. Not for: the call itself (`exchange.py`).
 """
 
 import re
@@ -24,7 +25,8 @@ _TRIFLES: Final = words("stop", "en") | words("questions.words", "en") | words("
 _ABLE: Final = frozenset({"freshness", "dates", "paging"})
 _NAMED: Final = _ABLE | {"dois"}
 _WITHDRAWN: Final = frozenset({"retraction", "withdrawal", "removal"})
-"""Kinds of Crossref's updates, its publishers' and Retraction Watch's, by which a work no longer stands."""
+"""Kinds of Crossref's updates, its publishers' and Retraction Watch's, by which a work no longer
+stands."""
 _BUSY: Final = "Rate exceeded"
 
 
@@ -36,14 +38,17 @@ def _terms(text: str) -> list[str]:
 
 def _get(api: WebApi, path: str, **params: str | int) -> Request:
     sent = {name: str(value) for name, value in params.items() if value}
-    # Crossref and OpenAlex read the mail address there; in the address of the request it would stand in logs.
+    # Crossref and OpenAlex read the mail address there; in the address of the request it would
+    # stand in logs.
     return Request("GET", api.base + path, {"User-Agent": agent(api.key)}, sent)
 
 
 def _between(api: WebApi, query: SearchQuery, form: str, *, open_end: str = "") -> str:
     """Return the first and last day that are wanted in a service's own form, empty for any."""
     since = since_of(api, query)
-    return form.format(since or "1000-01-01", query.until or open_end) if since or query.until else ""
+    return (
+        form.format(since or "1000-01-01", query.until or open_end) if since or query.until else ""
+    )
 
 
 def _openalex(api: WebApi, query: SearchQuery, text: str, count: int) -> Request:
@@ -61,21 +66,32 @@ def _abstract(row: Mapping[str, object]) -> str:
     index = row.get("abstract_inverted_index")
     places = index.items() if isinstance(index, dict) else ()
     told = ((place, word) for word, where in places if isinstance(where, list) for place in where)
-    return " ".join(word for _, word in sorted((place, word) for place, word in told if isinstance(place, int)))
+    return " ".join(
+        word for _, word in sorted((place, word) for place, word in told if isinstance(place, int))
+    )
 
 
 def _semantic_scholar(api: WebApi, query: SearchQuery, text: str, count: int) -> Request:
     fields = "title,abstract,url,authors,publicationDate,externalIds,openAccessPdf"
     period = _between(api, query, "{}:{}")
     searched = " ".join(_terms(text))
-    return _get(api, "/graph/v1/paper/search", query=searched, limit=count, fields=fields, publicationDateOrYear=period)
+    return _get(
+        api,
+        "/graph/v1/paper/search",
+        query=searched,
+        limit=count,
+        fields=fields,
+        publicationDateOrYear=period,
+    )
 
 
 def _crossref(api: WebApi, query: SearchQuery, text: str, count: int) -> Request:
     if query.dois:
         return _get(api, "/works", filter=",".join(f"doi:{doi}" for doi in query.dois), rows=count)
     since = since_of(api, query)
-    period = [f"from-pub-date:{since}"] * bool(since) + [f"until-pub-date:{query.until}"] * bool(query.until)
+    period = [f"from-pub-date:{since}"] * bool(since) + [f"until-pub-date:{query.until}"] * bool(
+        query.until
+    )
     named = {"query.bibliographic": " ".join(_terms(text)), "filter": ",".join(period)}
     return _get(api, "/works", **named, rows=count)
 
@@ -83,11 +99,16 @@ def _crossref(api: WebApi, query: SearchQuery, text: str, count: int) -> Request
 def _people(row: Mapping[str, object]) -> list[str]:
     people = row.get("author")
     named = [one for one in people if isinstance(one, dict)] if isinstance(people, list) else []
-    return [" ".join(str(one[part]) for part in ("given", "family", "name") if one.get(part)) for one in named]
+    return [
+        " ".join(str(one[part]) for part in ("given", "family", "name") if one.get(part))
+        for one in named
+    ]
 
 
 def _withdrawn(row: Mapping[str, object]) -> bool:
-    return not _WITHDRAWN.isdisjoint(map(str, rows if isinstance(rows := at(row, "updated-by.*.type"), list) else ()))
+    return not _WITHDRAWN.isdisjoint(
+        map(str, rows if isinstance(rows := at(row, "updated-by.*.type"), list) else ())
+    )
 
 
 def _europe_pmc(api: WebApi, query: SearchQuery, text: str, count: int) -> Request:
@@ -109,8 +130,15 @@ def _free_pdf(row: Mapping[str, object]) -> object:
 def _arxiv(api: WebApi, query: SearchQuery, text: str, count: int) -> Request:
     # Terms side by side must all be met, which a question's never are; relevance orders them well.
     searched = " OR ".join(f'all:"{term}"' for term in _terms(text))
-    period = _between(api, query, "submittedDate:[{}0000 TO {}2359]", open_end="3000-12-31").replace("-", "")
-    return _get(api, "/api/query", search_query=f"({searched}) AND {period}" if period else searched, max_results=count)
+    period = _between(
+        api, query, "submittedDate:[{}0000 TO {}2359]", open_end="3000-12-31"
+    ).replace("-", "")
+    return _get(
+        api,
+        "/api/query",
+        search_query=f"({searched}) AND {period}" if period else searched,
+        max_results=count,
+    )
 
 
 def _atom(body: bytes) -> dict[str, object]:
@@ -127,8 +155,12 @@ def _atom(body: bytes) -> dict[str, object]:
         if "/api/errors" in child_text(entry, "id"):
             return {"error": child_text(entry, "summary") or "Error"}
         pdf = [link.get("href") for link in entry.iter("{*}link") if link.get("title") == "pdf"]
-        row: dict[str, object] = {name: child_text(entry, name) for name in ("title", "summary", "published", "doi")}
-        row["url"] = (pdf[:1] or [child_text(entry, "id")])[0].replace("http://arxiv.org", "https://arxiv.org")
+        row: dict[str, object] = {
+            name: child_text(entry, name) for name in ("title", "summary", "published", "doi")
+        }
+        row["url"] = (pdf[:1] or [child_text(entry, "id")])[0].replace(
+            "http://arxiv.org", "https://arxiv.org"
+        )
         # What carries no publisher's DOI has arXiv's own, without the version.
         number = re.search(r"/abs/([^?#]+?)(?:v\d+)?$", child_text(entry, "id"))
         row["doi"] = row["doi"] or (f"10.48550/arxiv.{number[1]}" if number else "")
@@ -150,7 +182,8 @@ def _arxiv_judged(code: int, answer: object) -> SearchStatus | None:
 
 
 def _failed_within(code: int, answer: object) -> SearchStatus | None:
-    """Crossref and Europe PMC may say 200 and `failed` or `errCode`; both refuse whom they take for a harvester."""
+    """Crossref and Europe PMC may say 200 and `failed` or `errCode`; both refuse whom they take for
+    a harvester."""
     wrong = at(answer, "status") == "failed" or at(answer, "errCode")
     return "blocked" if code == 403 else "bad_response" if code == 200 and wrong else None
 
@@ -240,4 +273,5 @@ SCHOLARLY: Final[dict[str, Service]] = {
         ),
     )
 }
-"""The catalogues, by name, in the order in which they are asked: the widest first, then by what they give of a text."""
+"""The catalogues, by name, in the order in which they are asked: the widest first, then by what
+they give of a text."""

@@ -2,11 +2,12 @@
 
 The catalogues of research (`scholarly.py`) are rows of the same form.
 
-Brave has an index of its own; its `offset` counts pages, and a wrong key is a 422. Tavily also answers a few requests
-without a key; used-up plans are 432 and 433. Exa gives dates and passages. Serper brings Google's results; it documents
-no errors, and users recorded 403 for a wrong key and 400 with words on credits once they are used up. Wikipedia, in any
-of its languages, needs no key; an error may come with status 200. Not for: their other endpoints (news, answers, page
-texts), or the call itself (`exchange.py`).
+Brave has an index of its own; its `offset` counts pages, and a wrong key is a 422. Tavily also
+answers a few requests without a key; used-up plans are 432 and 433. Exa gives dates and passages.
+Serper brings Google's results; it documents no errors, and users recorded 403 for a wrong key and
+400 with words on credits once they are used up. Wikipedia, in any of its languages, needs no key;
+an error may come with status 200. Not for: their other endpoints (news, answers, page texts), or
+the call itself (`exchange.py`).
 """
 
 import html
@@ -95,7 +96,8 @@ class Service:
     pause: float = 0.0
     """Seconds between requests, one at a time, where a service asks for that."""
     keyless: bool = False
-    """Whether it has no keys; the mail address of the person who asks then stands where others have the key."""
+    """Whether it has no keys; the mail address of the person who asks then stands where others have
+    the key."""
 
 
 class WebApi:
@@ -111,7 +113,8 @@ class WebApi:
         timeout: float = DEADLINE,
         today: Callable[[], date] = date.today,
     ) -> None:
-        """Ask `service` with the `key` of the person who asks; a keyless service takes their mail address in its place.
+        """Ask `service` with the `key` of the person who asks; a keyless service takes their mail
+        address in its place.
 
         `today` turns a freshness into a date where that is all a service knows.
         """
@@ -135,7 +138,9 @@ class WebApi:
         if query.dois and "dois" not in service.able:
             return self._exchange.failed("unsupported", f"{service.title} is not asked by DOI.")
         operator = "site" not in service.able
-        words, cut = words_of(query, longest=service.longest, words=service.words, operator=operator)
+        words, cut = words_of(
+            query, longest=service.longest, words=service.words, operator=operator
+        )
         count = min(first + limit, service.most)
         answer = await self._ask(service.write(self, query, words, count))
         if isinstance(answer, SearchOutcome):
@@ -144,7 +149,9 @@ class WebApi:
         if rows is None:
             return self._exchange.strange()
         notes = sentences(unmet(query, service.able), cut)
-        return self._exchange.finished(map(self._result, rows[first:]), query, limit=limit, notes=notes)
+        return self._exchange.finished(
+            map(self._result, rows[first:]), query, limit=limit, notes=notes
+        )
 
     async def _ask(self, request: Request) -> dict[str, object] | SearchOutcome:
         if not self._service.pause:
@@ -165,7 +172,11 @@ class WebApi:
         language = at(row, service.language)
         doi = _DOI.search(str(at(row, service.doi) or ""))
         names = _value(row, service.authors)
-        authors = [plain_text(name) for name in names[:LONGEST_AUTHORS]] if isinstance(names, list) else []
+        authors = (
+            [plain_text(name) for name in names[:LONGEST_AUTHORS]]
+            if isinstance(names, list)
+            else []
+        )
         return found and replace(
             found,
             published=day_of(at(row, service.published)),
@@ -199,7 +210,11 @@ _BRAVE_JUDGED: Final[Mapping[str, SearchStatus]] = {
 
 
 def _brave(api: WebApi, query: SearchQuery, words: str, count: int) -> Request:
-    between = f"{query.since or '1970-01-01'}to{query.until or '9999-12-31'}" if query.since or query.until else ""
+    between = (
+        f"{query.since or '1970-01-01'}to{query.until or '9999-12-31'}"
+        if query.since or query.until
+        else ""
+    )
     wished = _given(
         freshness=between or _BRAVE_PERIOD[query.freshness],
         search_lang=_BRAVE_LANGUAGE.get(query.language, query.language),
@@ -233,7 +248,9 @@ def _tavily(api: WebApi, query: SearchQuery, words: str, count: int) -> Request:
         language=query.language,
         include_domains=[query.site] if query.site else [],
     )
-    headers = {"Authorization": f"Bearer {api.key}"} if api.key else {"X-Tavily-Access-Mode": "keyless"}
+    headers = (
+        {"Authorization": f"Bearer {api.key}"} if api.key else {"X-Tavily-Access-Mode": "keyless"}
+    )
     return Request("POST", f"{api.base}/search", headers, body=body)
 
 
@@ -243,7 +260,8 @@ _DAYS: Final = {"day": 1, "week": 7, "month": 31, "year": 366}
 
 
 def since_of(api: WebApi, query: SearchQuery) -> str:
-    """Return the first day that `query` wants, for services that know days and no periods; empty for any."""
+    """Return the first day that `query` wants, for services that know days and no periods; empty
+    for any."""
     if query.since or query.until or query.freshness == "any":
         return query.since
     return (api.today() - timedelta(days=_DAYS[query.freshness])).isoformat()
@@ -290,7 +308,9 @@ def _google_period(query: SearchQuery) -> str:
     if query.since or query.until:
         named = (("cd_min", query.since), ("cd_max", query.until))
         days = [(name, date.fromisoformat(day)) for name, day in named if day]
-        return ",".join(["cdr:1", *(f"{name}:{day.month}/{day.day}/{day.year}" for name, day in days)])
+        return ",".join(
+            ["cdr:1", *(f"{name}:{day.month}/{day.day}/{day.year}" for name, day in days)]
+        )
     return f"qdr:{query.freshness[0]}" if query.freshness != "any" else ""
 
 
@@ -330,7 +350,9 @@ SERVICES: Final[dict[str, Service]] = {
             title="Exa",
             address="https://api.exa.ai",
             write=_exa,
-            judge=lambda code, answer: "bad_response" if code == 403 and error_code(answer) in _REFUSED_WORDS else None,
+            judge=lambda code, answer: (
+                "bad_response" if code == 403 and error_code(answer) in _REFUSED_WORDS else None
+            ),
             able=frozenset({"freshness", "dates", "region", "site", "safe search", "paging"}),
             most=100,
             longest=1_000,
@@ -343,7 +365,9 @@ SERVICES: Final[dict[str, Service]] = {
             address="https://google.serper.dev",
             write=_serper,
             judge=lambda code, answer: (
-                "quota" if code in (400, 402, 403) and "credit" in error_text(answer).lower() else None
+                "quota"
+                if code in (400, 402, 403) and "credit" in error_text(answer).lower()
+                else None
             ),
             able=frozenset({"freshness", "dates", "language", "region", "paging"}),
             most=100,
@@ -386,15 +410,22 @@ class Wikipedia:
     name: Final = "wikipedia"
 
     def __init__(
-        self, client: httpx2.AsyncClient, contact: str = "", *, base_url: str = WIKIPEDIA, timeout: float = DEADLINE
+        self,
+        client: httpx2.AsyncClient,
+        contact: str = "",
+        *,
+        base_url: str = WIKIPEDIA,
+        timeout: float = DEADLINE,
     ) -> None:
-        """Ask at `base_url`, in which `{language}` is replaced; `contact` is a mail address to be reached at."""
+        """Ask at `base_url`, in which `{language}` is replaced; `contact` is a mail address to be
+        reached at."""
         self._agent = agent(contact)
         self._exchange = Exchange(self.name, client, timeout, judge=_wiki_judged)
         self._base_url = base_url
 
     async def search(self, query: SearchQuery, *, limit: int) -> SearchOutcome:
-        """Return articles of the Wikipedia that the query's site or language names, English where it names none.
+        """Return articles of the Wikipedia that the query's site or language names, English where
+        it names none.
 
         Any other site is `unsupported`: an empty answer would say that there is nothing.
         """
@@ -417,7 +448,9 @@ class Wikipedia:
             "format": "json",
             "formatversion": "2",
         }
-        answer = await self._exchange.ask(Request("GET", f"{base}/w/api.php", {"User-Agent": self._agent}, parameters))
+        answer = await self._exchange.ask(
+            Request("GET", f"{base}/w/api.php", {"User-Agent": self._agent}, parameters)
+        )
         if isinstance(answer, SearchOutcome):
             return answer
         inner = answer.get("query")
@@ -427,7 +460,9 @@ class Wikipedia:
         results = []
         for row in rows:
             title = html.unescape(str(row.get("title") or ""))
-            url = f"{base}/wiki/{quote(title.replace(' ', '_'), safe='/:@!$,;()*')}" if title else ""
+            url = (
+                f"{base}/wiki/{quote(title.replace(' ', '_'), safe='/:@!$,;()*')}" if title else ""
+            )
             found = hit(self.name, {**row, "url": url}, url="url", snippet=row.get("snippet"))
             results.append(found and replace(found, language=language))
         notes = sentences(unmet(query, frozenset({"language", "paging"})), cut)
