@@ -30,6 +30,7 @@ _FORM: Final = {field.name: str for field in fields(Page)} | {
     "raw_tokens": int,
     "hidden": int,
     "tables_whole": bool,
+    "inside": bool,
 }
 del _FORM["age"]
 """The types of a page's fields in JSON."""
@@ -175,6 +176,7 @@ def page_from_bytes(value: bytes) -> Page | None:
     try:
         facts, asked, body = value.split(b"\n", 2)
         found = {
+            "inside": False,  # of pages kept before there was this field
             **json.loads(facts),
             **json.loads(asked),
             "html": body.decode("utf-8", "surrogatepass"),
