@@ -491,6 +491,8 @@ class Exchange:
                 self._sites.place(target.host),
                 reach.client.stream("GET", target.url, headers=dict(headers)) as response,
             ):
+                # Before the body, after which the connection may be closed.
+                address = _connected(response, limits)
                 body, cut = b"", None
                 if response.is_success:
                     caps = max_bytes or limits.max_bytes, max_bytes or limits.max_unpacked
@@ -503,7 +505,6 @@ class Exchange:
                         async for _ in response.aiter_raw():
                             pass
                 cookies = tuple(response.headers.get_list("set-cookie"))
-                address = _connected(response, limits)
                 return Answer(
                     target,
                     response.status_code,

@@ -176,7 +176,6 @@ def page_from_bytes(value: bytes) -> Page | None:
     try:
         facts, asked, body = value.split(b"\n", 2)
         found = {
-            "inside": False,  # of pages kept before there was this field
             **json.loads(facts),
             **json.loads(asked),
             "html": body.decode("utf-8", "surrogatepass"),
