@@ -109,6 +109,8 @@ class Hop:
     """Words and address of the links there; none from a person's own page, which sends nobody
     anywhere."""
     own: bool = False
+    inside: bool = False
+    """Whether that page came from inside."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -446,7 +448,9 @@ def _named(
     linked = {text.casefold() for text, _ in links}
     names.sort(key=lambda name: (name.casefold() not in at_hand, name.casefold() not in linked))
     return [
-        Hop(place, name, f"{name} {rest}", page.final_url, unit.number, links, page.own)
+        Hop(
+            place, name, f"{name} {rest}", page.final_url, unit.number, links, page.own, page.inside
+        )
         for name in list(dict.fromkeys(names))[:HOP_NAMES]
     ]
 
@@ -461,6 +465,7 @@ async def _hop(hop: Hop, wanted: Wanted, known: Followed, services: Services) ->
     language = gathered.parsed.queries[0].language
     query = narrowed(SearchQuery(hop.query, language), wanted)
     outcomes: tuple[SearchOutcome, ...] = ()
+    results: tuple[SearchResult, ...] = ()
     # 1. Pages about the name: at hand, else searched for and linked from the passage
     name = hop.name.casefold()
     about = [url for url, page in gathered.documents.items() if about_of(page.page.title) == name][
@@ -474,14 +479,19 @@ async def _hop(hop: Hop, wanted: Wanted, known: Followed, services: Services) ->
             found = await services.chain.search([query], limit=2 * HOP_PAGES)
         except SearchFailed:
             return None
-        outcomes = found.outcomes
+        outcomes, results = found.outcomes, found.results
         titles = {url: text for text, url in hop.links} | {
             result.url: result.title for result in found.results
         }
         about = [url for url, title in titles.items() if name in title.casefold()][:HOP_PAGES]
     # 2. Read them
     new = [url for url in about if url not in gathered.documents]
-    opened, errors = await open_all(new, services, seconds=STEP_SHARE * time_left())
+    inside = {result.url for result in results if result.inside} | {
+        url for _, url in hop.links if hop.inside
+    }
+    opened, errors = await open_all(
+        new, services, seconds=STEP_SHARE * time_left(), outside=set(new) - inside
+    )
     pages = {**gathered.documents, **opened}
     read = list({pages[url].page.final_url: pages[url] for url in about if url in pages}.values())
     if not read:
