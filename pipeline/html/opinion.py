@@ -72,13 +72,6 @@ MOST: Final = 0.7
 and that stands before a heading which leads away, for it to end the page. Other such sections may
 hold no more than the rest. Word F1 over blocks of the pages tuned on / held aside is .902 / .892
 with .7, .897 / .892 with .65, .901 / .891 with .8."""
-NOTE: Final = 25
-"""Words up to which a block is a credit or note in a box of its own, beside one piece of text."""
-SPARSE: Final = 0.7
-"""The same share below which trafilatura lacks so much between that the page may begin and end
-elsewhere, unless it is a thread of posts: services and shops."""
-FEW: Final = 0.1
-"""Share of the words of a field of records up to which trafilatura has none of that field."""
 POST: Final = 20
 """Words of trafilatura's in a record, on average, from which it is a post and not a card."""
 VARIED: Final = 0.7
@@ -118,7 +111,7 @@ def main_content(document: Document) -> list[bool]:
     # 2. Where it begins and ends, by what another reader has as well.
     agreed = _agreed(words, of_all, runs, story) if of_all >= LONG else set[int]()
     parts = _Parts.of(blocks, words, agreed)
-    first, last = _span(blocks, words, titles, parts)
+    first, last = _span(blocks, words, titles, agreed)
 
     # 3. What stands there a second time, and labels among it.
     inside = [number for number in range(first, last + 1) if words[number]]
@@ -185,7 +178,7 @@ class _Parts:
             alike = fields[_shape(blocks[number].path)]
             if alike.repeats and 2 * alike.agreed >= alike.words:
                 parts.like.add(number)
-            elif alike.repeats and alike.agreed <= FEW * alike.words:
+            elif alike.repeats and not alike.agreed:
                 records = (boxes[_shape(box)] for box in _boxes(blocks[number].path))
                 record = next((one for one in records if one.repeats and one.agreed), None)
                 if record is not None and _are_posts(record) and len(words[number]) < PROSE:
@@ -231,13 +224,12 @@ def _span(
     blocks: Sequence[Block],
     words: Sequence[Sequence[str]],
     titles: Sequence[int],
-    parts: _Parts,
+    agreed: Set[int],
 ) -> tuple[int, int]:
     """Return the first and the last block of the content."""
-    agreed = parts.agreed
     top = _top(blocks, titles, words, agreed)
-    if not agreed or (not parts.badges and _density(words, top, agreed) < SPARSE):
-        return (0 if agreed else top), len(blocks) - 1
+    if not agreed:
+        return top, len(blocks) - 1
     return max(top, _heading_over(blocks, min(agreed))), _end(blocks, max(agreed))
 
 
@@ -269,7 +261,7 @@ def _labels(
             continue
         apart = number not in near and number not in parts.like
         length = _length(block, words[number])
-        beside = block.kind in _SHORT and length <= NOTE and _box(block) not in boxes
+        beside = block.kind in _SHORT and length < PROSE and _box(block) not in boxes
         above = number < min(parts.agreed) and block.kind != "heading"
         if (is_piece and (apart or beside or above)) or _is_label(block, length, apart=apart):
             found.add(number)
