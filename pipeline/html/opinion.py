@@ -262,7 +262,7 @@ def _labels(
         apart = number not in near and number not in parts.like
         length = _length(block, words[number])
         beside = block.kind in _SHORT and length < PROSE and _box(block) not in boxes
-        above = number < min(parts.agreed) and block.kind != "heading"
+        above = block.kind == "block" and length < PROSE and number < min(parts.agreed)
         if (is_piece and (apart or beside or above)) or _is_label(block, length, apart=apart):
             found.add(number)
     return found
