@@ -487,6 +487,8 @@ def doctor(home: Path, tmp_path: Path) -> Callable[..., str]:
         "WINNOW_CACHE": str(tmp_path / "cache"),
     }
     environment["WINNOW_SEARCH"] = "none"  # who is not searched is not asked
+    # Models take a second to open, and `test_command.py` has the doctor open them.
+    environment |= {"WINNOW_EMBEDDER": "none", "WINNOW_READER": "none"}
 
     def run(*arguments: str, code: int = 0, variables: dict[str, str] | None = None) -> str:
         command = [sys.executable, "-m", "server", "doctor", *arguments]
