@@ -23,9 +23,12 @@ from tests.support.life import started
 from tests.support.processes import HELLO, READY, answer_to, call, say, served
 
 _TOKEN: Final = "anna-4711-of-winnow"  # noqa: S105  of these tries
-_WAIT: Final = 5.0
-"""Seconds for an answer to one request."""
-_PING: Final = b'{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}'
+_WAIT: Final = 3.0
+"""Seconds for an answer to one request; a broken one is waited for, and has none."""
+_IDLE: Final = 0.3
+"""Seconds after an answer in which another would come."""
+_LONGEST: Final = 100_000
+_PING: Final = json.dumps(HELLO).encode()
 _PATHS: Final = (
     "/mcp",
     "//mcp",
@@ -122,6 +125,7 @@ def _requests(rng: random.Random, at: str, count: int) -> Iterator[bytes]:
         method, path = ("POST", "/mcp") if foreign else (rng.choice(_METHODS), rng.choice(_PATHS))
         lines = [f"{method} {path} HTTP/1.1", host, line, odd, "Content-Type: application/json"]
         lines += ["Accept: application/json, text/event-stream", f"Content-Length: {len(_PING)}"]
+        lines.append("Connection: close")
         yield "\r\n".join([*filter(None, lines), "", ""]).encode() + _PING
 
 
@@ -130,10 +134,11 @@ def _said(port: int, request: bytes) -> bytes:
     with suppress(OSError), socket.create_connection(("127.0.0.1", port), _WAIT) as wire:
         wire.settimeout(_WAIT)
         wire.sendall(request)
-        wire.shutdown(socket.SHUT_WR)
         found = b""
-        while len(found) < 100_000 and (piece := wire.recv(65_536)):
-            found += piece
+        with suppress(TimeoutError):
+            while len(found) < _LONGEST and (piece := wire.recv(65_536)):
+                found += piece
+                wire.settimeout(_IDLE)
         return found
     return b""
 
@@ -159,9 +164,11 @@ def http(rng: random.Random, count: int) -> Iterator[str]:
             let_in = any(200 <= code < 300 for code in codes) or b"research" in said
             broken = 500 in codes or b"Traceback" in said
             yield f"{codes} to {request[:90]!r}" if let_in or broken else ""
-        good = f"GET /health HTTP/1.1\r\nHost: {at}\r\nConnection: close\r\n\r\n".encode()
-        if 200 not in _statuses(_said(port, good)):
-            yield "the server answers no longer"
+        lines = [f"POST /mcp HTTP/1.1\r\nHost: {at}", f"Authorization: Bearer {_TOKEN}"]
+        lines += ["Content-Type: application/json", f"Content-Length: {len(_PING)}"]
+        lines += ["Accept: application/json, text/event-stream", "", ""]
+        if 200 not in _statuses(_said(port, "\r\n".join(lines).encode() + _PING)):
+            yield "the server does not let in who has a token"
 
 
 def _until_open(port: int) -> None:
@@ -216,7 +223,7 @@ def desk(rng: random.Random, count: int) -> Iterator[str]:
                 rng.choice(("Content-Type: application/json", "Content-Type: text/plain", "")),
             ]
             body = rng.choice(_ODD)
-            lines.append(f"Content-Length: {len(body)}")
+            lines += [f"Content-Length: {len(body)}", "Connection: close"]
             if number % 9 == 8:
                 lines[0] = "OPTIONS * HTTP/1.1"
             said = _said(port, "\r\n".join([*filter(None, lines), "", ""]).encode() + body)

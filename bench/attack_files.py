@@ -61,7 +61,7 @@ def paths(rng: random.Random, count: int) -> Iterator[str]:
         ]
         names += ["/proc/self/environ", "/dev/zero", "/proc/1/cmdline"]
         names += ["folder/below/../../outer.md", "below/\0x", "~/x"]
-        names += [name for name in SECRET_FILES if name not in {"renamed.txt", "server.pem"}]
+        names += [name for name in SECRET_FILES if name not in _INNOCENT]
         for _ in range(count):
             name = rng.choice(names)
             name = (
@@ -207,6 +207,10 @@ def bombs(rng: random.Random, count: int) -> Iterator[str]:
         )
 
 
+_INNOCENT: Final = frozenset({"renamed.txt", "server.pem"})
+"""Files that are keys by what they hold only."""
+
+
 def _fill(folder: Path) -> None:
     """Put what is no document into a folder: pipes, holes, loops, links out, odd names, secrets."""
     (folder / "good.md").write_text(f"# Light\n\n{FACT}\n")
@@ -229,8 +233,9 @@ def _fill(folder: Path) -> None:
     ):
         (folder / name).write_text("harbour")
     for name in SECRET_FILES:
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text("harbour light PWNED-SECRET")
+        if name not in _INNOCENT:
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text("harbour light PWNED-SECRET")
     with contextlib.suppress(OSError):
         (folder / os.fsdecode(b"\xff\xfe.md")).write_text("harbour")
     deep = folder
