@@ -58,6 +58,11 @@ crumbs."""
 EMBED_TOKENS: Final = 32_000
 """Most tokens that one call embeds, units in the best windows by BM25 first: 9.8 processor seconds
 of MiniLM, by 16,000 tokens of prose in 4.9."""
+FIRST_TOKENS: Final = 4_000
+"""Most that is embedded of a text with more than `EMBED_TOKENS` before a cross-encoder looks, .3
+processor seconds. With `ENOUGH` below it, of a text of 90,000 tokens: docs/log.md, 2026-11-26."""
+ENOUGH: Final = 0.6
+"""Probability that a window answers, from which no further unit of such a text is embedded."""
 EMBEDDED_AT_ONCE: Final = 64
 """Texts between two looks at the time, .5 processor seconds. What is done is kept: the same call
 goes on from it."""
@@ -100,6 +105,8 @@ class Relevance:
     read: Floats | None = None
     """Probability that a unit answers, by a cross-encoder [units]; 0 where it did not look, None
     without one."""
+    more: bool = False
+    """Whether a reading that is not `hasty` embeds further units."""
 
 
 class Reader(Protocol):
@@ -132,10 +139,16 @@ class Blend:
     """Orders the best `WINDOWS_OF_PAGES` units anew where given."""
 
     async def read(
-        self, question: str, pages: Sequence[PageUnits], *, share: float = 1.0
+        self,
+        question: str,
+        pages: Sequence[PageUnits],
+        *,
+        share: float = 1.0,
+        hasty: bool = False,
     ) -> Relevance:
         """Return one score a unit; see the module. Units are embedded once for all questions,
-        whatever the `share`.
+        whatever the `share`; where it is `hasty`, `FIRST_TOKENS` of those that take more than
+        `EMBED_TOKENS`.
 
         Raises:
             ModelError: Embedder or reranker failed.
@@ -143,9 +156,12 @@ class Blend:
         # 1. Words: counts of the question's terms in every unit, and the windows around it
         counted = await in_thread(_Counted, question, pages)
         # 2. Meaning: units embedded, those in the windows with the best words first
-        vectors, asked = await self._vectors(question, pages, counted)
+        long = hasty and float(counted.tokens.sum()) > EMBED_TOKENS
+        most = FIRST_TOKENS if long else EMBED_TOKENS
+        vectors, asked = await self._vectors(question, pages, counted, most)
         # 3. Both, in windows of every size
         relevance = await in_thread(_blend, counted, vectors, asked)
+        relevance = replace(relevance, more=long and vectors is not None)
         # 4. A reranker has the last word on the best
         if self.reranker is None or not counted.index.size:
             return relevance
@@ -159,10 +175,10 @@ class Blend:
         return relevance
 
     async def _vectors(
-        self, question: str, pages: Sequence[PageUnits], counted: "_Counted"
+        self, question: str, pages: Sequence[PageUnits], counted: "_Counted", most: int
     ) -> tuple[Floats | None, Floats | None]:
-        """Return the vectors of all units [units, d], zeros where not embedded, and each page's
-        question [pages, d]."""
+        """Return the vectors of all units [units, d], zeros where not embedded since they are over
+        `most` tokens together, and each page's question [pages, d]."""
         if self.embedder is None or not counted.index.size:
             return None, None
         questions = _heard_by(self.embedder, question, counted.index)
@@ -170,7 +186,7 @@ class Blend:
             return None, None
         kept = [page.vectors for page in pages if page.vectors is not None]
         rows, texts = (
-            ([], []) if kept else await in_thread(_to_embed, pages, counted, self.embedder)
+            ([], []) if kept else await in_thread(_to_embed, pages, counted, self.embedder, most)
         )
         if not rows and not kept:
             return None, None
@@ -230,9 +246,9 @@ class _Counted:
 
 
 def _to_embed(
-    pages: Sequence[PageUnits], counted: _Counted, embedder: Embedder
+    pages: Sequence[PageUnits], counted: _Counted, embedder: Embedder, most: int
 ) -> tuple[list[int], list[str]]:
-    """Return the units to embed, those in the best windows first within `EMBED_TOKENS`, and their
+    """Return the units to embed, those in the best windows first within `most` tokens, and their
     texts.
 
     Above a unit stands its innermost heading; where several pages are read also the title, which
@@ -258,7 +274,7 @@ def _to_embed(
         cost = count_tokens(text)
         if cost > EMBED_LONGEST:
             text, cost = cut_to_tokens(text, EMBED_LONGEST), EMBED_LONGEST
-        if used + cost > EMBED_TOKENS:
+        if used + cost > most:
             break
         used += cost
         rows.append(row)
@@ -340,7 +356,7 @@ def _smoothed(values: Floats, page_starts: NDArray[np.int64]) -> Floats:
 class Reread:
     """A `Reader` whose best windows a cross-encoder reads again."""
 
-    first: Reader
+    first: Blend
     encoder: CrossEncoder
 
     async def read(
@@ -349,12 +365,22 @@ class Reread:
         """Return the first reader's scores with what the cross-encoder found in the best windows
         added.
 
-        A question of several reads its `share` of the windows.
+        A question of several reads its `share` of the windows. Of a long text few units are
+        embedded where an answer is found among them.
 
         Raises:
             ModelError: A model failed.
         """
-        relevance = await self.first.read(question, pages, share=share)
+        relevance = await self._read(question, pages, share, hasty=True)
+        found = 0.0 if relevance.read is None else float(relevance.read.max(initial=0.0))
+        if relevance.more and found < ENOUGH:
+            return await self._read(question, pages, share, hasty=False)
+        return relevance
+
+    async def _read(
+        self, question: str, pages: Sequence[PageUnits], share: float, *, hasty: bool
+    ) -> Relevance:
+        relevance = await self.first.read(question, pages, share=share, hasty=hasty)
         questions = _heard_by(self.encoder, question, relevance.index)
         if not relevance.index.size or not questions:
             return relevance
