@@ -287,14 +287,14 @@ def _blend(counted: _Counted, vectors: Floats | None, asked: Floats | None) -> R
     values = np.zeros(index.size, dtype=np.float32)
     cosines: Floats | None = None
     running = (
-        None if vectors is None or asked is None else _running(vectors, np.sqrt(counted.tokens))
+        None if vectors is None or asked is None else _Running(vectors, np.sqrt(counted.tokens))
     )
     for number, (windows, words) in enumerate(
         zip(counted.windows, counted.words, strict=True) if index.size else ()
     ):
         fused = words
         if running is not None and asked is not None:
-            found = _cosines(running, asked[index.owners(windows[:, 0])], windows)
+            found = running.cosines(asked, index.owners(windows[:, 0]), windows)
             cosines = (
                 _spread(found, windows, index.size)
                 if number == len(counted.windows) // 2
@@ -307,23 +307,27 @@ def _blend(counted: _Counted, vectors: Floats | None, asked: Floats | None) -> R
     return Relevance(values, made_by, index, counted.windows[-1], cosines, counted.foreign)
 
 
-def _running(vectors: Floats, weights: Floats) -> NDArray[np.float64]:
-    """Return the sums of the weighted vectors of all units before each, and of all [units + 1,
-    d]."""
-    running = np.zeros((len(vectors) + 1, vectors.shape[1]))
-    np.cumsum(vectors * weights[:, None], axis=0, out=running[1:])
-    return running
+class _Running:
+    """Sums of the weighted vectors of all units before each; of a long text few are known."""
 
+    def __init__(self, vectors: Floats, weights: Floats) -> None:
+        known = vectors.any(axis=1)
+        self._before = np.concatenate(([0], np.cumsum(known)))
+        self._sums = np.zeros((int(self._before[-1]) + 1, vectors.shape[1]))
+        np.cumsum(vectors[known] * weights[known, None], axis=0, out=self._sums[1:])
 
-def _cosines(running: NDArray[np.float64], asked: Floats, windows: Windows) -> Floats:
-    """Return the cosine of the questions [n, d] with the sum of each window's vectors [n], NaN
-    where none is known."""
-    sums = running[windows[:, 1]] - running[windows[:, 0]]
-    lengths = np.linalg.norm(sums, axis=1)
-    found: Floats = np.full(len(windows), np.nan, dtype=np.float32)
-    known = lengths > 1e-6
-    found[known] = (sums[known] * asked[known]).sum(axis=1) / lengths[known]
-    return found
+    def cosines(self, asked: Floats, pages: NDArray[np.int64], windows: Windows) -> Floats:
+        """Return the cosine of each window's sum with what its page is asked [n], NaN where
+        nothing of it is known."""
+        found: Floats = np.full(len(windows), np.nan, dtype=np.float32)
+        start, stop = self._before[windows.T]
+        rows = np.flatnonzero(stop > start)
+        sums = self._sums[stop[rows]] - self._sums[start[rows]]
+        lengths = np.linalg.norm(sums, axis=1)
+        long = lengths > 1e-6
+        rows = rows[long]
+        found[rows] = (sums[long] * asked[pages[rows]]).sum(axis=1) / lengths[long]
+        return found
 
 
 def _standing(cosines: Floats) -> Floats:
