@@ -63,6 +63,8 @@ FIRST_TOKENS: Final = 4_000
 processor seconds. With `ENOUGH` below it, of a text of 90,000 tokens: docs/log.md, 2026-11-26."""
 ENOUGH: Final = 0.6
 """Probability that a window answers, from which no further unit of such a text is embedded."""
+SECOND_TOKENS: Final = 16_000
+"""Most of it that is embedded where none does."""
 EMBEDDED_AT_ONCE: Final = 64
 """Texts between two looks at the time, .5 processor seconds. What is done is kept: the same call
 goes on from it."""
@@ -105,8 +107,8 @@ class Relevance:
     read: Floats | None = None
     """Probability that a unit answers, by a cross-encoder [units]; 0 where it did not look, None
     without one."""
-    more: bool = False
-    """Whether a reading that is not `hasty` embeds further units."""
+    long: bool = False
+    """Whether there were units of more than `EMBED_TOKENS` to embed."""
 
 
 class Reader(Protocol):
@@ -144,11 +146,11 @@ class Blend:
         pages: Sequence[PageUnits],
         *,
         share: float = 1.0,
-        hasty: bool = False,
+        of_long: int = EMBED_TOKENS,
     ) -> Relevance:
         """Return one score a unit; see the module. Units are embedded once for all questions,
-        whatever the `share`; where it is `hasty`, `FIRST_TOKENS` of those that take more than
-        `EMBED_TOKENS`.
+        whatever the `share`; where they are of more than `EMBED_TOKENS`, only so many tokens of
+        them as `of_long` says.
 
         Raises:
             ModelError: Embedder or reranker failed.
@@ -156,12 +158,12 @@ class Blend:
         # 1. Words: counts of the question's terms in every unit, and the windows around it
         counted = await in_thread(_Counted, question, pages)
         # 2. Meaning: units embedded, those in the windows with the best words first
-        long = hasty and float(counted.tokens.sum()) > EMBED_TOKENS
-        most = FIRST_TOKENS if long else EMBED_TOKENS
+        long = float(counted.tokens.sum()) > EMBED_TOKENS
+        most = of_long if long else EMBED_TOKENS
         vectors, asked = await self._vectors(question, pages, counted, most)
         # 3. Both, in windows of every size
         relevance = await in_thread(_blend, counted, vectors, asked)
-        relevance = replace(relevance, more=long and vectors is not None)
+        relevance = replace(relevance, long=long and vectors is not None)
         # 4. A reranker has the last word on the best
         if self.reranker is None or not counted.index.size:
             return relevance
@@ -375,16 +377,16 @@ class Reread:
         Raises:
             ModelError: A model failed.
         """
-        relevance = await self._read(question, pages, share, hasty=True)
+        relevance = await self._read(question, pages, share, FIRST_TOKENS)
         found = 0.0 if relevance.read is None else float(relevance.read.max(initial=0.0))
-        if relevance.more and found < ENOUGH:
-            return await self._read(question, pages, share, hasty=False)
+        if relevance.long and found < ENOUGH:
+            return await self._read(question, pages, share, SECOND_TOKENS)
         return relevance
 
     async def _read(
-        self, question: str, pages: Sequence[PageUnits], share: float, *, hasty: bool
+        self, question: str, pages: Sequence[PageUnits], share: float, of_long: int
     ) -> Relevance:
-        relevance = await self.first.read(question, pages, share=share, hasty=hasty)
+        relevance = await self.first.read(question, pages, share=share, of_long=of_long)
         questions = _heard_by(self.encoder, question, relevance.index)
         if not relevance.index.size or not questions:
             return relevance
