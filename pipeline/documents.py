@@ -138,6 +138,8 @@ class SearchResult:
     doi: str = ""
     retracted: bool = False
     """Whether a catalogue says that it was retracted, withdrawn or removed."""
+    inside: bool = False
+    """Whether who names it is inside: a search service there, or a page from there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,6 +203,9 @@ class Page:
     """Where all of its words come from, at best."""
     hidden: int = 0
     """Words, of a PDF pieces of text, that no reader sees and that were left out."""
+    inside: bool = False
+    """Whether it came from this machine or a network that the operator opened, without a step from
+    outside: what it names may be read there."""
     age: float = field(default=-1.0, compare=False)
     """Seconds since it was read, where the cache gave it unasked; -1 where it was asked for. It is
     not kept."""

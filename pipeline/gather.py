@@ -7,7 +7,7 @@ what comes out, `research` goes on with it. Not for: fetching as such (`pipeline
 """
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -64,9 +64,11 @@ class Noticing:
         self.ages: dict[str, float] = {}
         """Seconds since each was read, by the page's address."""
 
-    async def fetch(self, url: str, *, since: str = "", anew: bool = False) -> Page:
+    async def fetch(
+        self, url: str, *, since: str = "", anew: bool = False, outside: bool = False
+    ) -> Page:
         """Return a source as a page."""
-        page = await self._web.fetch(url, since=since, anew=anew or self._anew)
+        page = await self._web.fetch(url, since=since, anew=anew or self._anew, outside=outside)
         if page.age >= 0:
             self.ages[page.final_url] = page.age
         return page
@@ -106,14 +108,17 @@ async def load_sources(
         )
     began = anyio.current_time()
     expanded, failed = await in_thread(_expand_folders, names, services.roots)
+    outside: set[str] = set()
     if any(map(is_site, expanded)):
-        expanded, left = await _expand_sites(
+        expanded, outside, left = await _expand_sites(
             expanded, question, services, seconds=STEP_SHARE * seconds, report=report
         )
         failed += left
         services = replace(services, fetcher=Twins(services.fetcher))
     seconds -= anyio.current_time() - began
-    documents, errors = await open_all(expanded, services, seconds=seconds, report=report)
+    documents, errors = await open_all(
+        expanded, services, seconds=seconds, report=report, outside=outside
+    )
     failures = [*read_in_part(documents.values()), *failed, *map(failure_of, errors)]
     if needed and not documents:
         if len(failures) == 1 and errors:
@@ -127,10 +132,18 @@ async def load_sources(
 
 
 async def open_all(
-    names: Sequence[str], services: Services, *, seconds: float, report: Report = no_report
+    names: Sequence[str],
+    services: Services,
+    *,
+    seconds: float,
+    report: Report = no_report,
+    outside: Container[str] = (),
 ) -> tuple[dict[str, Document], list[SourceError]]:
     """Read distinct sources side by side; return documents by name, in order, and why there is none
-    of the others."""
+    of the others.
+
+    Those `outside` are named by pages or services of public addresses.
+    """
     hint = "Repeat the call; it goes on from the cache."
     found: dict[str, Document | SourceError] = {
         name: SourceTimeout(f"{name} was not ready after {seconds:.0f} s.", source=name, hint=hint)
@@ -149,7 +162,7 @@ async def open_all(
         )
         try:
             async with line:
-                found[name] = await open_source(name, services)
+                found[name] = await open_source(name, services, outside=name in outside)
         except SourceError as error:
             found[name] = error
         done += 1
@@ -196,10 +209,10 @@ def room_for(failures: Iterable[Failure], max_tokens: int) -> int:
 
 
 @traced("read_source")
-async def open_source(name: str, services: Services) -> Document:
+async def open_source(name: str, services: Services, *, outside: bool = False) -> Document:
     """Fetch one source, keep its page under its handle, and return it cleaned; raises
     `SourceError`."""
-    page = await services.fetcher.fetch(name)
+    page = await services.fetcher.fetch(name, outside=outside)
     await in_thread(keep_page, services.stores.pages, page)
     return await services.documents.read(page)
 
@@ -280,10 +293,11 @@ def files_in(name: str, roots: Sequence[Path]) -> tuple[Path, list[Path], Passed
 
 async def _expand_sites(
     names: Sequence[str], question: str, services: Services, *, seconds: float, report: Report
-) -> tuple[list[str], list[Failure]]:
-    """Return sources with the pages of each site that are nearest to a question in its place, and
-    what is left."""
+) -> tuple[list[str], set[str], list[Failure]]:
+    """Return sources with the pages of each site that are nearest to a question in its place, those
+    of them that are named from outside, and what is left."""
     expanded: list[str] = []
+    outside: set[str] = set()
     left: list[Failure] = []
     for name in names:
         if not is_site(name):
@@ -299,8 +313,9 @@ async def _expand_sites(
         await report(0, None, survey.told)
         chosen = await nearest(survey, [question], services, most=MAX_FILES)
         expanded += [page.url for page in chosen.pages]
+        outside.update(page.url for page in chosen.pages if not survey.inside)
         left += chosen.left
-    return list(dict.fromkeys(expanded)), left
+    return list(dict.fromkeys(expanded)), outside - set(names), left
 
 
 def _expand_folders(names: Sequence[str], roots: Sequence[Path]) -> tuple[list[str], list[Failure]]:
@@ -394,7 +409,8 @@ async def gather_pages(wanted: Wanted, services: Services, *, report: Report) ->
     if wanted.form not in ("snippet", "engine"):
         urls = [result.url for result in found.results]
         seconds = STEP_SHARE * min(services.seconds, time_left())
-        documents, errors = await open_all(urls, services, seconds=seconds)
+        outside = {result.url for result in found.results if not result.inside}
+        documents, errors = await open_all(urls, services, seconds=seconds, outside=outside)
         documents |= {
             one.url: catalogued(documents[one.url], one)
             for one in found.results

@@ -53,6 +53,7 @@ from pipeline.extract.extract import (
     unless_cut,
     widened,
 )
+from pipeline.extract.rows import named_rows_first
 from pipeline.gather import (
     Gathered,
     Wanted,
@@ -109,6 +110,8 @@ class Hop:
     """Words and address of the links there; none from a person's own page, which sends nobody
     anywhere."""
     own: bool = False
+    inside: bool = False
+    """Whether that page came from inside."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,8 +299,9 @@ def enriched(
     followed = count_tokens("\n".join(_followed(hop, "10a", mark) for hop in known.hops))
     valued = values_room(reading.computed, documents, mark, max_tokens)
     room = sheet.room - parts_room(reading) - followed - valued
+    chosen = named_rows_first(documents, reading) if open_end and not listed else reading
     assembled = assemble(
-        documents, reading, max_tokens=room, mark=mark, open_end=open_end, listed=listed
+        documents, chosen, max_tokens=room, mark=mark, open_end=open_end, listed=listed
     )
     shown = rows_shown(reading.computed, documents, assembled.evidence)
     sheet.add(told_values(reading.computed, documents, mark, max_tokens, shown))
@@ -310,9 +314,10 @@ def enriched(
     for line in _foot(gathered, reading, {one.url for one in assembled.evidence}):
         sheet.add_cut(line) if reading.verdict == "none" else sheet.add(line)
     # A provider's own words stand between marks, so they are written whole or not at all.
-    for said in dict.fromkeys(
-        f"{o.provider}: {quoted(o.reason, mark)}" for o in gathered.outcomes if o.reason
-    ):
+    # What a provider did not search bears on a verdict that says that something is missing.
+    answered = reading.verdict == "answered"
+    partly = [o for o in gathered.outcomes if o.reason and not (answered and o.status == "ok")]
+    for said in dict.fromkeys(f"{o.provider}: {quoted(o.reason, mark)}" for o in partly):
         sheet.add(said)
     return sheet.text, assembled, mark
 
@@ -446,7 +451,9 @@ def _named(
     linked = {text.casefold() for text, _ in links}
     names.sort(key=lambda name: (name.casefold() not in at_hand, name.casefold() not in linked))
     return [
-        Hop(place, name, f"{name} {rest}", page.final_url, unit.number, links, page.own)
+        Hop(
+            place, name, f"{name} {rest}", page.final_url, unit.number, links, page.own, page.inside
+        )
         for name in list(dict.fromkeys(names))[:HOP_NAMES]
     ]
 
@@ -461,6 +468,7 @@ async def _hop(hop: Hop, wanted: Wanted, known: Followed, services: Services) ->
     language = gathered.parsed.queries[0].language
     query = narrowed(SearchQuery(hop.query, language), wanted)
     outcomes: tuple[SearchOutcome, ...] = ()
+    results: tuple[SearchResult, ...] = ()
     # 1. Pages about the name: at hand, else searched for and linked from the passage
     name = hop.name.casefold()
     about = [url for url, page in gathered.documents.items() if about_of(page.page.title) == name][
@@ -474,14 +482,19 @@ async def _hop(hop: Hop, wanted: Wanted, known: Followed, services: Services) ->
             found = await services.chain.search([query], limit=2 * HOP_PAGES)
         except SearchFailed:
             return None
-        outcomes = found.outcomes
+        outcomes, results = found.outcomes, found.results
         titles = {url: text for text, url in hop.links} | {
             result.url: result.title for result in found.results
         }
         about = [url for url, title in titles.items() if name in title.casefold()][:HOP_PAGES]
     # 2. Read them
     new = [url for url in about if url not in gathered.documents]
-    opened, errors = await open_all(new, services, seconds=STEP_SHARE * time_left())
+    inside = {result.url for result in results if result.inside} | {
+        url for _, url in hop.links if hop.inside
+    }
+    opened, errors = await open_all(
+        new, services, seconds=STEP_SHARE * time_left(), outside=set(new) - inside
+    )
     pages = {**gathered.documents, **opened}
     read = list({pages[url].page.final_url: pages[url] for url in about if url in pages}.values())
     if not read:

@@ -291,11 +291,13 @@ class _Pages:
         self._handles = {page.url: page.handle for page in pages if page.url.startswith("http")}
         self._since = since
 
-    async def fetch(self, url: str, *, since: str = "", anew: bool = False) -> Page:
+    async def fetch(
+        self, url: str, *, since: str = "", anew: bool = False, outside: bool = False
+    ) -> Page:
         if not anew and (handle := self._handles.get(url)):
             with suppress(SourceNotFound):  # evicted, or never to be kept
                 return replace(await self._web.fetch(handle), url=url)
-        return await self._web.fetch(url, since=since or self._since, anew=anew)
+        return await self._web.fetch(url, since=since or self._since, anew=anew, outside=outside)
 
 
 class _Results:

@@ -141,16 +141,19 @@ class Twins:
     def __init__(self, web: Fetches) -> None:
         self._web = web
 
-    async def fetch(self, url: str, *, since: str = "", anew: bool = False) -> Page:
+    async def fetch(
+        self, url: str, *, since: str = "", anew: bool = False, outside: bool = False
+    ) -> Page:
         """Return a page or its twin, which then is what is cited."""
-        page = await self._web.fetch(url, since=since, anew=anew)
+        page = await self._web.fetch(url, since=since, anew=anew, outside=outside)
         root = await in_thread(parse, page.html) if page.media_type == HTML else None
         link = root.css_first(_MARKDOWN_LINK) if root is not None else None
         base = base_of(page.html, page.final_url)
         twin = absolute(link.attributes.get("href") or "", base) if link is not None else ""
         if twin and _place(twin)[0] == _place(page.final_url)[0]:
             with suppress(SourceError):  # the page itself is there
-                return replace(await self._web.fetch(twin, since=since, anew=anew), url=url)
+                found = await self._web.fetch(twin, since=since, anew=anew, outside=not page.inside)
+                return replace(found, url=url)
         return page
 
 
@@ -191,7 +194,14 @@ class SiteSearch:
             await self._report(2, 10, self._known[site].told)
         chosen = await nearest(self._known[site], questions, self._services, most=limit)
         results = (
-            SearchResult(one.said or one.text, one.url, "", engine=SITE, rank=rank)
+            SearchResult(
+                one.said or one.text,
+                one.url,
+                "",
+                engine=SITE,
+                rank=rank,
+                inside=self._known[site].inside,
+            )
             for rank, one in enumerate(chosen.pages, start=1)
         )
         told, rest = (
@@ -217,6 +227,8 @@ class Survey:
         self.cut = False
         """Whether the site names more pages, or more that lists them, than are looked at."""
         self.late = False
+        self.inside = False
+        """Whether all that lists its pages came from inside."""
         self._listed: dict[str, Listed] = {}
         """By the key under which the addresses of one page meet."""
         self.start = start
@@ -248,7 +260,9 @@ class Survey:
     async def run(self) -> None:
         """Ask for what lists pages, in three rounds."""
         lists: list[str] = []
-        for url, page in (await self._fetched((*self._guesses, self.start))).items():
+        first = await self._fetched((*self._guesses, self.start), outside=False)
+        self.inside = all(page.inside for page in first.values())
+        for url, page in first.items():
             if url.endswith("/robots.txt"):
                 lists += map(unescape, _SITEMAP.findall(page.html))
                 continue
@@ -261,11 +275,13 @@ class Survey:
                 [Listed(url, "") for url in dict.fromkeys(lists)], self._questions, self._services
             )
             self.cut = self.cut or len(best) > MOST_LISTS
-            found = await self._fetched([one.url for one in best][:MOST_LISTS])
+            found = await self._fetched(
+                [one.url for one in best][:MOST_LISTS], outside=not self.inside
+            )
             lists = [one for page in found.values() for one in await in_thread(self._take, page)]
         self.cut = self.cut or bool(lists)
 
-    async def _fetched(self, urls: Sequence[str]) -> dict[str, Page]:
+    async def _fetched(self, urls: Sequence[str], *, outside: bool) -> dict[str, Page]:
         """Return those of `urls` on the site's host that were not asked for before and can be
         read."""
         hosts = {host for host, _ in self._scope}
@@ -275,7 +291,7 @@ class Survey:
 
         async def fetch(url: str) -> None:
             try:
-                found[url] = await self._services.fetcher.fetch(url)
+                found[url] = await self._services.fetcher.fetch(url, outside=outside)
             except SourceError as error:
                 if url == self.start or url not in {*self._guesses, self._sitemap}:
                     self.errors[url] = error

@@ -33,8 +33,8 @@ from pipeline.html.document import read_document
 from tests.support import ROOT, Connect, text_of
 from tests.support import Site as Threaded
 from tests.support.extras import need
+from tests.support.proxy import open_proxy
 from tests.support.web_site import WORDS, Asked, Reply, open_site, serving
-from tests.test_fetch_proxy import open_proxy
 
 pytestmark = pytest.mark.slow
 

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from bench.providers import Reply
 from bench.sources import QUESTION, TAVILY, fresh, json_reply, web, winnow
 from errors import UsageError
 from server.settings import read_settings
-from tests.support import LIBRARY, Connect, Site
+from tests.support import LIBRARY, Connect
 from tests.support.extras import need
 from tests.support.pdf import make_pdf
 from tests.test_search_scholarly import OPENALEX
@@ -74,24 +75,26 @@ def test_the_doctor_says_how_it_searches_and_what_is_better() -> None:
 
 
 @pytest.mark.slow
-def test_research_on_research_reads_the_free_pdf_and_cites_the_work(
-    site: Site, tmp_path: Path
-) -> None:
+def test_research_on_research_reads_the_free_pdf_and_cites_the_work(tmp_path: Path) -> None:
     text = "The deepest place of Lake Orvane was sounded at 213 metres in May 2024."
-    pdf = site.put("/orvane.pdf", make_pdf([[(text, 12)]]), kind="application/pdf")
+    host = "en.wikipedia.org"  # one that is played
+    pdf = f"https://{host}/orvane.pdf"
     work = json.loads(json.dumps(OPENALEX))
     work["results"][0] |= {"best_oa_location": {"is_oa": True, "pdf_url": pdf}}
     answers = {
         "api.tavily.com": json_reply({**TAVILY, "results": []}),
         "api.openalex.org": json_reply(work),
+        host: Reply(200, make_pdf([[(text, 12)]]), {"content-type": "application/pdf"}),
     }
     with web(answers) as state:
-        state.environment["WINNOW_ALLOW_LOOPBACK"] = "true"
+        state.environment |= {
+            "WINNOW_PROXY": state.environment["HTTPS_PROXY"],
+            "WINNOW_PROXY_RESOLVES": "true",
+        }
         question = f"What do recent studies on Lake Orvane say? {QUESTION}"
         told = json.loads(winnow(state, "research", question, "--json").stdout)
         shown = winnow(state, "research", question, "--set", f"cache={tmp_path}").stdout
         entry = winnow(state, "sessions", "export", told["session"], "--format", "bibtex").stdout
-    assert "/orvane.pdf" in site.asked
     assert "sounded at 213 metres" in shown
     assert "doi:10.1234/orvane.2024.7" in shown
     assert "Ada Lind; Bo Marr" in shown

@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import Final
+from urllib.parse import urlsplit
 
 import anyio
 import anyio.to_thread
@@ -185,6 +186,9 @@ _INNER_NAMES: Final = (
 _HINT_PRIVATE: Final = (
     "Only public web addresses are fetched; an operator can allow a network in the settings."
 )
+_HINT_LED: Final = (
+    "A page or search result from outside leads there; fetch the address itself if it is meant."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,7 +258,7 @@ def _check_host(url: str, host: str, limits: FetchLimits) -> None:
     if address is not None:
         reason = refusal(address, limits)
         if reason:
-            raise _refused(url, f"{name} is no public address ({reason})", _HINT_PRIVATE)
+            raise _refused(url, f"{name} is no public address ({reason})", _hint(limits))
         return
     if ":" in host or "%" in host or not name:
         raise _refused(url, "its host is no valid name", "Check the address.")
@@ -264,7 +268,7 @@ def _check_host(url: str, host: str, limits: FetchLimits) -> None:
         why = f"{narrow(name)!r} is an address in an unusual spelling"
         raise _refused(url, why, "Write it as four decimal numbers.")
     if (name in _LOOPBACK_NAMES or name.endswith(".localhost")) and not limits.allow_loopback:
-        raise _refused(url, f"{narrow(name)} is this machine", _HINT_PRIVATE)
+        raise _refused(url, f"{narrow(name)} is this machine", _hint(limits))
 
 
 def check_name(host: str) -> None:
@@ -318,6 +322,18 @@ def is_inner(address: Address, limits: FetchLimits) -> bool:
     """Return whether an address is allowed as an exception only: loopback, or a network that an
     operator allowed."""
     return refusal(address, limits.public_only()) != ""
+
+
+def names_inside(url: str) -> bool:
+    """Return whether an address names a host on this machine or in its network by its form: a
+    private number, a name without a dot, or one that only a network has."""
+    try:
+        host = (urlsplit(url).hostname or "").rstrip(".")
+        check_name(host)
+    except (AddressRefused, ValueError):
+        return True
+    written = literal(host)
+    return written is not None and is_inner(written, FetchLimits())
 
 
 _lookups: Final = threading.BoundedSemaphore(2 * FetchLimits().overall)
@@ -374,7 +390,7 @@ async def checked_addresses(
             raise AddressRefused(
                 f"{narrow(host)} resolves to {address}, which is no public address ({reason}).",
                 source=host,
-                hint=_HINT_PRIVATE,
+                hint=_hint(limits),
             )
     return [str(address) for address in addresses]
 
@@ -382,6 +398,10 @@ async def checked_addresses(
 def _why(error: Exception) -> str:
     """Return why a name did not resolve; what Python says of a name that is no name repeats it."""
     return str(error) if isinstance(error, OSError) else "it is no valid name"
+
+
+def _hint(limits: FetchLimits) -> str:
+    return _HINT_LED if limits.was_led else _HINT_PRIVATE
 
 
 def _refused(url: str, why: str, hint: str) -> AddressRefused:

@@ -88,6 +88,13 @@ class Flights:
             flight.done.set()
 
 
+def _found(store: Store, key: str, *, outside: bool) -> Known | None:
+    """Return what is known of an address; nothing of a page from inside for who may not ask
+    there."""
+    known = find_answer(store, key)
+    return None if outside and known is not None and known.page.inside else known
+
+
 def _copy(error: SourceError) -> SourceError:
     """Return an equal error without a traceback, which would keep its frames, and a whole body in
     them, alive."""
@@ -134,12 +141,15 @@ class Fetcher:
     _renderer: Renderer | None
     _flights: Flights = field(default_factory=Flights)
 
-    async def fetch(self, url: str, *, since: str = "", anew: bool = False) -> Page:
+    async def fetch(
+        self, url: str, *, since: str = "", anew: bool = False, outside: bool = False
+    ) -> Page:
         """Return one source as a page: an http(s) address, a `file:` URL or path below the roots,
         or a page's handle.
 
         A kept page is new enough from the ISO time `since` on, whatever its server says of its age;
-        with `anew` none is, and its server is asked at least whether it has changed. Raises the
+        with `anew` none is, and its server is asked at least whether it has changed. With `outside`
+        a page or search result of a public address names it, and nothing inside is asked. Raises the
         `SourceError` that says why it cannot be read, `NeedsBrowser` where only scripts would fill
         it.
         """
@@ -150,18 +160,22 @@ class Fetcher:
         if source.lower().startswith("file:") or not _SCHEME.match(source):
             return await self._from_disk(source, span)
         # 2. an address of allowed form
-        target = str(check_url(source, self._limits).url)
+        outside = outside and self._limits.public_only() is not self._limits
+        limits = self._limits.public_only() if outside else self._limits
+        target = str(check_url(source, limits).url)
         cookies = self._limits.cookies
         key = target + name_span(span) + (cookies.mark(target) if cookies is not None else "")
-        flight = f"{key} anew" if anew else key
+        flight = f"{key}{' anew' * anew}{' outside' * outside}"
         page = await self._flights.share(
-            flight, lambda: self._from_web(source, span, key, since, anew=anew)
+            flight, lambda: self._from_web(source, span, key, since, anew=anew, outside=outside)
         )
         return replace(page, url=url.strip())
 
-    async def _from_web(self, source: str, span: Span, key: str, since: str, *, anew: bool) -> Page:
+    async def _from_web(
+        self, source: str, span: Span, key: str, since: str, *, anew: bool, outside: bool
+    ) -> Page:
         if self._pages is None:
-            return await self._asked(source, span, key, None, 0.0)
+            return await self._asked(source, span, key, None, 0.0, outside=outside)
         # 3. known and fresh, from this process or another
         store, patience = self._pages, self._limits.step_seconds
 
@@ -175,28 +189,37 @@ class Fetcher:
         async with alone(
             store,
             f"fetch:{key}",
-            lambda: find_answer(store, key),
+            lambda: _found(store, key, outside=outside),
             enough=is_fresh,
             patience=patience,
         ) as (known, waited):
             if is_fresh(known):
                 read = datetime.fromisoformat(known.page.fetched_at).timestamp()
                 return replace(known.page, age=max(0.0, self._clock() - read))
-            return await self._asked(source, span, key, known, waited)
+            return await self._asked(source, span, key, known, waited, outside=outside)
 
     async def _asked(
-        self, source: str, span: Span, key: str, known: Known | None, waited: float
+        self,
+        source: str,
+        span: Span,
+        key: str,
+        known: Known | None,
+        waited: float,
+        *,
+        outside: bool,
     ) -> Page:
         # 4. what a forge tells programs of it
         began, why = anyio.current_time(), ""
         if (plan := plan_for(source, self._limits.forges)) is not None:
             try:
-                return await self._keep(key, *await self._of_forge(plan, source, waited), None)
+                return await self._keep(
+                    key, *await self._of_forge(plan, source, waited, outside=outside), None
+                )
             except SourceError as error:
                 why = f"read as a page, since its API did not tell: {error.shown}"
             waited += anyio.current_time() - began
         # 5. the exchange, within the deadline
-        answer = await self._ask(source, known, waited)
+        answer = await self._ask(source, known, waited, outside=outside)
         # 6. known and unchanged
         if answer.status == 304 and known is not None:
             return await self._keep(key, replace(known.page, fetched_at=self._now()), answer, known)
@@ -207,10 +230,14 @@ class Fetcher:
         # 8. bytes to a page, kept for the next time
         raw = self._raw(source, answer, span)
         raw = await with_frames(
-            raw, partial(self._get_frame, own=answer.own), self._limits.step_seconds
+            raw,
+            partial(self._get_frame, own=answer.own, outside=answer.outside),
+            self._limits.step_seconds,
         )
-        raw = await with_transcript(raw, self._get_part, self._limits.step_seconds)
-        page = await self._page(raw, answer)
+        raw = await with_transcript(
+            raw, partial(self._get_part, outside=answer.outside), self._limits.step_seconds
+        )
+        page = replace(await self._page(raw, answer), inside=not answer.outside)
         leads = f"it sends its reader on to {address(answer.leads_to)}" if answer.leads_to else ""
         more = tuple(filter(None, (why, WITH_COOKIES if answer.own else "", leads)))
         page = replace(page, notes=(*page.notes, *more)) if more else page
@@ -252,14 +279,16 @@ class Fetcher:
         what = f"{source}: the connection broke before its text came."
         return SourceUnavailable(what, source=source, hint="Try again later.")
 
-    async def _of_forge(self, plan: Plan, source: str, waited: float) -> tuple[Page, Answer]:
+    async def _of_forge(
+        self, plan: Plan, source: str, waited: float, *, outside: bool
+    ) -> tuple[Page, Answer]:
         """Return a page as its forge tells it, and an answer without validators, which would be
         those of the API."""
         address = check_url(source, self._limits)
 
         # The page itself stands behind it, and wants its share of the time.
         with anyio.move_on_after((self._limits.total_seconds - waited) / 2):
-            made = await plan.read(self._get_part)
+            made = await plan.read(partial(self._get_part, outside=outside))
             bare = Answer(address, 200, {}, made.body)
             raw = replace(self._raw(source, bare, WHOLE), name=made.name)
             page = await self.files.convert(raw)
@@ -272,19 +301,19 @@ class Fetcher:
             f"{source}: its API was too slow.", source=source, hint="Try again later."
         )
 
-    async def _get_part(self, url: str) -> bytes:
+    async def _get_part(self, url: str, *, outside: bool) -> bytes:
         """Return the body of what belongs to a page, or tells of it to programs."""
-        answer = await self._exchange.ask(url, validators={}, robots=False)
+        answer = await self._exchange.ask(url, validators={}, robots=False, outside=outside)
         if (refusal := error_for(answer, url=url, now=self._clock())) is not None:
             raise refusal
         if answer.cut:
             raise self._incomplete(url, answer.cut)
         return answer.body
 
-    async def _get_frame(self, url: str, *, own: bool) -> Raw:
+    async def _get_frame(self, url: str, *, own: bool, outside: bool) -> Raw:
         """Return what a frame of a page holds; none that cookies open in a page that is read
         without them (`own`)."""
-        answer = await self._exchange.ask(url, validators={})
+        answer = await self._exchange.ask(url, validators={}, outside=outside)
         refusal = error_for(answer, url=url, now=self._clock())
         if refusal is not None or answer.cut or (answer.own and not own):
             raise refusal or self._incomplete(url, answer.cut or "broken")
@@ -322,10 +351,14 @@ class Fetcher:
             raise
         return replace(page, url=source + name_span(span))
 
-    async def _ask(self, source: str, known: Known | None, waited: float) -> Answer:
+    async def _ask(
+        self, source: str, known: Known | None, waited: float, *, outside: bool
+    ) -> Answer:
         with anyio.move_on_after(self._limits.total_seconds - waited):
             return await self._exchange.ask(
-                source, validators=known.validators if known is not None else {}
+                source,
+                validators=known.validators if known is not None else {},
+                outside=outside,
             )
         raise self._incomplete(source, "late")
 
@@ -393,12 +426,12 @@ async def open_fetcher(
     trusted, the system's if None.
     """
     async with AsyncExitStack() as stack:
-        client = await stack.enter_async_context(open_client(limits, resolve, tls))
+        client = open_web = await stack.enter_async_context(open_client(limits, resolve, tls))
+        public = limits.public_only()
+        if public is not limits:
+            open_web = await stack.enter_async_context(open_client(public, resolve, tls))
         renderer = None
         if browser is not None:
-            open_web = await stack.enter_async_context(
-                open_client(limits.public_only(), resolve, tls)
-            )
             renderer = Renderer(
                 browser,
                 partial(pinned_client, limits=limits, tls=tls),
@@ -407,5 +440,10 @@ async def open_fetcher(
                 anyio.Semaphore(browser.caps.at_once),
             )
         yield Fetcher(
-            Exchange(client, limits, clock), limits, pages, files or Files(), clock, renderer
+            Exchange(client, open_web, limits, clock),
+            limits,
+            pages,
+            files or Files(),
+            clock,
+            renderer,
         )

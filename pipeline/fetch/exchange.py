@@ -15,7 +15,8 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
-from typing import Final
+from ipaddress import ip_address
+from typing import Final, NamedTuple
 from urllib.parse import quote, unquote
 
 import anyio
@@ -31,7 +32,7 @@ from errors import (
     SourceUnavailable,
     narrow,
 )
-from pipeline.fetch.address import Target, check_url
+from pipeline.fetch.address import Target, check_url, is_inner
 from pipeline.fetch.body import Cut, read_as_far
 from pipeline.fetch.cookies import Jar, same_site
 from pipeline.fetch.limits import FetchLimits
@@ -75,6 +76,9 @@ class Answer:
     """The address that was connected to; empty where a proxy connected."""
     leads_to: str = ""
     """Where a page sends its reader later, or in a way that is not followed."""
+    outside: bool = True
+    """Whether it, or a step on the way to it, came from a public address: nothing that it names is
+    asked for inside."""
 
     @property
     def location(self) -> str:
@@ -308,20 +312,44 @@ _RETRYABLE: Final = (
 )
 
 
+class _Reach(NamedTuple):
+    """Who asks, and what may be asked by it."""
+
+    client: httpx2.AsyncClient
+    limits: FetchLimits
+
+
 class Exchange:
     """Asks web addresses within limits. Every request of a fetcher, for robots.txt too, goes
     through here."""
 
     def __init__(
-        self, client: httpx2.AsyncClient, limits: FetchLimits, clock: Callable[[], float]
+        self,
+        client: httpx2.AsyncClient,
+        open_web: httpx2.AsyncClient,
+        limits: FetchLimits,
+        clock: Callable[[], float],
     ) -> None:
-        self._client = client
+        """Ask by `client`, and by `open_web`, which reaches public addresses only, what a page from
+        outside leads to."""
+        self._inner = _Reach(client, limits)
+        self._outer = _Reach(open_web, limits.public_only())
         self._limits = limits
         self._clock = clock
         self._sites = Sites(overall=limits.overall, per_host=limits.per_host)
 
-    async def ask(self, url: str, *, validators: Mapping[str, str], robots: bool = True) -> Answer:
+    async def ask(
+        self,
+        url: str,
+        *,
+        validators: Mapping[str, str],
+        robots: bool = True,
+        outside: bool = False,
+    ) -> Answer:
         """Return the answer for `url` after redirects, each hop checked as the first.
+
+        `outside` is for what a page of a public address names. From the first hop on that comes
+        from a public address, no private one is asked, whatever an operator allows.
 
         `validators` are headers for a conditional request to the first hop and no other. `robots`
         is False for what a site made for programs: its robots.txt speaks to those who follow links.
@@ -332,13 +360,14 @@ class Exchange:
 
         Raises `SourceError`: refused, unreachable, too slow, too large or damaged.
         """
-        first = target = check_url(url, self._limits)
+        reach = self._outer if outside else self._inner
+        first = target = check_url(url, reach.limits)
         headers, refreshes = validators, 0
         jar = Jar(self._limits.cookies if robots else None)
         asked: set[tuple[str, str]] = set()
         for _ in range(self._limits.max_redirects + 1):
             if robots and self._limits.respect_robots:
-                await self._check_robots(url, target)
+                await self._check_robots(url, target, reach)
             if not same_site(first.host, target.host):
                 jar.forget_person()
             sent = jar.headers(str(target.url))
@@ -348,7 +377,9 @@ class Exchange:
                     f"{url} redirects in a circle.", source=url, hint="Use another source."
                 )
             asked.add(step)
-            answer = await self._hop(url, target, {**headers, **sent})
+            answer = await self._hop(url, target, {**headers, **sent}, reach)
+            reach = self._outer if answer.outside else reach
+            answer = replace(answer, outside=reach is self._outer)
             jar.keep(str(target.url), answer.set_cookies)
             headers = {}
             led = (
@@ -357,7 +388,7 @@ class Exchange:
                 else refresh_of(answer.headers, answer.body, str(target.url))
             )
             if answer.location:
-                target = self._next(url, answer, answer.location)
+                target = self._next(url, answer, answer.location, reach)
             elif led is None or (led.address, jar.headers(led.address).get("Cookie", "")) in asked:
                 return replace(answer, own=jar.was_personal)
             elif not led.at_once or refreshes == MOST_REFRESHES:
@@ -365,16 +396,16 @@ class Exchange:
                 return replace(answer, own=jar.was_personal, leads_to=leads_to)
             else:
                 refreshes += 1
-                target = self._next(url, answer, led.address)
+                target = self._next(url, answer, led.address, reach)
         raise SourceUnavailable(
             f"{url} redirects more than {self._limits.max_redirects} times.",
             source=url,
             hint="Use another source.",
         )
 
-    def _next(self, url: str, answer: Answer, location: str) -> Target:
+    def _next(self, url: str, answer: Answer, location: str, reach: _Reach) -> Target:
         try:
-            return check_url(str(answer.target.url.join(location)), self._limits)
+            return check_url(str(answer.target.url.join(location)), reach.limits)
         except (httpx2.InvalidURL, UnicodeError, ValueError) as e:
             what = f"{url} redirects to an invalid address."
             raise SourceUnavailable(what, source=url, hint="Use another source.") from e
@@ -382,7 +413,9 @@ class Exchange:
             what = f"{url} redirects to where nothing is fetched: {e.shown}"
             raise AddressRefused(what, source=url, hint=e.hint) from e
 
-    async def _hop(self, url: str, target: Target, headers: Mapping[str, str]) -> Answer:
+    async def _hop(
+        self, url: str, target: Target, headers: Mapping[str, str], reach: _Reach
+    ) -> Answer:
         """Return the answer of one address, unless its site asked to be left alone for longer than
         is waited here."""
         site = self._sites.of(target.origin)
@@ -397,7 +430,7 @@ class Exchange:
             )
         await anyio.sleep(silence)
         try:
-            answer = await self._twice(url, target, headers)
+            answer = await self._twice(url, target, headers, reach)
         except _RETRYABLE as e:
             raise _failure(url, target, e) from e
         asked = retry_after(answer.headers, now=self._clock())
@@ -405,11 +438,13 @@ class Exchange:
             site.quiet_until = self._clock() + min(asked, HOUR)
         return answer
 
-    async def _twice(self, url: str, target: Target, headers: Mapping[str, str]) -> Answer:
+    async def _twice(
+        self, url: str, target: Target, headers: Mapping[str, str], reach: _Reach
+    ) -> Answer:
         wait = 0.0
         if self._limits.retry:
             try:
-                answer = await self._once(url, target, headers)
+                answer = await self._once(url, target, headers, reach)
             except _RETRYABLE as e:
                 if _is_certificate(e):
                     raise
@@ -418,34 +453,46 @@ class Exchange:
                 wait = asked or 0.0
                 helps = answer.status in _TRANSIENT or (answer.status == 429 and asked is not None)
                 if answer.cut == "broken":
-                    return await self._longer(url, target, headers, answer)
+                    return await self._longer(url, target, headers, answer, reach)
                 if not helps or wait > self._limits.step_seconds:
                     return answer
             await anyio.sleep(wait + random.uniform(*self._limits.retry_pause))
-        return await self._once(url, target, headers)
+        return await self._once(url, target, headers, reach)
 
     async def _longer(
-        self, url: str, target: Target, headers: Mapping[str, str], broken: Answer
+        self,
+        url: str,
+        target: Target,
+        headers: Mapping[str, str],
+        broken: Answer,
+        reach: _Reach,
     ) -> Answer:
         """Ask again where a body broke off; return the answer with more of it, the first where the
         second fails."""
         await anyio.sleep(random.uniform(*self._limits.retry_pause))
         try:
-            again = await self._once(url, target, headers)
+            again = await self._once(url, target, headers, reach)
         except (*_RETRYABLE, SourceError):
             return broken
         return again if again.cut is None or len(again.body) > len(broken.body) else broken
 
     async def _once(
-        self, url: str, target: Target, headers: Mapping[str, str], max_bytes: int = 0
+        self,
+        url: str,
+        target: Target,
+        headers: Mapping[str, str],
+        reach: _Reach,
+        max_bytes: int = 0,
     ) -> Answer:
         """Ask once; `max_bytes` above 0 replaces both caps."""
         limits = self._limits
         try:
             async with (
                 self._sites.place(target.host),
-                self._client.stream("GET", target.url, headers=dict(headers)) as response,
+                reach.client.stream("GET", target.url, headers=dict(headers)) as response,
             ):
+                # Before the body, after which the connection may be closed.
+                address = _connected(response, limits)
                 body, cut = b"", None
                 if response.is_success:
                     caps = max_bytes or limits.max_bytes, max_bytes or limits.max_unpacked
@@ -465,7 +512,8 @@ class Exchange:
                     body,
                     cut=cut,
                     set_cookies=cookies,
-                    address=_connected(response, limits),
+                    address=address,
+                    outside=not address or not is_inner(ip_address(address), limits),
                 )
         except _RETRYABLE:
             raise
@@ -483,13 +531,13 @@ class Exchange:
         ) as e:
             raise _failure(url, target, e) from e
 
-    async def _check_robots(self, url: str, target: Target) -> None:
+    async def _check_robots(self, url: str, target: Target, reach: _Reach) -> None:
         """Refuse a page whose site asks programs to leave it alone, or whose robots.txt could not
         be had."""
         site = self._sites.of(target.origin)
         async with site.asking:
             if self._clock() >= site.rules_until:
-                site.rules = await self._fetch_robots(target)
+                site.rules = await self._fetch_robots(target, reach)
                 # A file that could not be had is looked for again after a minute.
                 site.rules_until = self._clock() + (HOUR if site.rules.reachable else HOUR / 60)
         if site.rules.allows(target.url.raw_path.decode("ascii", "replace")):
@@ -505,7 +553,7 @@ class Exchange:
             hint="Tell the user, who may open it; an operator can switch this rule off.",
         )
 
-    async def _fetch_robots(self, target: Target) -> Rules:
+    async def _fetch_robots(self, target: Target, reach: _Reach) -> Rules:
         """Return a site's rules: none for 4xx (RFC 9309 §2.3.1.3), unreachable for 5xx, 429 and
         silence (§2.3.1.4).
 
@@ -516,11 +564,12 @@ class Exchange:
         with anyio.move_on_after(self._limits.step_seconds):
             for _ in range(self._limits.max_redirects + 1):
                 try:
-                    answer = await self._once(str(place.url), place, {}, MAX_BYTES)
+                    answer = await self._once(str(place.url), place, {}, reach, MAX_BYTES)
+                    reach = self._outer if answer.outside else reach
                 except _RETRYABLE as e:
                     raise _failure(str(target.url), target, e) from e
                 if answer.location:
-                    place = self._next(str(target.url), answer, answer.location)
+                    place = self._next(str(target.url), answer, answer.location, reach)
                 elif answer.status >= 500 or answer.status == 429 or answer.cut:
                     break
                 else:

@@ -30,6 +30,7 @@ _FORM: Final = {field.name: str for field in fields(Page)} | {
     "raw_tokens": int,
     "hidden": int,
     "tables_whole": bool,
+    "inside": bool,
 }
 del _FORM["age"]
 """The types of a page's fields in JSON."""

@@ -55,7 +55,12 @@ class FetchLimits:
     """Sites whose repositories, issues and releases are read through their API."""
     fresh_seconds: float = 600.0
     """How long a page without a word about its age is served from the cache unasked."""
+    was_led: bool = False
+    """Whether what an operator allows is closed because a page from outside leads there."""
 
     def public_only(self) -> "FetchLimits":
-        """Return these limits without what an operator allows beyond public addresses."""
-        return replace(self, allow_loopback=False, allowed_networks=())
+        """Return these limits without what an operator allows beyond public addresses: itself where
+        that is nothing."""
+        if not (self.allow_loopback or self.allowed_networks):
+            return self
+        return replace(self, allow_loopback=False, allowed_networks=(), was_led=True)

@@ -135,6 +135,7 @@ def merged(first: SearchResult, other: SearchResult) -> SearchResult:
         language=first.language or other.language,
         author=first.author or other.author,
         doi=first.doi or other.doi,
+        inside=first.inside or other.inside,
     )
 
 

@@ -77,6 +77,8 @@ class Exchange:
     """Statuses of which there is more to say here than elsewhere."""
     read: Callable[[bytes], object] = json.loads
     """A body as values; raises ValueError for one of another form."""
+    inside: bool = False
+    """Whether the service is on this machine or in its network: what it finds may be there, too."""
 
     async def ask(self, request: Request) -> dict[str, object] | SearchOutcome:
         """Send `request`; return the JSON object of a 200, or how it failed. Raises nothing over
@@ -165,7 +167,9 @@ class Exchange:
         kept = [hit for hit in results if hit is not None and on_site(hit.url, query.site)][:limit]
         if not kept:
             return SearchOutcome((), self.name, "empty", f"Nothing was found. {notes}".strip())
-        numbered = tuple(replace(hit, rank=rank) for rank, hit in enumerate(kept, start=1))
+        numbered = tuple(
+            replace(hit, rank=rank, inside=self.inside) for rank, hit in enumerate(kept, start=1)
+        )
         return SearchOutcome(numbered, self.name, "ok", notes)
 
     def strange(self) -> SearchOutcome:

@@ -15,6 +15,7 @@ from urllib.parse import unquote, urlsplit
 import httpx2
 
 from pipeline.documents import SearchOutcome, SearchQuery, SearchResult, SearchStatus
+from pipeline.fetch.address import names_inside
 from pipeline.search.chain import DEADLINE
 from pipeline.search.providers.exchange import (
     Exchange,
@@ -98,6 +99,7 @@ class Searxng:
             secret=unquote(login.partition(":")[2]),
             judge=lambda code, answer: "blocked" if code == 403 else None,
             meaning=_MEANING | (_REFUSED if login else {}),
+            inside=names_inside(base_url),
         )
 
     async def search(self, query: SearchQuery, *, limit: int) -> SearchOutcome:

@@ -23,6 +23,7 @@ import anyio
 import httpx2
 
 from pipeline.documents import SearchOutcome, SearchQuery, SearchResult, SearchStatus
+from pipeline.fetch.address import names_inside
 from pipeline.search.chain import DEADLINE
 from pipeline.search.providers.exchange import (
     Exchange,
@@ -120,8 +121,16 @@ class WebApi:
         """
         self.name = service.name if key or service.keyless else f"{service.name}-keyless"
         self._service = service
-        self._exchange = Exchange(self.name, client, timeout, key, service.judge, read=service.read)
         self.base = (base_url or service.address).rstrip("/")
+        self._exchange = Exchange(
+            self.name,
+            client,
+            timeout,
+            key,
+            service.judge,
+            read=service.read,
+            inside=names_inside(self.base),
+        )
         self.key = key
         self.today = today
         self._turn = anyio.Lock()
@@ -420,7 +429,9 @@ class Wikipedia:
         """Ask at `base_url`, in which `{language}` is replaced; `contact` is a mail address to be
         reached at."""
         self._agent = agent(contact)
-        self._exchange = Exchange(self.name, client, timeout, judge=_wiki_judged)
+        self._exchange = Exchange(
+            self.name, client, timeout, judge=_wiki_judged, inside=names_inside(base_url)
+        )
         self._base_url = base_url
 
     async def search(self, query: SearchQuery, *, limit: int) -> SearchOutcome:
