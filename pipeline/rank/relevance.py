@@ -358,11 +358,26 @@ def _smoothed(values: Floats, page_starts: NDArray[np.int64]) -> Floats:
     return smooth
 
 
+class First(Protocol):
+    """A `Reader` that can embed less of a long text; see `Blend.read`."""
+
+    async def read(
+        self,
+        question: str,
+        pages: Sequence[PageUnits],
+        *,
+        share: float = 1.0,
+        of_long: int = EMBED_TOKENS,
+    ) -> Relevance:
+        """Return one score a unit."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Reread:
     """A `Reader` whose best windows a cross-encoder reads again."""
 
-    first: Blend
+    first: First
     encoder: CrossEncoder
 
     async def read(
