@@ -53,6 +53,7 @@ from pipeline.extract.extract import (
     unless_cut,
     widened,
 )
+from pipeline.extract.rows import named_rows_first
 from pipeline.gather import (
     Gathered,
     Wanted,
@@ -298,8 +299,9 @@ def enriched(
     followed = count_tokens("\n".join(_followed(hop, "10a", mark) for hop in known.hops))
     valued = values_room(reading.computed, documents, mark, max_tokens)
     room = sheet.room - parts_room(reading) - followed - valued
+    chosen = named_rows_first(documents, reading) if open_end and not listed else reading
     assembled = assemble(
-        documents, reading, max_tokens=room, mark=mark, open_end=open_end, listed=listed
+        documents, chosen, max_tokens=room, mark=mark, open_end=open_end, listed=listed
     )
     shown = rows_shown(reading.computed, documents, assembled.evidence)
     sheet.add(told_values(reading.computed, documents, mark, max_tokens, shown))
@@ -312,9 +314,10 @@ def enriched(
     for line in _foot(gathered, reading, {one.url for one in assembled.evidence}):
         sheet.add_cut(line) if reading.verdict == "none" else sheet.add(line)
     # A provider's own words stand between marks, so they are written whole or not at all.
-    for said in dict.fromkeys(
-        f"{o.provider}: {quoted(o.reason, mark)}" for o in gathered.outcomes if o.reason
-    ):
+    # What a provider did not search bears on a verdict that says that something is missing.
+    answered = reading.verdict == "answered"
+    partly = [o for o in gathered.outcomes if o.reason and not (answered and o.status == "ok")]
+    for said in dict.fromkeys(f"{o.provider}: {quoted(o.reason, mark)}" for o in partly):
         sheet.add(said)
     return sheet.text, assembled, mark
 

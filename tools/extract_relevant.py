@@ -16,6 +16,7 @@ from pipeline.evidence.assemble import UNASKED, Assembled, assemble, most_unaske
 from pipeline.evidence.show import Sheet, doubt, hint_room, notice_within, parts_room, told_parts
 from pipeline.evidence.view import view_evidence
 from pipeline.extract.extract import extract, left_unread, unless_cut
+from pipeline.extract.rows import named_rows_first
 from pipeline.gather import Loaded, load_sources, room_for
 from pipeline.tables.table import rows_shown, told_values, values_room
 from pipeline.text.frame import new_mark, place_of
@@ -143,8 +144,9 @@ def _sheet(loaded: Loaded, reading: Reading, max_tokens: int) -> tuple[Sheet, As
         - parts_room(reading)
         - values_room(reading.computed, loaded.documents, mark, most)
     )
+    chosen = reading if max_tokens else named_rows_first(loaded.documents, reading)
     assembled = assemble(
-        loaded.documents, reading, max_tokens=room, mark=mark, open_end=not max_tokens
+        loaded.documents, chosen, max_tokens=room, mark=mark, open_end=not max_tokens
     )
     shown = rows_shown(reading.computed, loaded.documents, assembled.evidence)
     sheet.add(told_values(reading.computed, loaded.documents, mark, most, shown))

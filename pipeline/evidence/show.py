@@ -6,6 +6,7 @@ writes its answer on: parts are joined by line breaks, over which `count_tokens`
 that its running total is exact. Not for: choosing evidence (`assemble.py`).
 """
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, zip_longest
@@ -46,6 +47,8 @@ LINK_TOKENS: Final = 48
 named."""
 SHORT_HEADING: Final = HEADING_TOKENS // 2
 """The same where room is small."""
+_MARKED_UP: Final = re.compile(r"\.x?html?$", re.IGNORECASE)
+"""Files of which a browser finds a text fragment; of others it opens a page or nothing."""
 ALSO: Final = 2
 """Other pages with the same words that the text names; the structured part has them all."""
 UNSURE: Final = "Unsure: check that these answer."
@@ -269,8 +272,11 @@ def _origins(
     if not any(one.also for one in evidence):
         return ""
     written = f"Independent origins: {count_origins(evidence)}."
+    places: dict[str, list[str]] = {}
     for label, one in zip(labels, evidence, strict=True):
-        longer = f"{written} {_also(label, one, numbers)}".rstrip()
+        places.setdefault(_also(one, numbers), []).append(f"[{label}]")
+    for also, named in places.items():
+        longer = f"{written} {' '.join(named)} also: {also}" if also else written
         written = longer if count_tokens(longer) <= room else written
     return written if count_tokens(written) <= room else ""
 
@@ -279,10 +285,12 @@ def _link(label: str, passage: Evidence) -> str:
     """Return the text fragment of a passage, to be put behind its page's address; empty where there
     is none."""
     fragment = passage.citation.removeprefix(passage.url.partition("#")[0])
+    if passage.url.startswith("file:") and not _MARKED_UP.search(passage.url):
+        fragment = fragment.partition(":~:")[0].rstrip("#")
     return f"[{label}] {fragment}" if "#" in fragment else ""
 
 
-def _also(label: str, passage: Evidence, numbers: Mapping[str, int]) -> str:
+def _also(passage: Evidence, numbers: Mapping[str, int]) -> str:
     """Return which other pages hold the same words, by their number here or their address; empty
     for none."""
     if not passage.also:
@@ -290,7 +298,7 @@ def _also(label: str, passage: Evidence, numbers: Mapping[str, int]) -> str:
     urls = [citation.partition("#")[0] for citation in passage.also[:ALSO]]
     shown = ", ".join(f"[{numbers[url]}]" if url in numbers else place_of(url) for url in urls)
     more = len(passage.also) - ALSO
-    return f"[{label}] also: {shown}" + (f" and {more} more" if more > 0 else "")
+    return shown + (f" and {more} more" if more > 0 else "")
 
 
 # The words of a passage
