@@ -7,6 +7,7 @@ tool does.
 """
 
 import argparse
+import io
 import json
 import os
 import sys
@@ -39,6 +40,7 @@ _MOST_PORT: Final = 65_535
 
 def main(argv: list[str] | None = None) -> NoReturn:
     """Run the command line and leave with its exit code."""
+    _open_streams()
     argv = sys.argv[1:] if argv is None else argv
     try:
         parser, commands = _parser()
@@ -60,6 +62,17 @@ def main(argv: list[str] | None = None) -> NoReturn:
         code = OK
     sys.stdout.flush()
     sys.exit(code)
+
+
+def _open_streams() -> None:
+    """Let output be written whatever a locale can spell and whichever descriptor is closed."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        # The next file that is opened would take the number, and get what is printed.
+        if getattr(sys, name) is None and os.open(os.devnull, os.O_RDWR) == number:
+            setattr(sys, name, open(number, "r" if number == 0 else "w"))  # noqa: SIM115  for the whole run
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
 
 
 def _run(args: argparse.Namespace) -> int:

@@ -12,6 +12,7 @@ import pytest
 
 from cli.command import TOOLS, main
 from tests.support import LIBRARY, ROOT
+from tests.support.clients import QUESTION
 from tests.support.processes import winnow
 
 pytestmark = pytest.mark.slow
@@ -258,3 +259,29 @@ def test_a_log_file_takes_the_log_and_stderr_keeps_the_answer_alone(tmp_path: Pa
     assert run.returncode == 1
     assert len(run.stderr.splitlines()) == 1
     assert "10.0.0.1" in log.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    "before", ["exec 2>&-", "export PYTHONIOENCODING=latin-1", "export LC_ALL=POSIX PYTHONUTF8=0"]
+)
+def test_an_answer_is_printed_whatever_the_locale_spells_and_stderr_is(
+    cache_folder: Path, before: str
+) -> None:
+    page = str(LIBRARY / "ferry-winter-cuts.html")
+    run = subprocess.run(
+        [
+            "/bin/sh",
+            "-c",
+            f'{before}; exec "$0" -m server extract "$1" "$2"',
+            sys.executable,
+            QUESTION,
+            page,
+        ],
+        cwd=ROOT,
+        env={**os.environ, "WINNOW_CACHE": str(cache_folder)},
+        capture_output=True,
+        timeout=120,
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr
+    assert b"9 crowns" in run.stdout
