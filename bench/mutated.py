@@ -4,15 +4,19 @@ else ends a call.
     python -m bench.mutated                  2,000 files
     python -m bench.mutated --check          20,000 files; exit code 1 where one crashes, hangs or raises another error
     python -m bench.mutated --seed 7         other damage
+    python -m bench.mutated --check --kept FILE   goes on from what FILE has, and adds to it
 
 The files are those of `bench/documents.py`, a PDF, mail, RTF and JSON written by hand, and by
 pandoc ODT, EPUB and a notebook, where it is installed. Damage: bytes changed, cut, doubled, put in;
-of a zip the same inside of one of its parts, which is packed again. Each hundred is read in a
-process of its own. Not for: files made to exhaust us (`tests/support/hostile_files.py`).
+of a zip the same inside of one of its parts, which is packed again. One process reads them, and
+another where it ended or took too long; then its hundred is read file by file. Not for: files made
+to exhaust us (`tests/support/hostile_files.py`).
 """
 
 import argparse
+import functools
 import io
+import json
 import shutil
 import sys
 import time
@@ -22,6 +26,7 @@ from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from pathlib import Path
 from random import Random
 from typing import Final, NamedTuple
 
@@ -32,9 +37,11 @@ from tests.support.pdf import make_pdf
 
 FEW, MANY = 2_000, 20_000
 CHUNK: Final = 100
-"""Files of one process, which starts in half a second."""
+"""Files between two notes of what was read."""
 SECONDS: Final = 10.0
 """Processor time of one file, all of which are small."""
+PATIENCE: Final = 300.0
+"""Seconds by the clock for a hundred files, and for one that is read alone; a hundred take 3."""
 SEED: Final = 42
 _MAIL: Final = (
     b"From: Edda <e@example.org>\r\nSubject: =?utf-8?q?Br=C3=BCcke?=\r\nMIME-Version: 1.0\r\n"
@@ -59,6 +66,7 @@ class Outcome(NamedTuple):
     """`read`, `refused`, or what went wrong."""
 
 
+@functools.cache
 def originals() -> list[tuple[str, bytes]]:
     """Return whole files by name, the same ones each time."""
     made = [(one.name, one.body) for one in samples(20)]
@@ -133,15 +141,53 @@ def _outcome(made: list[tuple[str, bytes]], number: int, seed: int) -> Outcome:
     return Outcome(number, name, f"{seconds:.1f} s" if seconds > SECONDS else what)
 
 
-def check(count: int, seed: int) -> Iterator[Outcome]:
-    """Yield how each file came out; one that ends its process is named by the first of its
-    hundred."""
+class _Readers:
+    """A process that reads, and the next one where it ended or hung."""
+
+    def __init__(self) -> None:
+        self._pool = ProcessPoolExecutor(1)
+
+    def outcomes(self, first: int, count: int, seed: int) -> list[Outcome]:
+        """Return how `count` files came out, of which one may end the process or hang."""
+        try:
+            return self._pool.submit(outcomes, first, count, seed).result(PATIENCE)
+        except (BrokenProcessPool, TimeoutError) as error:
+            for process in list(self._pool._processes.values()):  # no public way to end one
+                process.kill()
+            self._pool.shutdown()
+            self._pool = ProcessPoolExecutor(1)
+            if count > 1:
+                alone = range(first, first + count)
+                return [one for number in alone for one in self.outcomes(number, 1, seed)]
+            ended = isinstance(error, BrokenProcessPool)
+            return [Outcome(first, "", "ended the process" if ended else "hung")]
+
+    def close(self) -> None:
+        """End the process."""
+        self._pool.shutdown()
+
+
+def check(count: int, seed: int, kept: Path | None = None) -> Iterator[Outcome]:
+    """Yield how each file came out; those that `kept` has, a line of JSON each, are not read."""
+    known = _known(kept, seed)
+    yield from (one for number, one in known.items() if number < count)
+    readers = _Readers()
     for first in range(0, count, CHUNK):
-        with ProcessPoolExecutor(1) as pool:
-            try:
-                yield from pool.submit(outcomes, first, min(CHUNK, count - first), seed).result()
-            except BrokenProcessPool:
-                yield Outcome(first, "", "one of the hundred files from here on ended the process")
+        if first in known:
+            continue
+        found = readers.outcomes(first, min(CHUNK, count - first), seed)
+        if kept is not None:
+            with kept.open("a", encoding="utf-8") as out:
+                out.writelines(f"{json.dumps([seed, *one])}\n" for one in found)
+        yield from found
+    readers.close()
+
+
+def _known(kept: Path | None, seed: int) -> dict[int, Outcome]:
+    if kept is None or not kept.exists():
+        return {}
+    rows = map(json.loads, kept.read_text(encoding="utf-8").splitlines())
+    return {row[1]: Outcome(*row[1:]) for row in rows if row[0] == seed}
 
 
 def main() -> int:
@@ -153,8 +199,9 @@ def main() -> int:
         "--check", action="store_true", help="20,000 files; exit code 1 where one comes out wrong"
     )
     parser.add_argument("--seed", type=int, default=SEED)
+    parser.add_argument("--kept", type=Path, help="file of what was read, to go on from")
     options = parser.parse_args()
-    found = list(check(MANY if options.check else FEW, options.seed))
+    found = list(check(MANY if options.check else FEW, options.seed, options.kept))
     wrong = [one for one in found if one.what not in {"read", "refused"}]
     print(Counter(one.what for one in found if one not in wrong))
     for one in wrong:

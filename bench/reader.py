@@ -152,7 +152,7 @@ class _Known:
         self._relevance = relevance
 
     async def read(
-        self, question: str, pages: Sequence[PageUnits], *, share: float = 1.0
+        self, question: str, pages: Sequence[PageUnits], *, share: float = 1.0, of_long: int = 0
     ) -> Relevance:
         return self._relevance
 

@@ -8,7 +8,7 @@ links (`pipeline/research.py`).
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Final
 from urllib.parse import urldefrag, urljoin, urlsplit
@@ -24,6 +24,7 @@ from pipeline.text.frame import LONGEST
 _ITEM: Final = re.compile(r"/(ul|ol|menu|dir)\d*/li(\d*)(?=/|$)")
 _HEADER_ROWS: Final = 4
 """Rows of headers that a table may have."""
+_WORD: Final = re.compile(r"\w+")
 _LANGUAGE: Final = re.compile(r'<pre class="language-([^"]+)">')
 
 
@@ -49,10 +50,16 @@ class Style:
     """Whether the page's title stands above, so that a heading which says no more is left out."""
 
 
-def render(document: Document, kept: Sequence[Kept], style: Style) -> str:
-    """Return the chosen units, written in the style asked for."""
+def render(
+    document: Document, kept: Sequence[Kept], style: Style, around: Set[int] | None = None
+) -> str:
+    """Return the chosen units, written in the style asked for.
+
+    `around` numbers what is none of a page's content where all that is chosen is: headings of it
+    are not written, nor are names above fields of records, which are content by themselves or not.
+    """
     references = References(document, style.form) if style.links else None
-    writer = _Writer(document, references, document.page.title if style.titled else "")
+    writer = _Writer(document, references, document.page.title if style.titled else "", around)
     return write(writer.collect(kept), style.form)
 
 
@@ -77,10 +84,9 @@ def headings_above(blocks: Sequence[Block]) -> list[tuple[int, ...]]:
 
 def repeats_title(block: Block, title: str) -> bool:
     """Whether a heading says no more than the page's title: that one, or the topmost of its
-    words."""
-    return block.text == title or (
-        not block.heading_path and block.text.casefold() in title.casefold()
-    )
+    words, whatever quotation marks and dashes either has."""
+    own, said = (" ".join(_WORD.findall(text.casefold())) for text in (block.text, title))
+    return own == said or (not block.heading_path and f" {own} " in f" {said} ")
 
 
 @kept_with_document
@@ -121,6 +127,8 @@ class _Writer:
     references: "References | None"
     title: str
     """What no heading repeats."""
+    around: Set[int] | None
+    """As of `render`."""
     lines: list[Line] = field(default_factory=list)
     printed: set[str] = field(default_factory=set)
     """Lead-ins and captions that stand there already."""
@@ -188,6 +196,7 @@ class _Writer:
         """Write on one line the headings of `chain` that what stands there is not under yet;
         whether there are any."""
         blocks = self.document.blocks
+        chain = tuple(number for number in chain if number not in (self.around or ()))
         same = 0
         while same < min(len(chain), len(self.chain)) and chain[same] == self.chain[same]:
             same += 1
@@ -216,7 +225,8 @@ class _Writer:
             return
         text = _joined(block.text, spans)
         is_name = block.lead in block.heading_path[-1:]
-        if block.lead and (is_name or block.kind == "item") and not self._stands(block.lead):
+        leads = (is_name and self.around is None) or (not is_name and block.kind == "item")
+        if block.lead and leads and not self._stands(block.lead):
             self._lead(block, text, is_name=is_name)
         text = self._marked(number, text)
         if block.kind == "item" and places and (block.ordinal or not places[-1].ordered):

@@ -349,18 +349,19 @@ def cut_windows(tokens: Floats, starts: Sequence[int] | NDArray[np.int64], most:
         most: Tokens of a window.
     """
     ends = np.cumsum(tokens + 1)
+    before = ends - tokens - 1
+    stops, halves = (
+        np.searchsorted(ends, before + room, side="right").tolist() for room in (most, most // 2)
+    )
     found: list[tuple[int, int]] = []
     for low, high in pairwise(starts):
         start = int(low)
         while start < high:
-            before = ends[start] - tokens[start] - 1
-            stop = max(
-                start + 1, min(int(high), int(np.searchsorted(ends, before + most, side="right")))
-            )
+            stop = max(start + 1, min(int(high), stops[start]))
             found.append((start, stop))
             if stop == high:
                 break
-            start = max(start + 1, int(np.searchsorted(ends, before + most // 2, side="right")))
+            start = max(start + 1, halves[start])
     return np.array(found, dtype=np.int64).reshape(-1, 2)
 
 

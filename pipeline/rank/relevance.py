@@ -58,6 +58,13 @@ crumbs."""
 EMBED_TOKENS: Final = 32_000
 """Most tokens that one call embeds, units in the best windows by BM25 first: 9.8 processor seconds
 of MiniLM, by 16,000 tokens of prose in 4.9."""
+FIRST_TOKENS: Final = 4_000
+"""Most that is embedded of a text with more than `EMBED_TOKENS` before a cross-encoder looks, .3
+processor seconds. With `ENOUGH` below it, of a text of 90,000 tokens: docs/log.md, 2026-11-26."""
+ENOUGH: Final = 0.6
+"""Probability that a window answers, from which no further unit of such a text is embedded."""
+SECOND_TOKENS: Final = 16_000
+"""Most of it that is embedded where none does."""
 EMBEDDED_AT_ONCE: Final = 64
 """Texts between two looks at the time, .5 processor seconds. What is done is kept: the same call
 goes on from it."""
@@ -100,6 +107,8 @@ class Relevance:
     read: Floats | None = None
     """Probability that a unit answers, by a cross-encoder [units]; 0 where it did not look, None
     without one."""
+    long: bool = False
+    """Whether there were units of more than `EMBED_TOKENS` to embed."""
 
 
 class Reader(Protocol):
@@ -132,10 +141,16 @@ class Blend:
     """Orders the best `WINDOWS_OF_PAGES` units anew where given."""
 
     async def read(
-        self, question: str, pages: Sequence[PageUnits], *, share: float = 1.0
+        self,
+        question: str,
+        pages: Sequence[PageUnits],
+        *,
+        share: float = 1.0,
+        of_long: int = EMBED_TOKENS,
     ) -> Relevance:
         """Return one score a unit; see the module. Units are embedded once for all questions,
-        whatever the `share`.
+        whatever the `share`; where they are of more than `EMBED_TOKENS`, only so many tokens of
+        them as `of_long` says.
 
         Raises:
             ModelError: Embedder or reranker failed.
@@ -143,9 +158,12 @@ class Blend:
         # 1. Words: counts of the question's terms in every unit, and the windows around it
         counted = await in_thread(_Counted, question, pages)
         # 2. Meaning: units embedded, those in the windows with the best words first
-        vectors, asked = await self._vectors(question, pages, counted)
+        long = float(counted.tokens.sum()) > EMBED_TOKENS
+        most = of_long if long else EMBED_TOKENS
+        vectors, asked = await self._vectors(question, pages, counted, most)
         # 3. Both, in windows of every size
         relevance = await in_thread(_blend, counted, vectors, asked)
+        relevance = replace(relevance, long=long and vectors is not None)
         # 4. A reranker has the last word on the best
         if self.reranker is None or not counted.index.size:
             return relevance
@@ -159,10 +177,10 @@ class Blend:
         return relevance
 
     async def _vectors(
-        self, question: str, pages: Sequence[PageUnits], counted: "_Counted"
+        self, question: str, pages: Sequence[PageUnits], counted: "_Counted", most: int
     ) -> tuple[Floats | None, Floats | None]:
-        """Return the vectors of all units [units, d], zeros where not embedded, and each page's
-        question [pages, d]."""
+        """Return the vectors of all units [units, d], zeros where not embedded since they are over
+        `most` tokens together, and each page's question [pages, d]."""
         if self.embedder is None or not counted.index.size:
             return None, None
         questions = _heard_by(self.embedder, question, counted.index)
@@ -170,7 +188,7 @@ class Blend:
             return None, None
         kept = [page.vectors for page in pages if page.vectors is not None]
         rows, texts = (
-            ([], []) if kept else await in_thread(_to_embed, pages, counted, self.embedder)
+            ([], []) if kept else await in_thread(_to_embed, pages, counted, self.embedder, most)
         )
         if not rows and not kept:
             return None, None
@@ -230,9 +248,9 @@ class _Counted:
 
 
 def _to_embed(
-    pages: Sequence[PageUnits], counted: _Counted, embedder: Embedder
+    pages: Sequence[PageUnits], counted: _Counted, embedder: Embedder, most: int
 ) -> tuple[list[int], list[str]]:
-    """Return the units to embed, those in the best windows first within `EMBED_TOKENS`, and their
+    """Return the units to embed, those in the best windows first within `most` tokens, and their
     texts.
 
     Above a unit stands its innermost heading; where several pages are read also the title, which
@@ -258,7 +276,7 @@ def _to_embed(
         cost = count_tokens(text)
         if cost > EMBED_LONGEST:
             text, cost = cut_to_tokens(text, EMBED_LONGEST), EMBED_LONGEST
-        if used + cost > EMBED_TOKENS:
+        if used + cost > most:
             break
         used += cost
         rows.append(row)
@@ -271,14 +289,14 @@ def _blend(counted: _Counted, vectors: Floats | None, asked: Floats | None) -> R
     values = np.zeros(index.size, dtype=np.float32)
     cosines: Floats | None = None
     running = (
-        None if vectors is None or asked is None else _running(vectors, np.sqrt(counted.tokens))
+        None if vectors is None or asked is None else _Running(vectors, np.sqrt(counted.tokens))
     )
     for number, (windows, words) in enumerate(
         zip(counted.windows, counted.words, strict=True) if index.size else ()
     ):
         fused = words
         if running is not None and asked is not None:
-            found = _cosines(running, asked[index.owners(windows[:, 0])], windows)
+            found = running.cosines(asked, index.owners(windows[:, 0]), windows)
             cosines = (
                 _spread(found, windows, index.size)
                 if number == len(counted.windows) // 2
@@ -291,23 +309,27 @@ def _blend(counted: _Counted, vectors: Floats | None, asked: Floats | None) -> R
     return Relevance(values, made_by, index, counted.windows[-1], cosines, counted.foreign)
 
 
-def _running(vectors: Floats, weights: Floats) -> NDArray[np.float64]:
-    """Return the sums of the weighted vectors of all units before each, and of all [units + 1,
-    d]."""
-    running = np.zeros((len(vectors) + 1, vectors.shape[1]))
-    np.cumsum(vectors * weights[:, None], axis=0, out=running[1:])
-    return running
+class _Running:
+    """Sums of the weighted vectors of all units before each; of a long text few are known."""
 
+    def __init__(self, vectors: Floats, weights: Floats) -> None:
+        known = vectors.any(axis=1)
+        self._before = np.concatenate(([0], np.cumsum(known)))
+        self._sums = np.zeros((int(self._before[-1]) + 1, vectors.shape[1]))
+        np.cumsum(vectors[known] * weights[known, None], axis=0, out=self._sums[1:])
 
-def _cosines(running: NDArray[np.float64], asked: Floats, windows: Windows) -> Floats:
-    """Return the cosine of the questions [n, d] with the sum of each window's vectors [n], NaN
-    where none is known."""
-    sums = running[windows[:, 1]] - running[windows[:, 0]]
-    lengths = np.linalg.norm(sums, axis=1)
-    found: Floats = np.full(len(windows), np.nan, dtype=np.float32)
-    known = lengths > 1e-6
-    found[known] = (sums[known] * asked[known]).sum(axis=1) / lengths[known]
-    return found
+    def cosines(self, asked: Floats, pages: NDArray[np.int64], windows: Windows) -> Floats:
+        """Return the cosine of each window's sum with what its page is asked [n], NaN where
+        nothing of it is known."""
+        found: Floats = np.full(len(windows), np.nan, dtype=np.float32)
+        start, stop = self._before[windows.T]
+        rows = np.flatnonzero(stop > start)
+        sums = self._sums[stop[rows]] - self._sums[start[rows]]
+        lengths = np.linalg.norm(sums, axis=1)
+        long = lengths > 1e-6
+        rows = rows[long]
+        found[rows] = (sums[long] * asked[pages[rows]]).sum(axis=1) / lengths[long]
+        return found
 
 
 def _standing(cosines: Floats) -> Floats:
@@ -336,11 +358,26 @@ def _smoothed(values: Floats, page_starts: NDArray[np.int64]) -> Floats:
     return smooth
 
 
+class First(Protocol):
+    """A `Reader` that can embed less of a long text; see `Blend.read`."""
+
+    async def read(
+        self,
+        question: str,
+        pages: Sequence[PageUnits],
+        *,
+        share: float = 1.0,
+        of_long: int = EMBED_TOKENS,
+    ) -> Relevance:
+        """Return one score a unit."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Reread:
     """A `Reader` whose best windows a cross-encoder reads again."""
 
-    first: Reader
+    first: First
     encoder: CrossEncoder
 
     async def read(
@@ -349,12 +386,22 @@ class Reread:
         """Return the first reader's scores with what the cross-encoder found in the best windows
         added.
 
-        A question of several reads its `share` of the windows.
+        A question of several reads its `share` of the windows. Of a long text few units are
+        embedded where an answer is found among them.
 
         Raises:
             ModelError: A model failed.
         """
-        relevance = await self.first.read(question, pages, share=share)
+        relevance = await self._read(question, pages, share, FIRST_TOKENS)
+        found = 0.0 if relevance.read is None else float(relevance.read.max(initial=0.0))
+        if relevance.long and found < ENOUGH:
+            return await self._read(question, pages, share, SECOND_TOKENS)
+        return relevance
+
+    async def _read(
+        self, question: str, pages: Sequence[PageUnits], share: float, of_long: int
+    ) -> Relevance:
+        relevance = await self.first.read(question, pages, share=share, of_long=of_long)
         questions = _heard_by(self.encoder, question, relevance.index)
         if not relevance.index.size or not questions:
             return relevance

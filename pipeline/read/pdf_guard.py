@@ -2,24 +2,20 @@
 nor for forms.
 
 A look at all streams without knowing the file's structure finds what is out of the common. Only
-such files are then followed page by page, with pypdf, whose decoders are capped. Not for: reading
-pages (`pipeline/read/pdf_page.py`).
+such files are then followed page by page (`pipeline/read/pdf_follow.py`). Not for: reading pages
+(`pipeline/read/pdf_page.py`).
 """
 
-import io
-import logging
 import math
 import re
 import zlib
-from collections import Counter
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
-from pypdf import Configuration, PdfReader, apply_configuration
-from pypdf.errors import PyPdfError
-
-from pipeline.read.converted import DAMAGED, Unreadable
 from pipeline.work import check_cancelled
+
+if TYPE_CHECKING:
+    from pipeline.read.pdf_follow import Followed
 
 MOST_CONTENT: Final = 20_000_000
 """Bytes that the contents of a page unpack to, each form as often as it is drawn; a dense street
@@ -35,24 +31,13 @@ _COMMON_TOTAL: Final = 200_000_000
 """The same of all streams of a file: a second of unpacking."""
 _HEAD: Final = 1_500
 """Bytes before a stream in which its dictionary is looked for."""
-_CAPS: Final = Configuration(
-    zlib_maximum_output_length=MOST_CONTENT,
-    lzw_maximum_output_length=MOST_CONTENT,
-    run_length_maximum_output_length=MOST_CONTENT,
-    array_based_stream_maximum_output_length=MOST_CONTENT,
-    stream_decoding_work_maximum_length=3 * MOST_CONTENT,
-    page_tree_maximum_entries=20_000,
-    page_tree_maximum_page_entries=300_000,
-)
 _STREAM: Final = re.compile(rb"stream\r?\n")
 _FILTER: Final = re.compile(rb"/Filter\s*(\[[^\]]*\]|/\w+)")
 _NOT_TEXT: Final = re.compile(
     rb"/Image\b|/Length1\b|/FontFile|/Metadata\b|/ICCBased|/Type1C|/OpenType|/CIDFontType0C"
 )
-_DRAWS: Final = re.compile(rb"/([^\s/<>\[\]()]+)\s+Do\b")
-_SHOWS: Final = re.compile(rb"T[jJ]\b|['\"]\s")
-
-logging.getLogger("pypdf").setLevel(logging.ERROR)
+DRAWS: Final = re.compile(rb"/([^\s/<>\[\]()]+)\s+Do\b")
+SHOWS: Final = re.compile(rb"T[jJ]\b|['\"]\s")
 
 
 class Guard:
@@ -60,60 +45,15 @@ class Guard:
 
     def __init__(self, body: bytes) -> None:
         """Look at a file. Raises `Unreadable` where its structure alone unpacks to too much."""
-        self._reader: PdfReader | None = None
-        self._known: dict[int, tuple[int, int, int]] = {}
+        self._followed: Followed | None = None
         if _is_uncommon(body):
-            try:
-                with apply_configuration(_CAPS):
-                    self._reader = PdfReader(io.BytesIO(body), strict=False)
-                    if self._reader.is_encrypted:
-                        self._reader.decrypt("")
-                    len(self._reader.pages)
-            except (PyPdfError, *DAMAGED, RecursionError, NotImplementedError) as error:
-                raise Unreadable(f"it is a damaged PDF ({type(error).__name__})") from error
+            from pipeline.read import pdf_follow  # noqa: PLC0415  pypdf takes .1 s to import
+
+            self._followed = pdf_follow.Followed(body)
 
     def lets_pass(self, number: int) -> bool:
         """Return whether a page, 1-based, draws no more than PDFium can be given."""
-        if self._reader is None:
-            return True
-        try:
-            with apply_configuration(_CAPS):
-                page = self._reader.pages[number - 1]
-                contents = page.get_contents()
-                data = contents.get_data() if contents is not None else b""
-                size, shown, forms = self._cost(data, page.get("/Resources"), ())
-        except (PyPdfError, *DAMAGED, RecursionError, NotImplementedError):
-            return False
-        return size <= MOST_CONTENT and shown <= MOST_SHOWN and forms <= MOST_FORMS
-
-    def _cost(self, data: bytes, resources: Any, above: tuple[int, ...]) -> tuple[int, int, int]:
-        """Return bytes, operators that show text, and forms, of contents with all that they
-        draw."""
-        check_cancelled()
-        size, shown, forms = len(data), sum(1 for _ in _SHOWS.finditer(data)), 0
-        listed = _got(_got(resources).get("/XObject")) if _got(resources) is not None else None
-        for name, times in Counter(_DRAWS.findall(data)).items():
-            drawn = listed.get("/" + name.decode("latin-1")) if listed is not None else None
-            if drawn is None or _got(drawn).get("/Subtype") != "/Form":
-                continue
-            form, key = _got(drawn), id(_got(drawn))
-            if key in above:  # PDFium draws no form within itself
-                continue
-            if key not in self._known:
-                inner = form.get("/Resources") or resources
-                self._known[key] = self._cost(form.get_data(), inner, (*above, key))
-            more = self._known[key]
-            size, shown, forms = (
-                size + times * more[0],
-                shown + times * more[1],
-                forms + times * (more[2] + 1),
-            )
-        return size, shown, forms
-
-
-def _got(value: Any) -> Any:
-    """Return an object, also where only its number is given."""
-    return value.get_object() if value is not None else None
+        return self._followed is None or self._followed.lets_pass(number)
 
 
 def _is_uncommon(body: bytes) -> bool:
@@ -130,15 +70,15 @@ def _is_uncommon(body: bytes) -> bool:
             return True
         data = _unpacked(body, start) if b"Fl" in kind else body[start : _end(body, start)]
         total += len(data)
-        shown = sum(1 for _ in _SHOWS.finditer(data)) if len(data) > MOST_SHOWN else 0
+        shown = sum(1 for _ in SHOWS.finditer(data)) if len(data) > MOST_SHOWN else 0
         if len(data) > _COMMON or total > _COMMON_TOTAL or shown > MOST_SHOWN / 10:
             return True
-        drawn = len(_DRAWS.findall(data))
+        drawn = len(DRAWS.findall(data))
         draws = max(draws, drawn)
         if b"/Form" in head:
             chain *= 1 + drawn
             longest = max(
-                longest, len(data), (MOST_CONTENT // MOST_SHOWN) * len(_SHOWS.findall(data))
+                longest, len(data), (MOST_CONTENT // MOST_SHOWN) * len(SHOWS.findall(data))
             )
     return math.log2(chain) > math.log2(MOST_FORMS) or draws * longest > MOST_CONTENT
 

@@ -172,6 +172,8 @@ class _Face:
     fixed: bool
     unseen: bool
     unmapped: bool
+    base: float | None
+    """The baseline of print that is level on a page that is not turned."""
 
 
 class _Text:
@@ -253,7 +255,14 @@ class _Text:
             unseen |= mode in _UNSEEN_MODES or (clear and self._ink[3].value < 255 * LEAST_ALPHA)
             fixed = self._is_fixed(pdfium.FPDFTextObj_GetFont(shown))
         unmapped = pdfium.FPDFText_HasUnicodeMapError(self._text, number) == 1
-        return _Face(size, turn % 4, fixed, unseen, unmapped)
+        level = turn % 4 == 0 and matrix.b == 0 and self._frame.turns == 0
+        base = self._start(number)[1] if level else None
+        return _Face(size, turn % 4, fixed, unseen, unmapped, base)
+
+    def _start(self, number: int) -> tuple[float, float]:
+        """Return where on the shown page a letter begins on its baseline."""
+        pdfium.FPDFText_GetCharOrigin(self._text, number, self._x, self._y)
+        return self._frame.at(self._x.value, self._y.value)
 
     def _is_fixed(self, font: Any) -> bool:
         if not font:
@@ -265,16 +274,16 @@ class _Text:
         return self._fixed[key]
 
     def _piece(self, begin: int, end: int, face: _Face, origin: int) -> tuple[Piece, Box]:
-        box, last, x, y = self._box, self._last, self._x, self._y
+        box, last = self._box, self._last
         pdfium.FPDFText_GetLooseCharBox(self._text, begin, box)
-        pdfium.FPDFText_GetCharOrigin(self._text, begin, x, y)
         left, low, right, top = box.left, box.bottom, box.right, box.top
         if end - begin > 1:
             pdfium.FPDFText_GetLooseCharBox(self._text, end - 1, last)
             left, low, right, top = _around(
                 (left, low, right, top), (last.left, last.bottom, last.right, last.top)
             )
-        at, size = self._frame.at(x.value, y.value), face.size
+        size = face.size
+        at = (0.0, face.base) if face.base is not None else self._start(begin)
         if face.turn == 0 and self._frame.turns == 0:
             base = at[1]
             near, far = left - self._frame.left, right - self._frame.left

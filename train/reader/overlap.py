@@ -27,7 +27,8 @@ def runs(text: str) -> Iterator[tuple[str, ...]]:
 
 
 def judged_questions() -> set[str]:
-    """Return the questions that Winnow is judged by: nothing of them may be trained on."""
+    """Return the questions that Winnow is judged by: nothing of them may be trained on. Pairs whose
+    part is "train" are made for it and are not among them."""
     files = [
         SHARED / "asked" / "questions.jsonl",
         SHARED / "html_qa" / "questions.jsonl",
@@ -37,7 +38,7 @@ def judged_questions() -> set[str]:
     ]
     fields = ("question", "request", "twin")
     return {
-        row[field] for path in files for row in _rows(path) for field in fields if row.get(field)
+        row[field] for path in files for row in _judged(path) for field in fields if row.get(field)
     }
 
 
@@ -51,7 +52,11 @@ def judged_texts() -> set[str]:
 def judged_pages() -> set[str]:
     """Return the pages, or files, that questions as people ask them were written on."""
     files = [SHARED / "asked" / "questions.jsonl", *(ROOT / "bench" / "asked").glob("*.jsonl")]
-    return {str(row.get("page") or row["file"]) for path in files for row in _rows(path)}
+    return {
+        str(row.get("page") or row.get("document") or row["file"])
+        for path in files
+        for row in _judged(path)
+    }
 
 
 def found_in(known: Iterable[str], texts: Iterable[str]) -> list[str]:
@@ -75,6 +80,10 @@ def findings(corpus: Corpus) -> dict[str, list[str]]:
         "sentence": found_in(judged_texts(), long),
         "page": sorted(asked & judged_pages()),
     }
+
+
+def _judged(path: Path) -> Iterator[dict[str, str]]:
+    return (row for row in _rows(path) if row.get("part") != "train")
 
 
 def _rows(path: Path) -> Iterator[dict[str, str]]:

@@ -1,0 +1,87 @@
+"""What the pages of an uncommon PDF draw, followed object by object with pypdf, whose decoders are
+capped.
+
+Apart from `pipeline/read/pdf_guard.py`, since few files need it and its import takes a tenth of a
+second. Not for: telling which files are uncommon.
+"""
+
+import io
+import logging
+from collections import Counter
+from typing import Any, Final
+
+from pypdf import Configuration, PdfReader, apply_configuration
+from pypdf.errors import PyPdfError
+
+from pipeline.read.converted import DAMAGED, Unreadable
+from pipeline.read.pdf_guard import DRAWS, MOST_CONTENT, MOST_FORMS, MOST_SHOWN, SHOWS
+from pipeline.work import check_cancelled
+
+_CAPS: Final = Configuration(
+    zlib_maximum_output_length=MOST_CONTENT,
+    lzw_maximum_output_length=MOST_CONTENT,
+    run_length_maximum_output_length=MOST_CONTENT,
+    array_based_stream_maximum_output_length=MOST_CONTENT,
+    stream_decoding_work_maximum_length=3 * MOST_CONTENT,
+    page_tree_maximum_entries=20_000,
+    page_tree_maximum_page_entries=300_000,
+)
+
+logging.getLogger("pypdf").setLevel(logging.ERROR)
+
+
+class Followed:
+    """Says of each page of a file whether it may be loaded."""
+
+    def __init__(self, body: bytes) -> None:
+        """Open a file. Raises `Unreadable` where its structure alone unpacks to too much."""
+        self._known: dict[int, tuple[int, int, int]] = {}
+        try:
+            with apply_configuration(_CAPS):
+                self._reader = PdfReader(io.BytesIO(body), strict=False)
+                if self._reader.is_encrypted:
+                    self._reader.decrypt("")
+                len(self._reader.pages)
+        except (PyPdfError, *DAMAGED, RecursionError, NotImplementedError) as error:
+            raise Unreadable(f"it is a damaged PDF ({type(error).__name__})") from error
+
+    def lets_pass(self, number: int) -> bool:
+        """Return whether a page, 1-based, draws no more than PDFium can be given."""
+        try:
+            with apply_configuration(_CAPS):
+                page = self._reader.pages[number - 1]
+                contents = page.get_contents()
+                data = contents.get_data() if contents is not None else b""
+                size, shown, forms = self._cost(data, page.get("/Resources"), ())
+        except (PyPdfError, *DAMAGED, RecursionError, NotImplementedError):
+            return False
+        return size <= MOST_CONTENT and shown <= MOST_SHOWN and forms <= MOST_FORMS
+
+    def _cost(self, data: bytes, resources: Any, above: tuple[int, ...]) -> tuple[int, int, int]:
+        """Return bytes, operators that show text, and forms, of contents with all that they
+        draw."""
+        check_cancelled()
+        size, shown, forms = len(data), sum(1 for _ in SHOWS.finditer(data)), 0
+        listed = _got(_got(resources).get("/XObject")) if _got(resources) is not None else None
+        for name, times in Counter(DRAWS.findall(data)).items():
+            drawn = listed.get("/" + name.decode("latin-1")) if listed is not None else None
+            if drawn is None or _got(drawn).get("/Subtype") != "/Form":
+                continue
+            form, key = _got(drawn), id(_got(drawn))
+            if key in above:  # PDFium draws no form within itself
+                continue
+            if key not in self._known:
+                inner = form.get("/Resources") or resources
+                self._known[key] = self._cost(form.get_data(), inner, (*above, key))
+            more = self._known[key]
+            size, shown, forms = (
+                size + times * more[0],
+                shown + times * more[1],
+                forms + times * (more[2] + 1),
+            )
+        return size, shown, forms
+
+
+def _got(value: Any) -> Any:
+    """Return an object, also where only its number is given."""
+    return value.get_object() if value is not None else None
