@@ -49,6 +49,8 @@ is two."""
 COPY_REACH: Final = 12
 """Units on each side of one near the best in which copies of a passage on other pages are looked
 for."""
+BESIDE: Final = 12
+"""Units of one section up to which a passage is quoted before the best one if it is before it."""
 REPEATED: Final = 3
 """Terms from which a unit that has no other than the question's repeats it; and units that are
 passed over for that."""
@@ -233,7 +235,7 @@ def _left_out(writer: "_Writer", near: Sequence[int], evidence: Sequence[Evidenc
     if nearest_alone(reading):
         return 0
     # An answer that is clear, and not cut, needs no further call for what is only worth showing
-    cut = bool(evidence) and bool(evidence[0].more)
+    cut = bool(evidence) and bool(max(evidence, key=lambda one: one.score.value).more)
     share = NEARLY if reading.verdict == "answered" and not cut else WORTH
     return writer.maker.left_out(near, share)
 
@@ -425,17 +427,24 @@ class _Writer:
         )
 
     def evidence(self, passages: Sequence[Passage], *, cited: bool) -> tuple[Evidence, ...]:
-        """Return passages as evidence: pages by their best passage, on each the best first;
-        neighbours are one."""
+        """Return passages as evidence: pages by their best passage, on each the surroundings of the
+        best first, in reading order; neighbours are one."""
         by_page: dict[int, list[Passage]] = {}
         for passage in passages:
             by_page.setdefault(self.places[passage.start][0], []).append(passage)
         found: list[Evidence] = []
         for own in by_page.values():
             runs = self.maker.shown(own)
-            runs.sort(key=lambda run: own[0].best not in run)
+            runs.sort(key=lambda run: not self._is_beside(run, own[0].best))
             found.extend(self._passage(run, cited=cited) for run in runs)
         return tuple(found)
+
+    def _is_beside(self, run: Sequence[int], best: int) -> bool:
+        """Whether a stretch is near a unit and under the same heading, so that it is read in
+        order with it: the end of a story is not understood before its beginning."""
+        far = max(run[0] - best, best - run[-1], 0)
+        headings = {self.places[row][1].heading_path for row in (run[0], best)}
+        return far <= BESIDE and len(headings) == 1
 
     def _passage(self, run: Sequence[int], *, cited: bool) -> Evidence:
         document = self.documents[self.places[run[0]][0]]
