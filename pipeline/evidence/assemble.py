@@ -31,6 +31,7 @@ from pipeline.evidence.show import (
 from pipeline.rank.bm25 import Floats
 from pipeline.rank.relevance import WORTH
 from pipeline.rank.verdict import NONE
+from pipeline.search.parse import question_word
 from pipeline.text.frame import inert, speaks_to_models
 from pipeline.text.literals import literals
 from pipeline.text.tokens import count_each, count_tokens, cut_to_tokens
@@ -73,6 +74,7 @@ ENOUGH: Final = 0.8
 """Share of the best score below which a sure answer of open size has no further passage: of 110
 questions over a folder it is 414 tokens long in place of 463, and .745 are shown in place of
 .764."""
+QUESTION_MARKS: Final = ("?", "？", "؟")
 ASKED_ABOUT: Final = 0.7
 """Share of the best score from which a unit that speaks to a model is what the question is about:
 of the forms of bench/injection.py, 0 of 121 units off the subject have it (the best .65, 5 over
@@ -269,9 +271,18 @@ def most_unasked(reading: Reading) -> int:
 def least_unasked(reading: Reading) -> float:
     """Return the share of the best score below which no passage begins in an answer of open
     size."""
-    whole = reading.parts or any(asked_whole(reading.question))
-    sure = reading.verdict == "answered" and reading.confidence >= SURELY
-    return ENOUGH if sure and not whole else WORTH
+    return ENOUGH if asks_one_thing(reading) and reading.confidence >= SURELY else WORTH
+
+
+def asks_one_thing(reading: Reading) -> bool:
+    """Whether a reading answers a question that one place can answer.
+
+    Not a procedure, a list or parts; and a message that was pasted wants its remedy as well.
+    """
+    question = reading.question
+    asking = bool(question_word(question)) or question.rstrip().endswith(QUESTION_MARKS)
+    whole = bool(reading.parts) or any(asked_whole(question))
+    return reading.verdict == "answered" and asking and not whole
 
 
 def nearest_alone(reading: Reading) -> bool:
@@ -385,10 +396,10 @@ class _Writer:
         """Return the rows of `order` that have one of the literals which the question shares with
         the first of them.
 
-        All, where it shares none, or where the answer is not sure.
+        All, where it shares none, or where one place may not be enough.
         """
         reading = self.reading
-        if reading.verdict != "answered" or reading.parts or any(asked_whole(reading.question)):
+        if not asks_one_thing(reading):
             return order
         texts = {row: self.places[row][1].text.casefold() for row in order}
         called = map(str.casefold, literals(reading.question))
