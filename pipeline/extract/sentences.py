@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from pipeline.documents import Block, Document, Sentence
+from pipeline.html.tree import LABEL_WORDS, count_words
 from pipeline.text.frame import one_line
 from pipeline.text.words import words
 from pipeline.work import check_cancelled
@@ -335,3 +336,11 @@ def _code_groups(code: str) -> Iterator[tuple[int, int]]:
         place = after
     if end > start:
         yield start, end
+
+
+def is_aside(block: Block) -> bool:
+    """Whether a block is a line of a menu or the like, or is beside the text: closed, or an
+    image's description."""
+    return not block.main and (
+        block.closed or block.trust != "visible" or count_words(block.text) <= LABEL_WORDS
+    )
