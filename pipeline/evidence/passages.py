@@ -416,7 +416,7 @@ class PassageMaker:
     def _is_furniture(self, row: int) -> bool:
         """Whether a unit is no text of its page, and says nothing of what is asked."""
         block = self._documents[self._owners[row]].blocks[self._unit(row).block]
-        return is_aside(block) and self._values[row] < WORTH * self._best
+        return is_aside(block) and self._values[row] < END * self._best
 
     def shown(self, passages: Iterable[Passage]) -> list[list[int]]:
         """Return the units of one document's passages in reading order: neighbors together, rows by
