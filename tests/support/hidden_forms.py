@@ -147,6 +147,16 @@ HIDDEN_CSS: Final = {
     "shadowrootmode=open><style>::slotted(*){{display:none}}</style><slot></slot></template><p>{bad}</p></div>",
     "closed host": "<section><template shadowrootmode=closed></template>{bad}</section>",
     "dots for letters": _own("-webkit-text-security:disc"),
+    "a rule that the sheet's end closes": "<style>.x{{display:none</style><p class=x>{bad}</p>",
+    "a feature that no browser has": "<style>@supports not (display:nothing){{.x{{display:none}}}}</style><p class=x>{bad}</p>",
+    "a direction": "<style>.x:dir(ltr){{display:none}}</style><p class=x>{bad}</p>",
+    "an element that is known": "<style>.x:defined{{display:none}}</style><p class=x>{bad}</p>",
+    "no target": "<style>.x:not(:target){{display:none}}</style><p class=x>{bad}</p>",
+    "an old name of is": "<style>:-webkit-any(p,div).x{{display:none}}</style><p class=x>{bad}</p>",
+    "a block that the sheet's end closes": "<style>@media screen{{.x{{display:none</style><p class=x>{bad}</p>",
+    "a measure that no device has": _own("display:env(nothing,none)"),
+    "a ground of its ink": _own("color:#123;background:currentcolor"),
+    "behind the width of the screen": _own("text-indent:100vw;overflow:hidden;white-space:nowrap"),
 }
 """Bodies of pages whose text no reader sees; braces are doubled."""
 
@@ -189,6 +199,10 @@ SEEN_CSS: Final = {
     "within an open bracket": _own("--a:{{;display:none"),
     "a tall padding": _own("padding-top:90px"),
     "turned a little": _own("transform:rotate(3deg)"),
+    "a fallback of old browsers": "<style>@supports not (display:grid){{.x{{display:none}}}}</style><p class=x>{bad}</p>",
+    "a feature that is none": "<style>@supports (display:nothing){{.x{{display:none}}}}</style><p class=x>{bad}</p>",
+    "the other direction": "<style>.x:dir(rtl){{display:none}}</style><p class=x>{bad}</p>",
+    "an unknown element": "<style>.x:not(:defined){{display:none}}</style><p class=x>{bad}</p>",
 }
 """Bodies of pages whose text is seen, though a hasty reader may take it for hidden."""
 
