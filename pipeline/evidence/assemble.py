@@ -9,7 +9,7 @@ the same words is shown once with all its places. Not for: scores (`pipeline/ran
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Final, Literal
+from typing import Final
 
 import numpy as np
 
@@ -170,26 +170,13 @@ def assemble(
     if reading.verdict == "none" or not len(reading.values):
         return Assembled((), show_evidence((), mark, max_tokens=max_tokens), 0)
     writer = _Writer(documents, reading, mark, max_tokens)
+    alone = listed or reading.made_by == "outline"
     # 1. Candidates: units that say something, each statement once
-    order = writer.candidates()
-    near = quotable(order, reading.values, writer.speaks)
-    writer.unquoted = len(order) - len(near)
+    near = _candidates(writer, open_end=open_end, listed=listed, alone=alone)
     # 2. Passages around the best of them, as many as there is room for
-    end = least_unasked(reading) if open_end else END
-    near = writer.with_literals(near) if open_end else near
     room = max_tokens - 2 * LINK_TOKENS if open_end else max_tokens
     room -= count_tokens(told_speaking((), writer.unquoted))
-    maker = writer.maker
-    near = writer.first_each(near) if listed else near
-    alone = listed or reading.made_by == "outline"
-    near = [row for row in near if reading.values[row]] if alone else near
-    beyond = max(0, most_unasked(reading) - UNASKED) if open_end else 0
-    chosen = (
-        writer.alone(near, room - beyond)
-        if alone
-        else _passages(writer, near, room, beyond=beyond, end=end)
-    )
-    chosen = chosen[:1] if nearest_alone(reading) else chosen
+    chosen = _chosen(writer, near, room, open_end=open_end, alone=alone)
     # 3. The weakest give way where the text is longer than was counted
     written = writer.write(chosen).tokens
     while len(chosen) > 1 and written > room:
@@ -199,16 +186,56 @@ def assemble(
     if near and (not chosen or written > max_tokens):
         return writer.beginning(near[0], len(near) - 1)
     evidence = writer.evidence(chosen, cited=True)
-    links: Literal["frame", "rest"] = "rest" if open_end or listed else "frame"
     shown = show_evidence(
-        evidence, mark, max_tokens=max_tokens, links=links, unquoted=writer.unquoted
+        evidence,
+        mark,
+        max_tokens=max_tokens,
+        links="rest" if open_end or listed else "frame",
+        unquoted=writer.unquoted,
     )
-    # An answer that is clear, and not cut, needs no further call for what is only worth showing
-    cut = bool(chosen) and bool(evidence[0].more)
-    share = NEARLY if reading.verdict == "answered" and not cut else WORTH
-    left_out = len(near) - len(chosen) if alone else maker.left_out(near, share)
-    left_out = 0 if nearest_alone(reading) else left_out
+    listing = alone and not nearest_alone(reading)
+    left_out = len(near) - len(chosen) if listing else _left_out(writer, near, evidence)
     return Assembled(evidence, shown, left_out, writer.speaking(evidence, shown.labels))
+
+
+def _candidates(writer: "_Writer", *, open_end: bool, listed: bool, alone: bool) -> list[int]:
+    """Return the units that passages may begin with, best first; `writer.unquoted` counts what
+    speaks to a model and is left out."""
+    values = writer.reading.values
+    order = writer.candidates()
+    near = quotable(order, values, writer.speaks)
+    writer.unquoted = len(order) - len(near)
+    if open_end:
+        near = writer.with_literals(near)
+    if listed:
+        near = writer.first_each(near)
+    return [row for row in near if values[row]] if alone else near
+
+
+def _chosen(
+    writer: "_Writer", near: Sequence[int], room: int, *, open_end: bool, alone: bool
+) -> list[Passage]:
+    """Return the passages around the best of `near` within about `room` tokens; with `alone` each
+    is one unit."""
+    reading = writer.reading
+    beyond = max(0, most_unasked(reading) - UNASKED) if open_end else 0
+    if alone:
+        found = writer.alone(near, room - beyond)
+    else:
+        end = least_unasked(reading) if open_end else END
+        found = _passages(writer, near, room, beyond=beyond, end=end)
+    return found[:1] if nearest_alone(reading) else found
+
+
+def _left_out(writer: "_Writer", near: Sequence[int], evidence: Sequence[Evidence]) -> int:
+    """Return how many units that no passage has are worth a further call."""
+    reading = writer.reading
+    if nearest_alone(reading):
+        return 0
+    # An answer that is clear, and not cut, needs no further call for what is only worth showing
+    cut = bool(evidence) and bool(evidence[0].more)
+    share = NEARLY if reading.verdict == "answered" and not cut else WORTH
+    return writer.maker.left_out(near, share)
 
 
 def _passages(
