@@ -144,19 +144,6 @@ def exchanged(place: Path) -> Iterator[Path]:
         racing.join()
 
 
-def races(rng: random.Random, count: int = READS) -> Iterator[str]:
-    """Reads by name, as the search counts, and listings of a folder that is exchanged with a link
-    meanwhile."""
-    doors: Sequence[Callable[[Path], str]] = (_named, _counted, _listed)
-    with tempfile.TemporaryDirectory() as place, exchanged(Path(place).resolve()) as root:
-        for _ in range(count):
-            door = rng.choices(doors, weights=(4, 4, 1))[0]
-            said = ""
-            with suppress(SourceError):
-                said = door(root)
-            yield f"outside file by {door.__name__}" if "OUTSIDE" in said else ""
-
-
 def _named(root: Path) -> str:
     return read_file(root / "a" / "note.md", roots=[root]).html
 
@@ -168,6 +155,22 @@ def _counted(root: Path) -> str:
 
 def _listed(root: Path) -> str:
     return "OUTSIDE" if any("other" in file.path for file in list_files([root]).files) else ""
+
+
+DOORS: Final[Sequence[Callable[[Path], str]]] = (_named, _counted, _listed)
+"""Ways of reading the exchanged folder below a root; each returns what it read."""
+
+
+def races(rng: random.Random, count: int = READS) -> Iterator[str]:
+    """Reads by name, as the search counts, and listings of a folder that is exchanged with a link
+    meanwhile."""
+    with tempfile.TemporaryDirectory() as place, exchanged(Path(place).resolve()) as root:
+        for _ in range(count):
+            door = rng.choices(DOORS, weights=(4, 4, 1))[0]
+            said = ""
+            with suppress(SourceError):
+                said = door(root)
+            yield f"outside file by {door.__name__}" if "OUTSIDE" in said else ""
 
 
 def alarms(rng: random.Random, count: int = ORDINARY) -> Iterator[str]:

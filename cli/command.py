@@ -7,6 +7,7 @@ tool does.
 """
 
 import argparse
+import io
 import json
 import os
 import sys
@@ -39,6 +40,7 @@ _MOST_PORT: Final = 65_535
 
 def main(argv: list[str] | None = None) -> NoReturn:
     """Run the command line and leave with its exit code."""
+    _open_streams()
     argv = sys.argv[1:] if argv is None else argv
     try:
         parser, commands = _parser()
@@ -62,9 +64,25 @@ def main(argv: list[str] | None = None) -> NoReturn:
     sys.exit(code)
 
 
+def _open_streams() -> None:
+    """Let output be written whatever a locale can spell and whichever descriptor is closed."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        # The next file that is opened would take the number, and get what is printed.
+        if getattr(sys, name) is None and os.open(os.devnull, os.O_RDWR) == number:
+            setattr(sys, name, open(number, "r" if number == 0 else "w"))  # noqa: SIM115  for the whole run
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+
+
 def _run(args: argparse.Namespace) -> int:
     """Do what one command asks; each imports what it needs, so that `winnow --help` and serving
     start quickly."""
+    if getattr(args, "draft", "") is None and args.question is None:
+        raise UsageError(
+            "Nothing is asked, or of nothing.",
+            hint=f"Write winnow {args.command} QUESTION SOURCE, or SOURCE --draft TEXT.",
+        )
     given = _given(args)
     if args.command == "doctor":
         from cli.doctor import doctor  # noqa: PLC0415  as said above
@@ -371,8 +389,9 @@ def _add_tools(command: CommandMaker) -> None:
         for argument, field in sorted(fields.items(), key=lambda one: one[0] != "question"):
             told = {"help": field.get("description", "").replace("%", "%%")}
             if argument in BY_PLACE.get(tool, schemas[tool]["required"]):
+                free = "?" if argument == "question" and "draft" in fields else None
                 parser.add_argument(
-                    argument, nargs="+" if field["type"] == "array" else None, **told
+                    argument, nargs="+" if field["type"] == "array" else free, **told
                 )
             elif field["type"] == "boolean":
                 parser.add_argument(f"--{argument}", action="store_const", const=True, **told)

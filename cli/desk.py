@@ -17,6 +17,7 @@ import secrets
 import webbrowser
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
+from http import HTTPStatus
 from typing import Any, Final
 
 import anyio
@@ -27,6 +28,7 @@ from mcp.server.apps import APP_MIME_TYPE, EXTENSION_ID
 from mcp.shared.exceptions import MCPError
 from starlette.applications import Starlette
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import Mount, Route
@@ -192,8 +194,12 @@ class _Desk:
     async def message(self, request: Request) -> Response:
         """Pass a message of the page on to the server, and what comes back as server-sent
         events."""
-        asked = await request.json()
-        method, params = asked.get("method"), asked.get("params", {})
+        asked = await _asked(request)
+        method, params = asked.get("method"), asked.get("params")
+        wanted = {"name": str, "arguments": dict} if method == "tools/call" else {"uri": str}
+        given = params if isinstance(params, dict) else {}
+        if not all(isinstance(given.get(name), kind) for name, kind in wanted.items()):
+            raise HTTPException(HTTPStatus.BAD_REQUEST, f"params lacks {' or '.join(wanted)}.")
 
         async def work(tell: Tell) -> None:
             async def told(progress: float, total: float | None, message: str | None) -> None:
@@ -202,11 +208,11 @@ class _Desk:
             try:
                 if method == "tools/call":
                     called = self._client.call_tool(
-                        params["name"], params["arguments"], progress_callback=told
+                        given["name"], given["arguments"], progress_callback=told
                     )
                     result: Any = await called
                 else:
-                    result = await self._client.read_resource(params["uri"])
+                    result = await self._client.read_resource(given["uri"])
             except MCPError as error:
                 await tell("error", {"message": str(error)})
             else:
@@ -235,7 +241,7 @@ class _Desk:
 
     async def clear_cache(self, request: Request) -> Response:
         """Forget what one store holds, or all of them with the index of folders."""
-        kind = (await request.json()).get("kind")
+        kind = (await _asked(request)).get("kind")
         if kind not in ("", *self._stores.by_kind):
             return JSONResponse({"message": f"There is no store {kind!r}."}, 404)
         store = self._stores.by_kind[kind] if kind else self._stores
@@ -244,8 +250,8 @@ class _Desk:
     async def change_client(self, request: Request) -> Response:
         """Show what `winnow install` would change in a client's file; write it where just that was
         shown."""
-        asked = await request.json()
-        name, undo = asked.get("client"), asked.get("undo") is True
+        asked = await _asked(request)
+        name, undo = str(asked.get("client")), asked.get("undo") is True
         if name not in CLIENTS:
             return JSONResponse({"message": f"There is no client {name!r}."}, 404)
         try:
@@ -277,7 +283,7 @@ class _Desk:
 
     async def change_session(self, request: Request) -> Response:
         """Rename a session, or forget it."""
-        asked = await request.json()
+        asked = await _asked(request)
         session = await in_thread(self._find, str(asked.get("session", "")))
         if session is None:
             return JSONResponse({"message": "This session is unknown or has expired."}, 404)
@@ -289,6 +295,17 @@ class _Desk:
 
     def _find(self, handle: str) -> Session | None:
         return find_session(self._stores, handle, owner="", roots=None)
+
+
+async def _asked(request: Request) -> dict[str, Any]:
+    """Return the JSON object that a request carries; raises the answer 400 for anything else."""
+    try:
+        asked = await request.json()
+    except (ValueError, RecursionError):
+        asked = None
+    if not isinstance(asked, dict):
+        raise HTTPException(HTTPStatus.BAD_REQUEST, "The body is no JSON object.")
+    return asked
 
 
 def setting_rows(settings: Settings) -> list[dict[str, object]]:

@@ -77,6 +77,24 @@ def ask(page: Any, view: str, question: str, *sources: str) -> Any:
     return section.locator(".region")
 
 
+@slow
+@pytest.mark.parametrize("path", ["message", "cache", "client", "session"])
+def test_a_message_that_is_no_object_is_refused(url: str, path: str) -> None:
+    bodies = (
+        b"null",
+        b"[]",
+        b"{",
+        b"[" * 20_000,
+        b"\xff",
+        b'{"method": "tools/call", "params": 7}',
+    )
+    origin = url.rstrip("/").rsplit("/", 1)[0]
+    with httpx2.Client(timeout=60) as http:
+        for body in bodies:
+            said = http.post(f"{url}{path}", content=body, headers={"Origin": origin})
+            assert 400 <= said.status_code < 500, body
+
+
 def test_the_page_is_small_enough_to_be_sent() -> None:
     assert len(desk_html().encode()) <= MOST_BYTES
 

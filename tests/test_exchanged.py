@@ -8,32 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from bench.attack_hidden import exchanged
+from bench.attack_hidden import DOORS, exchanged
 from errors import SourceError
 from pipeline.fetch.beneath import open_beneath
-from pipeline.fetch.files import MAX_FILE_BYTES, allowed_path, read_file, read_raw
-from pipeline.search.listing import list_files
+from pipeline.fetch.files import allowed_path
 
 READS = 2_000
 """Of each race; before, 7 in a thousand were of the outside file."""
 
 
-def _read(root: Path) -> str:
-    return read_file(root / "a" / "note.md", roots=[root]).html
-
-
-def _counted(root: Path) -> str:
-    """As the search does, which has the path from a listing."""
-    path = root / "a" / "note.md"
-    return read_raw(path, str(path), MAX_FILE_BYTES).body.decode()
-
-
-def _listed(root: Path) -> str:
-    return "OUTSIDE" if any("other" in file.path for file in list_files([root]).files) else "inside"
-
-
 @pytest.mark.skipif(os.name == "nt", reason="links need a right of their own on Windows")
-@pytest.mark.parametrize("door", [_read, _counted, _listed])
+@pytest.mark.parametrize("door", DOORS)
 def test_nothing_outside_is_read_while_a_folder_is_exchanged_with_a_link(
     tmp_path: Path, door: Callable[[Path], str]
 ) -> None:

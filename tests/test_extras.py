@@ -21,6 +21,7 @@ TWO = ("-n", "2", "--dist", "worksteal")
 CAUSE = "libwhole.so.7: undefined symbol"
 BROUGHT_BY_OTHERS = {"llama": ["jinja2"], "flag": ["torch", "huggingface_hub"]}
 """Packages that an extra's own requirements bring with them."""
+LONG = LIBRARY / "orvane-flood-report.html"
 QUESTION = "When does the first ferry leave?"
 SHELL = '<!doctype html><title>Boats</title><div id="root"></div><script src="app.js"></script>'
 COMMANDS = {
@@ -30,7 +31,7 @@ COMMANDS = {
     "metrics": ("serve", "--http", "--port", "0", "--set", "metrics=127.0.0.1:9"),
     "otel": ("research", QUESTION, "--set", "otlp=http://127.0.0.1:9"),
     "ddgs": ("search", QUESTION, "--set", "search=ddgs"),
-    "umap": ("raptor", QUESTION, str(LIBRARY), "--clustering", "umap"),
+    "umap": ("raptor", QUESTION, str(LONG), "--clustering", "umap"),
     "ocr": ("extract", QUESTION, "{folder}/scan.png", "--folder", "{folder}"),
     "browser": ("fetch", "{site}", "--set", "browser=/bin/true", "--set", "allow_loopback=true"),
     "llama": (

@@ -16,6 +16,7 @@ from pipeline.fetch.address import literal
 from pipeline.fetch.client import Fetcher, open_fetcher
 from pipeline.fetch.limits import FetchLimits
 from pipeline.fetch.proxy import parse_proxy
+from pipeline.fetch.render import Browser
 from pipeline.sites import Twins
 from tests.support.proxy import open_proxy
 from tests.support.web_site import WORDS, Reply, Site, open_site
@@ -72,6 +73,11 @@ FORMS: Final[Mapping[str, Form]] = {
     "a frame by the base": lambda to: {
         "/p": _page("<iframe src=secret></iframe>", f"<base href='{to}'>")
     },
+    "a frame after a step": lambda to: {
+        "/p": _moved("/q"),
+        "/q": _page("<frameset><frame src=/f></frameset>"),
+        "/f": _moved(to, 307),
+    },
     "captions": lambda to: {
         "/p": _page(f"<video controls><track kind=captions src='{to}'></video>")
     },
@@ -117,13 +123,24 @@ class Both:
             await Twins(self.fetcher).fetch(self.public.url("/p", host=name))
         return [one.path for one in self.inner.asked]
 
+    async def scripted(self, script: str, target: str) -> Sequence[str]:
+        """Read a page whose script asks for `TO`, a host inside; return what was asked for there."""
+        self.inner.asked.clear()
+        self.public.routes.clear()
+        body = f"<div id=a></div><script>const TO = '{self.inside(target)}'; {script}</script>"
+        self.public.routes["/p"] = Reply(f"<html><body>{body}</body></html>".encode())
+        with suppress(SourceError):
+            name = f"{crc32(f'{script} {target}'.encode())}.{HOST}"
+            await self.fetcher.fetch(self.public.url("/p", host=name))
+        return [one.path for one in self.inner.asked]
+
 
 async def _resolve(host: str, _port: int) -> list[str]:
     return [host if literal(host) else "127.0.0.1" if host in TARGETS else PUBLIC]
 
 
 @asynccontextmanager
-async def both() -> AsyncIterator[Both]:
+async def both(browser: Browser | None = None) -> AsyncIterator[Both]:
     """Open a public site, an inner one and a fetcher to which loopback is open."""
     said = Reply(f"<p>{WORDS} The inner code is 4711.</p>".encode())
     async with (
@@ -136,5 +153,5 @@ async def both() -> AsyncIterator[Both]:
             retry=False,
             proxy=parse_proxy(f"http://127.0.0.1:{middle.port}"),
         )
-        async with open_fetcher(limits, pages=None, resolve=_resolve) as fetcher:
+        async with open_fetcher(limits, pages=None, resolve=_resolve, browser=browser) as fetcher:
             yield Both(public, inner, fetcher)
