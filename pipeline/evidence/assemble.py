@@ -31,6 +31,7 @@ from pipeline.evidence.show import (
 from pipeline.rank.bm25 import Floats
 from pipeline.rank.relevance import WORTH
 from pipeline.rank.verdict import NONE
+from pipeline.search.parse import question_word
 from pipeline.text.frame import inert, speaks_to_models
 from pipeline.text.literals import literals
 from pipeline.text.tokens import count_each, count_tokens, cut_to_tokens
@@ -49,6 +50,8 @@ is two."""
 COPY_REACH: Final = 12
 """Units on each side of one near the best in which copies of a passage on other pages are looked
 for."""
+BESIDE: Final = 12
+"""Units of one section up to which a passage is quoted before the best one if it is before it."""
 REPEATED: Final = 3
 """Terms from which a unit that has no other than the question's repeats it; and units that are
 passed over for that."""
@@ -71,6 +74,7 @@ ENOUGH: Final = 0.8
 """Share of the best score below which a sure answer of open size has no further passage: of 110
 questions over a folder it is 414 tokens long in place of 463, and .745 are shown in place of
 .764."""
+QUESTION_MARKS: Final = ("?", "？", "؟")
 ASKED_ABOUT: Final = 0.7
 """Share of the best score from which a unit that speaks to a model is what the question is about:
 of the forms of bench/injection.py, 0 of 121 units off the subject have it (the best .65, 5 over
@@ -233,7 +237,7 @@ def _left_out(writer: "_Writer", near: Sequence[int], evidence: Sequence[Evidenc
     if nearest_alone(reading):
         return 0
     # An answer that is clear, and not cut, needs no further call for what is only worth showing
-    cut = bool(evidence) and bool(evidence[0].more)
+    cut = bool(evidence) and bool(max(evidence, key=lambda one: one.score.value).more)
     share = NEARLY if reading.verdict == "answered" and not cut else WORTH
     return writer.maker.left_out(near, share)
 
@@ -267,9 +271,18 @@ def most_unasked(reading: Reading) -> int:
 def least_unasked(reading: Reading) -> float:
     """Return the share of the best score below which no passage begins in an answer of open
     size."""
-    whole = reading.parts or any(asked_whole(reading.question))
-    sure = reading.verdict == "answered" and reading.confidence >= SURELY
-    return ENOUGH if sure and not whole else WORTH
+    return ENOUGH if asks_one_thing(reading) and reading.confidence >= SURELY else WORTH
+
+
+def asks_one_thing(reading: Reading) -> bool:
+    """Whether a reading answers a question that one place can answer.
+
+    Not a procedure, a list or parts; and a message that was pasted wants its remedy as well.
+    """
+    question = reading.question
+    asking = bool(question_word(question)) or question.rstrip().endswith(QUESTION_MARKS)
+    whole = bool(reading.parts) or any(asked_whole(question))
+    return reading.verdict == "answered" and asking and not whole
 
 
 def nearest_alone(reading: Reading) -> bool:
@@ -383,10 +396,10 @@ class _Writer:
         """Return the rows of `order` that have one of the literals which the question shares with
         the first of them.
 
-        All, where it shares none, or where the answer is not sure.
+        All, where it shares none, or where one place may not be enough.
         """
         reading = self.reading
-        if reading.verdict != "answered" or reading.parts or any(asked_whole(reading.question)):
+        if not asks_one_thing(reading):
             return order
         texts = {row: self.places[row][1].text.casefold() for row in order}
         called = map(str.casefold, literals(reading.question))
@@ -425,17 +438,24 @@ class _Writer:
         )
 
     def evidence(self, passages: Sequence[Passage], *, cited: bool) -> tuple[Evidence, ...]:
-        """Return passages as evidence: pages by their best passage, on each the best first;
-        neighbours are one."""
+        """Return passages as evidence: pages by their best passage, on each the surroundings of the
+        best first, in reading order; neighbours are one."""
         by_page: dict[int, list[Passage]] = {}
         for passage in passages:
             by_page.setdefault(self.places[passage.start][0], []).append(passage)
         found: list[Evidence] = []
         for own in by_page.values():
             runs = self.maker.shown(own)
-            runs.sort(key=lambda run: own[0].best not in run)
+            runs.sort(key=lambda run: not self._is_beside(run, own[0].best))
             found.extend(self._passage(run, cited=cited) for run in runs)
         return tuple(found)
+
+    def _is_beside(self, run: Sequence[int], best: int) -> bool:
+        """Whether a stretch is near a unit and under the same heading, so that it is read in
+        order with it: the end of a story is not understood before its beginning."""
+        far = max(run[0] - best, best - run[-1], 0)
+        headings = {self.places[row][1].heading_path for row in (run[0], best)}
+        return far <= BESIDE and len(headings) == 1
 
     def _passage(self, run: Sequence[int], *, cited: bool) -> Evidence:
         document = self.documents[self.places[run[0]][0]]
