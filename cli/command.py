@@ -78,6 +78,11 @@ def _open_streams() -> None:
 def _run(args: argparse.Namespace) -> int:
     """Do what one command asks; each imports what it needs, so that `winnow --help` and serving
     start quickly."""
+    if getattr(args, "draft", "") is None and args.question is None:
+        raise UsageError(
+            "Nothing is asked, or of nothing.",
+            hint=f"Write winnow {args.command} QUESTION SOURCE, or SOURCE --draft TEXT.",
+        )
     given = _given(args)
     if args.command == "doctor":
         from cli.doctor import doctor  # noqa: PLC0415  as said above
@@ -384,8 +389,9 @@ def _add_tools(command: CommandMaker) -> None:
         for argument, field in sorted(fields.items(), key=lambda one: one[0] != "question"):
             told = {"help": field.get("description", "").replace("%", "%%")}
             if argument in BY_PLACE.get(tool, schemas[tool]["required"]):
+                free = "?" if argument == "question" and "draft" in fields else None
                 parser.add_argument(
-                    argument, nargs="+" if field["type"] == "array" else None, **told
+                    argument, nargs="+" if field["type"] == "array" else free, **told
                 )
             elif field["type"] == "boolean":
                 parser.add_argument(f"--{argument}", action="store_const", const=True, **told)

@@ -214,8 +214,29 @@ async def _providers(settings: Settings) -> list[Check]:
     async with anyio.create_task_group() as group:
         for name, address in wanted.items():
             group.start_soon(look, name, address)
-    # Of those that nobody chose, one may be away: the next is asked.
-    return [Check(name, checks[name].line, checks[name].healthy or who.keyless) for name in wanted]
+    found = [checks[name] for name in wanted]
+    return judged_together(found) if who.keyless else found
+
+
+def judged_together(providers: list[Check]) -> list[Check]:
+    """Return a report of providers that nobody chose: one may be away, since the next is asked; all
+    of them may not."""
+    away = [check for check in providers if not check.healthy]
+    if len(away) < len(providers):
+        return [
+            check
+            if check.healthy
+            else Check(check.name, check.line.rpartition("; ")[0] + "; the others are asked")
+            for check in providers
+        ]
+    return [
+        Check(
+            "the web",
+            f"none of {len(away)} providers answers, such as {check.line}",
+            healthy=False,
+        )
+        for check in away[:1]
+    ]
 
 
 async def _answers(name: str, address: str) -> Check:

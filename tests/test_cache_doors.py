@@ -151,23 +151,23 @@ def fill(site: Site, count: int, size: int = 1) -> list[str]:
 
 def test_a_killed_server_has_lost_no_page_that_it_answered_with(site: Site, tmp_path: Path) -> None:
     cache = tmp_path / "cache"
-    urls = fill(site, 200, 30)
+    urls = fill(site, 120, 30)
     with serving(cache) as server:
-        for n in range(0, 100, 20):
+        for n in range(0, 60, 20):
             assert "nine euros" in server.ask(*urls[n : n + 20])
-        for n in range(100, 200, 20):
+        for n in range(60, 120, 20):
             server.begin(*urls[n : n + 20])
-        wait_until(lambda: len(site.asked) >= 150)
+        wait_until(lambda: len(site.asked) >= 90)
         os.kill(server.process.pid, signal.SIGKILL)
     before = len(site.asked)
     checked = winnow(cache, "cache", "verify", "--json")
     assert checked.returncode == 0, checked.stdout
     with serving(cache) as server:
-        for n in range(0, 100, 20):
+        for n in range(0, 60, 20):
             assert "nine euros" in server.ask(*urls[n : n + 20])
         assert len(site.asked) == before
         started = time.monotonic()
-        for n in range(100, 200, 20):  # some were under way when the process was killed
+        for n in range(60, 120, 20):  # some were under way when the process was killed
             assert "nine euros" in server.ask(*urls[n : n + 20])
         assert time.monotonic() - started < 15
         assert "cache: works" in server.status()
@@ -179,7 +179,7 @@ def test_on_a_full_disk_pages_are_still_read_and_the_status_says_why_none_is_kep
     disk = tmp_path / "disk"
     with mounted(disk, "2m"):
         cache = disk / "cache"
-        urls = fill(site, 12, 4000)
+        urls = fill(site, 12, 2000)
         with serving(cache, log_file=str(tmp_path / "log")) as server:
             for url in urls:
                 assert "nine euros" in server.ask(url)

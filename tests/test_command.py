@@ -66,6 +66,7 @@ def test_every_argument_of_a_tool_is_one_of_its_command(capsys: pytest.CaptureFi
         ["search"],
         ["research", "x", "--max-tokens", "few"],
         ["models", "--set", "nonsense=1"],
+        ["extract", "What does mooring cost?"],
     ],
 )
 def test_wrong_usage_is_exit_code_two_with_a_sentence(
@@ -152,6 +153,17 @@ def test_a_file_named_on_the_line_may_be_read_without_any_setting(
     assert "14 crowns" in run.stdout
 
 
+def test_a_draft_is_checked_against_a_file_without_any_question(
+    cache_folder: Path, tmp_path: Path
+) -> None:
+    note = tmp_path / "note.md"
+    note.write_text("# Mooring\n\nThe mooring fee is 14 crowns a night.\n", encoding="utf-8")
+    draft = "The mooring fee is 15 crowns a night."
+    run = winnow(cache_folder, "extract", str(note), "--draft", draft, folder=None)
+    assert run.returncode == 3, run.stderr
+    assert "1 contradicted" in run.stdout
+
+
 @pytest.mark.parametrize("command", ["models", "cache", "doctor"])
 def test_care_commands_tell_the_state_of_the_installation(cache_folder: Path, command: str) -> None:
     run = winnow(cache_folder, command, "--json")
@@ -160,24 +172,26 @@ def test_care_commands_tell_the_state_of_the_installation(cache_folder: Path, co
 
 
 def test_clearing_the_cache_empties_it(tmp_path: Path) -> None:
-    winnow(tmp_path, "search", "ferry")
-    assert winnow(tmp_path, "cache", "clear").returncode == 0
-    assert "0 entries" in winnow(tmp_path, "cache").stdout
+    cache, docs = tmp_path / "cache", tmp_path / "docs"
+    docs.mkdir()
+    (docs / "note.md").write_text("# Ferry\n\nThe ferry leaves at 17:30.\n", encoding="utf-8")
+    found = winnow(cache, "search", "ferry", folder=docs)
+    assert "note.md" in found.stdout
+    before = winnow(cache, "cache").stdout
+    assert winnow(cache, "cache", "clear").returncode == 0
+    after = winnow(cache, "cache").stdout
+    assert after.count(": 0 entries") > before.count(": 0 entries")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
 def test_a_terminal_is_shown_progress_and_a_pipe_is_not(tmp_path: Path) -> None:
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    (docs / "note.md").write_text("The boat leaves at 17:30.\n", encoding="utf-8")
     screen, terminal = os.openpty()
-    environment = {**os.environ, "WINNOW_CACHE": str(tmp_path), "PYTHONPATH": str(ROOT)}
-    command = [
-        sys.executable,
-        "-m",
-        "server",
-        "research",
-        "When does the boat leave?",
-        "--folder",
-        str(LIBRARY),
-    ]
+    environment = {**os.environ, "WINNOW_CACHE": str(tmp_path / "cache"), "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-m", "server", "research", "When does the boat leave?"]
+    command += ["--folder", str(docs)]
     run = subprocess.run(
         command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=terminal, check=True
     )

@@ -34,7 +34,7 @@ def raw(body: bytes, name: str = "x.pdf") -> Raw:
 
 
 def long_pdf(pages: int) -> bytes:
-    """Return a PDF whose pages take some 20 ms each."""
+    """Return a PDF whose pages take some 11 ms each."""
     return make_pdf(
         [
             [(f"Words of line {n} on page {page} of this report.", 11) for n in range(70)]
@@ -175,11 +175,11 @@ async def test_a_cancelled_word_file_takes_no_more_time() -> None:
 async def test_a_cancelled_pdf_stops_at_once_and_another_process_goes_on_where_it_stood(
     store: Store,
 ) -> None:
-    one = raw(long_pdf(750))
+    one = raw(long_pdf(250))
     async with aclosing(Converter(store, processes=1)) as converter:
-        whole = await converter.page(raw(long_pdf(749)))
+        whole = await converter.page(raw(long_pdf(249)))
         needed = processor_seconds(converter.pids[0])
-        assert len(whole.html) > 100_000
+        assert len(whole.html) > 50_000
     async with aclosing(Converter(store, processes=1)) as converter:
         async with anyio.create_task_group() as group:
             group.start_soon(converter.page, one)
@@ -203,7 +203,7 @@ async def test_a_small_document_does_not_wait_for_the_end_of_a_long_one() -> Non
             done.append(name)
 
         async with anyio.create_task_group() as group:
-            group.start_soon(convert, "long.pdf", long_pdf(300))
+            group.start_soon(convert, "long.pdf", long_pdf(150))
             await until_worked(converter, 0.5)
             group.start_soon(convert, "small.pdf", long_pdf(1))
     assert done == ["small.pdf", "long.pdf"]
@@ -267,7 +267,7 @@ async def read_all(
 
 @pytest.mark.anyio
 async def test_a_busy_machine_reads_the_same_text_and_builds_the_same_tree(tmp_path: Path) -> None:
-    (tmp_path / "long.pdf").write_bytes(long_pdf(40))
+    (tmp_path / "long.pdf").write_bytes(long_pdf(15))
     (tmp_path / "short.pdf").write_bytes(long_pdf(4))
     (tmp_path / "m.docx").write_bytes(make_docx(paragraph("The council met in March.") * 300))
     (tmp_path / "n.md").write_text("# Notes\n\nThe boat leaves at 17:30.\n")
@@ -288,12 +288,12 @@ async def test_a_killed_process_is_told_and_replaced() -> None:
 
         async def convert() -> None:
             try:
-                await converter.page(raw(long_pdf(300)))
+                await converter.page(raw(long_pdf(150)))
             except SourceUnreadable as error:
                 failed.append(error)
 
         async with anyio.create_task_group() as group:
             group.start_soon(convert)
-            os.kill(await until_worked(converter, 1.0), signal.SIGKILL)
+            os.kill(await until_worked(converter, 0.5), signal.SIGKILL)
         assert "could not be converted" in failed[0].what
         assert (await converter.page(raw(long_pdf(1)))).html

@@ -135,7 +135,7 @@ async def test_the_same_call_gives_the_same_text() -> None:
 
 async def test_without_a_query_the_page_is_read_from_the_top_without_furniture() -> None:
     result = await pruned("", 60)
-    assert result.pages[0].text.startswith("# Rivers\n\nRivers carry water")
+    assert result.pages[0].text.startswith("Rivers carry water")
     assert "Shop" not in result.pages[0].text
 
 

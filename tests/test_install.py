@@ -14,7 +14,8 @@ import pytest
 import yaml  # type: ignore[import-untyped]  # its types are a package of their own
 from mcp import Client, StdioServerParameters
 
-from cli.doctor import check_wheels
+from cli.doctor import check_wheels, judged_together
+from cli.output import Check
 from tests.support import LIBRARY, ROOT, text_of
 from tests.support.extras import need
 
@@ -409,6 +410,18 @@ def test_the_doctor_says_that_a_search_address_does_not_answer(doctor: Callable[
     assert "does not answer" in told
 
 
+def test_of_providers_that_nobody_chose_one_may_be_away_and_all_may_not() -> None:
+    """Their addresses are those of the web, so that no server of a test stands in for them."""
+    away = [Check(name, f"https://{name} does not answer (no); is it so?", False) for name in "ab"]
+    there = Check("c", "https://c answers with status 200")
+    told = judged_together([*away, there])
+    assert [(check.name, check.healthy) for check in told] == [(name, True) for name in "abc"]
+    assert told[0].line == "https://a does not answer (no); the others are asked"
+    [alone] = judged_together(away)
+    assert not alone.healthy
+    assert "none of 2 providers answers" in alone.line
+
+
 def test_the_doctor_says_once_that_a_cache_server_is_away(doctor: Callable[..., str]) -> None:
     need("redis")
     told = doctor("--set", "cache_url=redis://127.0.0.1:9/0", code=1)
@@ -474,6 +487,8 @@ def doctor(home: Path, tmp_path: Path) -> Callable[..., str]:
         "WINNOW_CACHE": str(tmp_path / "cache"),
     }
     environment["WINNOW_SEARCH"] = "none"  # who is not searched is not asked
+    # Models take a second to open, and `test_command.py` has the doctor open them.
+    environment |= {"WINNOW_EMBEDDER": "none", "WINNOW_READER": "none"}
 
     def run(*arguments: str, code: int = 0, variables: dict[str, str] | None = None) -> str:
         command = [sys.executable, "-m", "server", "doctor", *arguments]

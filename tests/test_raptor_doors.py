@@ -375,7 +375,7 @@ def test_the_command_draws_a_tree_as_text_and_as_a_file(tmp_path: Path) -> None:
         "server",
         "raptor",
         "tree",
-        str(LIBRARY),
+        str(LIBRARY / "orvane-flood-report.html"),
         "--html",
         str(target),
     ]

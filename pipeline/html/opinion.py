@@ -13,9 +13,10 @@ the rest.
 
 import logging
 import re
-from collections import Counter
-from collections.abc import Container, Iterable, Mapping, Sequence, Set
-from functools import cache
+from collections import Counter, defaultdict
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field
+from functools import cache, lru_cache
 from html import unescape
 from itertools import accumulate, pairwise, takewhile
 from operator import itemgetter
@@ -23,7 +24,7 @@ from typing import Final, Literal
 
 from pipeline.documents import Block, Document
 from pipeline.html.document import FAILURES, LXML
-from pipeline.html.furniture import FEW_LINKS, NAMED_SO, PROSE
+from pipeline.html.furniture import FEW_LINKS, NAMED_SO, NEIGHBOURS, PROSE
 from pipeline.html.tree import LABEL_WORDS, count_words
 from pipeline.text.words import any_of, whole_words
 from pipeline.text.words import words as entries
@@ -71,6 +72,11 @@ MOST: Final = 0.7
 and that stands before a heading which leads away, for it to end the page. Other such sections may
 hold no more than the rest. Word F1 over blocks of the pages tuned on / held aside is .902 / .892
 with .7, .897 / .892 with .65, .901 / .891 with .8."""
+POST: Final = 20
+"""Words of trafilatura's in a record, on average, from which it is a post and not a card."""
+VARIED: Final = 0.7
+"""Share of a field's values, over all records, that must differ for a repeated one to be kept."""
+_DIGITS: Final = "0123456789"
 _SHORT: Final = frozenset({"block", "item", "paragraph"})
 """Kinds of blocks that may be buttons or links."""
 _WHOLE: Final = frozenset({"code", "row"})
@@ -88,74 +94,208 @@ _log: Final = logging.getLogger("winnow.html")
 def main_content(document: Document) -> list[bool]:
     """Return for each block whether it is main content."""
     blocks = document.blocks
+    # 1. What may be content: no furniture, nothing around the story, no way to other pages.
     words = [_WORD.findall(block.text.lower()) if block.kind != "about" else [] for block in blocks]
     runs = _other_runs(document) if sum(map(len, words)) >= LONG else Counter[tuple[str, ...]]()
-    misnamed = _misnamed(blocks, words, runs)
-    content = [
-        block.main or block.closed or number in misnamed for number, block in enumerate(blocks)
-    ]
-    words = [of if told else [] for of, told in zip(words, content, strict=True)]
+    kept = [block.main or block.closed for block in blocks]
+    for number in _misnamed(blocks, words, runs):
+        kept[number] = True
+    words = [of if told else [] for of, told in zip(words, kept, strict=True)]
     of_all = sum(map(len, words))
     titles = _titles(document, words)
     story = [number for title in titles for number in _section(blocks, title)]
-    aside = [not told for told in content]
-    for left in (_around(blocks, words, story), _asides(blocks, words)):
-        for number in left:
-            aside[number], words[number] = True, []
+    for number in (*_around(blocks, words, story), *_asides(blocks, words)):
+        kept[number] = False
+    words = [of if told else [] for of, told in zip(words, kept, strict=True)]
+
+    # 2. Where it begins and ends, by what another reader has as well.
     agreed = _agreed(words, of_all, runs, story) if of_all >= LONG else set[int]()
-    begin = _heading_over(blocks, min(agreed)) if agreed else 0
-    first = max(begin, _top(blocks, titles, words, agreed))
-    last = _end(blocks, max(agreed)) if agreed else len(blocks) - 1
-    near = {number + step for number in agreed for step in (-1, 0, 1)}
-    inside = {number: words[number] for number in range(first, last + 1) if words[number]}
-    again, buttons = _again(blocks, inside), _buttons(document.page.html)
+    parts = _Parts.of(blocks, words, agreed)
+    first, last = _span(blocks, words, titles, agreed)
+
+    # 3. What stands there a second time, and labels among it.
+    inside = [number for number in range(first, last + 1) if words[number]]
+    left = _again(blocks, words, inside, parts) | _labels(document, words, inside, first, parts)
+    return [
+        told and (block.kind in _WHOLE or (first <= number <= last and number not in left))
+        for number, (block, told) in enumerate(zip(blocks, kept, strict=True))
+    ]
+
+
+@dataclass(slots=True)
+class _Alike:
+    """Paths that differ in their numbers only: posts, cards, or the same field in each of them."""
+
+    places: set[str] = field(default_factory=set)
+    words: int = 0
+    agreed: int = 0
+    """Words in blocks that trafilatura has as well."""
+
+    def add(self, place: str, words: int, agreed: int) -> None:
+        self.places.add(place)
+        self.words += words
+        self.agreed += agreed
+
+    @property
+    def repeats(self) -> bool:
+        return len(self.places) >= NEIGHBOURS
+
+
+@dataclass(slots=True)
+class _Parts:
+    """What both readers have, and what stands in records as that does."""
+
+    agreed: set[int]
+    """Blocks that trafilatura has as well."""
+    like: set[int] = field(default_factory=set)
+    """Blocks of a field of records of which it has most: a short post among long ones."""
+    badges: set[int] = field(default_factory=set)
+    """Short fields of posts of which it has none: name and rank of who wrote, dates, counts."""
+    varied: set[str] = field(default_factory=set)
+    """Shapes of fields that say something else in nearly every record."""
+
+    @classmethod
+    def of(
+        cls, blocks: Sequence[Block], words: Sequence[Sequence[str]], agreed: set[int]
+    ) -> "_Parts":
+        fields, boxes = defaultdict[str, _Alike](_Alike), defaultdict[str, _Alike](_Alike)
+        texts = defaultdict[str, list[str]](list)
+        for number, of in enumerate(words):
+            if of:
+                path, shared = blocks[number].path, len(of) * (number in agreed)
+                fields[_shape(path)].add(_box(blocks[number]), len(of), shared)
+                texts[_shape(path)].append(blocks[number].text)
+                for box in _boxes(path):
+                    boxes[_shape(box)].add(box, len(of), shared)
+        parts = cls(agreed)
+        parts.varied = {
+            shape
+            for shape, told in texts.items()
+            if fields[shape].repeats and len(set(told)) >= VARIED * len(told)
+        }
+        others = [number for number, of in enumerate(words) if of and number not in agreed]
+        for number in others if agreed else ():
+            alike = fields[_shape(blocks[number].path)]
+            if alike.repeats and 2 * alike.agreed >= alike.words:
+                parts.like.add(number)
+            elif alike.repeats and not alike.agreed:
+                records = (boxes[_shape(box)] for box in _boxes(blocks[number].path))
+                record = next((one for one in records if one.repeats and one.agreed), None)
+                if record is not None and _are_posts(record) and len(words[number]) < PROSE:
+                    parts.badges.add(number)
+        parts.badges -= {number for number in parts.badges if not _is_badge(blocks, number, parts)}
+        return parts
+
+
+def _are_posts(records: _Alike) -> bool:
+    """Whether records are running text by most of their words."""
+    return 2 * records.agreed >= records.words and records.agreed >= POST * len(records.places)
+
+
+def _is_badge(blocks: Sequence[Block], number: int, parts: _Parts) -> bool:
+    """Whether a short field of a post is none of its text; a heading is where it heads nothing
+    else."""
+    kind = blocks[number].kind
+    if kind != "heading":
+        return kind in {"block", "paragraph", "definition"}
+    box = f"{_box(blocks[number])}/"
+    rest = [
+        *takewhile(
+            lambda other: blocks[other].path.startswith(box), range(number + 1, len(blocks))
+        ),
+        *takewhile(lambda other: blocks[other].path.startswith(box), range(number - 1, -1, -1)),
+    ]
+    return bool(rest) and parts.badges.issuperset(rest)
+
+
+@lru_cache(maxsize=8_192)
+def _shape(path: str) -> str:
+    """Return a path without the numbers of its steps."""
+    return "/".join(step.rstrip(_DIGITS) for step in path.split("/"))
+
+
+def _boxes(path: str) -> Iterator[str]:
+    """Yield the elements around one, the innermost first."""
+    while path := path.rpartition("/")[0]:
+        yield path
+
+
+def _span(
+    blocks: Sequence[Block],
+    words: Sequence[Sequence[str]],
+    titles: Sequence[int],
+    agreed: Set[int],
+) -> tuple[int, int]:
+    """Return the first and the last block of the content."""
+    top = _top(blocks, titles, words, agreed)
+    if not agreed:
+        return top, len(blocks) - 1
+    return max(top, _heading_over(blocks, min(agreed))), _end(blocks, max(agreed))
+
+
+def _density(words: Sequence[Sequence[str]], first: int, agreed: Set[int]) -> float:
+    """Return the share of what both readers have in what stands from a block to the last of it."""
     whole = sum(map(len, words[first : max(agreed, default=0) + 1]))
-    is_piece = sum(len(words[number]) for number in agreed) >= DENSE * whole
-    shown = set[int]()
-    for number, block in enumerate(blocks):
-        fresh = first <= number <= last and number not in again
-        label = block.kind in _SHORT and _is_buttons(words[number], buttons)
-        if agreed and number not in agreed:
-            apart = number not in near
-            label = (
-                label
-                or (is_piece and apart)
-                or _is_label(block, _length(block, words[number]), apart=apart)
-            )
-        if not aside[number] and ((fresh and not label) or block.kind in _WHOLE):
-            shown.add(number)
-    return [number in shown for number in range(len(blocks))]
+    return sum(len(words[number]) for number in agreed) / max(1, whole)
 
 
-def _again(blocks: Sequence[Block], words: Mapping[int, Sequence[str]]) -> set[int]:
+def _labels(
+    document: Document,
+    words: Sequence[Sequence[str]],
+    inside: Sequence[int],
+    first: int,
+    parts: _Parts,
+) -> set[int]:
+    """Return which of some blocks are buttons, labels, captions and notes between the content."""
+    blocks, buttons = document.blocks, _buttons(document.page.html)
+    both = parts.agreed | parts.like
+    near = {number + step for number in both for step in (-1, 0, 1)}
+    boxes = {_box(blocks[number]) for number in both}
+    is_piece = bool(both) and _density(words, first, parts.agreed) >= DENSE
+    found = set(parts.badges)
+    for number in inside:
+        block = blocks[number]
+        if block.kind in _SHORT and _is_buttons(words[number], buttons):
+            found.add(number)
+        if not both or number in parts.agreed:
+            continue
+        apart = number not in near and number not in parts.like
+        length = _length(block, words[number])
+        beside = block.kind in _SHORT and length < PROSE and _box(block) not in boxes
+        above = block.kind == "block" and length < PROSE and number < min(parts.agreed)
+        if (is_piece and (apart or beside or above)) or _is_label(block, length, apart=apart):
+            found.add(number)
+    return found
+
+
+def _again(
+    blocks: Sequence[Block],
+    words: Sequence[Sequence[str]],
+    inside: Sequence[int],
+    parts: _Parts,
+) -> set[int]:
     """Return which of some blocks stand there a second time, for another width of screen or as a
     quotation.
 
     They do so below the same headings, or as running text beside a neighbour that is there again as
-    well; but not in the box of the first, nor as a line that two days of a plan have in common.
+    well; but not in the box of the first, nor as a line that two days of a plan have in common, nor
+    as a value that two records share.
     """
-    found, known, pairs = (
-        set[int](),
-        set[tuple[str, str | tuple[str, ...]]](),
-        set[tuple[str, str]](),
-    )
-    numbers = list(words)
-    for place, number in enumerate(numbers):
-        block = blocks[number]
-        box = (block.text, _box(block))
-        below = (block.text, block.heading_path)
-        near = [blocks[other].text for other in numbers[max(0, place - 1) : place + 2]]
+    found, pairs = set[int](), set[tuple[str, str]]()
+    known, shapes = set[tuple[str, str | tuple[str, ...]]](), dict[str, str]()
+    for place, number in enumerate(inside):
+        block, shape = blocks[number], _shape(blocks[number].path)
+        box, below = (block.text, _box(block)), (block.text, block.heading_path)
+        near = [blocks[other].text for other in inside[max(0, place - 1) : place + 2]]
         is_copy = below in known or (
             len(words[number]) >= PROSE and not pairs.isdisjoint(pairwise(near))
         )
-        if (
-            is_copy
-            and box not in known
-            and len(words[number]) >= TOLD
-            and block.kind != "definition"
-        ):
+        is_value = shape in parts.varied and shapes.get(block.text) == shape
+        says = len(words[number]) >= TOLD and block.kind != "definition"
+        if is_copy and says and not is_value and box not in known:
             found.add(number)
         known |= {box, below}
+        shapes.setdefault(block.text, shape)
         if place:
             pairs.add((near[0], block.text))
     return found

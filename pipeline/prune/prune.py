@@ -177,9 +177,9 @@ def _fill_parts(
 ) -> Pruned:
     """Return the part that is asked for: passages about the question, or what follows in reading
     order without one."""
-    # The title is in the answer's head where something is asked; the budget is for what answers it.
+    # The title is in the answer's head; the budget is for what it says besides.
     asked = reading.made_by != "content"
-    pages = _Pages(documents, reading, Style(options.format, options.links, titled=asked))
+    pages = _Pages(documents, reading, Style(options.format, options.links, titled=True))
     budget = options.max_tokens or 0
     left = pages.order(WORTH if open_end else 0.0)
     maker = PassageMaker(documents, reading, pages.costs)
@@ -242,6 +242,16 @@ class _Pages:
         self.costs = [tokens + 1 for tokens in count_each([unit.text for _, unit in self.places])]
         self._values = reading.values
         self._style = style
+        self._content: set[tuple[int, int]] | None = None
+        """Page and block of what is content, where nothing is asked."""
+        if reading.made_by == "content":
+            scored = zip(self.places, reading.values, strict=True)
+            self._content = {(place, unit.block) for (place, unit), value in scored if value > 1}
+
+    def _around(self, place: int) -> set[int]:
+        """Return the blocks of a page that are none of its content."""
+        blocks = range(len(self.documents[place].blocks))
+        return {number for number in blocks if (place, number) not in (self._content or ())}
 
     def order(self, end: float) -> list[int]:
         """Return the rows that say something by themselves, best first, down to the share `end` of
@@ -279,9 +289,11 @@ class _Pages:
         for row in rows:
             place = self.places[row][0]
             by_page.setdefault(place, []).append(self._kept(place, row))
+        is_content = self._content is not None and all(self._values[row] > 1 for row in rows)
         pages: list[PrunedPage] = []
         for place in sorted(by_page):
-            text = render(self.documents[place], by_page[place], self._style)
+            around = self._around(place) if is_content else None
+            text = render(self.documents[place], by_page[place], self._style, around)
             blocks = tuple(sorted({kept.block for kept in by_page[place]}))
             pages.append(PrunedPage(place, text, count_tokens(text), blocks))
         return tuple(pages)

@@ -8,7 +8,7 @@ links (`pipeline/research.py`).
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Final
 from urllib.parse import urldefrag, urljoin, urlsplit
@@ -24,6 +24,7 @@ from pipeline.text.frame import LONGEST
 _ITEM: Final = re.compile(r"/(ul|ol|menu|dir)\d*/li(\d*)(?=/|$)")
 _HEADER_ROWS: Final = 4
 """Rows of headers that a table may have."""
+_WORD: Final = re.compile(r"\w+")
 _LANGUAGE: Final = re.compile(r'<pre class="language-([^"]+)">')
 
 
@@ -49,10 +50,16 @@ class Style:
     """Whether the page's title stands above, so that a heading which says no more is left out."""
 
 
-def render(document: Document, kept: Sequence[Kept], style: Style) -> str:
-    """Return the chosen units, written in the style asked for."""
+def render(
+    document: Document, kept: Sequence[Kept], style: Style, around: Set[int] | None = None
+) -> str:
+    """Return the chosen units, written in the style asked for.
+
+    `around` numbers what is none of a page's content where all that is chosen is: headings of it
+    are not written, nor are names above fields of records, which are content by themselves or not.
+    """
     references = References(document, style.form) if style.links else None
-    writer = _Writer(document, references, document.page.title if style.titled else "")
+    writer = _Writer(document, references, document.page.title if style.titled else "", around)
     return write(writer.collect(kept), style.form)
 
 
@@ -77,10 +84,9 @@ def headings_above(blocks: Sequence[Block]) -> list[tuple[int, ...]]:
 
 def repeats_title(block: Block, title: str) -> bool:
     """Whether a heading says no more than the page's title: that one, or the topmost of its
-    words."""
-    return block.text == title or (
-        not block.heading_path and block.text.casefold() in title.casefold()
-    )
+    words, whatever quotation marks and dashes either has."""
+    own, said = (" ".join(_WORD.findall(text.casefold())) for text in (block.text, title))
+    return own == said or (not block.heading_path and f" {own} " in f" {said} ")
 
 
 @kept_with_document
@@ -121,6 +127,8 @@ class _Writer:
     references: "References | None"
     title: str
     """What no heading repeats."""
+    around: Set[int] | None
+    """As of `render`."""
     lines: list[Line] = field(default_factory=list)
     printed: set[str] = field(default_factory=set)
     """Lead-ins and captions that stand there already."""
@@ -188,6 +196,7 @@ class _Writer:
         """Write on one line the headings of `chain` that what stands there is not under yet;
         whether there are any."""
         blocks = self.document.blocks
+        chain = tuple(number for number in chain if number not in (self.around or ()))
         same = 0
         while same < min(len(chain), len(self.chain)) and chain[same] == self.chain[same]:
             same += 1
@@ -212,28 +221,14 @@ class _Writer:
         block = self.document.blocks[number]
         places = places_of(block)
         if block.kind == "code":
-            named = _LANGUAGE.match(block.html)
-            language = named[1] if named else ""
-            self.lines.extend(
-                [Line("item", places=places)] if block.ordinal and spans[0][0] == 0 else []
-            )
-            self.lines.append(
-                Line("code", _listing(block.text, spans), places=places, language=language)
-            )
+            self._code(block, spans)
             return
         text = _joined(block.text, spans)
         is_name = block.lead in block.heading_path[-1:]
-        if block.lead and (is_name or block.kind == "item") and not self._stands(block.lead):
-            self.printed.add(block.lead)
-            lead = block.lead
-            if is_name:  # some of a record's names may stand there as its labels
-                near = [line.text for line in self.lines[self.record :]]
-                lead = NAMES.join(
-                    n for n in lead.split(NAMES) if not any(text.endswith(n) for text in near)
-                )
-            self.lines.extend([Line("paragraph", lead, places=places[:-1])] if lead else [])
-        if self.references is not None:
-            text = self.references.marked(number, text)
+        leads = (is_name and self.around is None) or (not is_name and block.kind == "item")
+        if block.lead and leads and not self._stands(block.lead):
+            self._lead(block, text, is_name=is_name)
+        text = self._marked(number, text)
         if block.kind == "item" and places and (block.ordinal or not places[-1].ordered):
             self.lines.append(Line("item", text, places=places))
         elif block.kind == "definition" and ": " in text:
@@ -241,6 +236,27 @@ class _Writer:
         else:
             self.lines.append(Line("paragraph", text, places=places))
         self.record = len(self.lines) if is_name and block.lead else self.record
+
+    def _code(self, block: Block, spans: Sequence[tuple[int, int]]) -> None:
+        """Write a listing, as an item of its list where it has a number."""
+        named = _LANGUAGE.match(block.html)
+        places = places_of(block)
+        if block.ordinal and spans[0][0] == 0:
+            self.lines.append(Line("item", places=places))
+        language = named[1] if named else ""
+        text = _listing(block.text, spans)
+        self.lines.append(Line("code", text, places=places, language=language))
+
+    def _lead(self, block: Block, text: str, *, is_name: bool) -> None:
+        """Write what leads a block with the words `text`; names of its record that are its labels
+        already are left out."""
+        self.printed.add(block.lead)
+        lead = block.lead
+        if is_name:
+            near = [line.text for line in self.lines[self.record :]]
+            names = lead.split(NAMES)
+            lead = NAMES.join(n for n in names if not any(text.endswith(n) for text in near))
+        self.lines.extend([Line("paragraph", lead, places=places_of(block)[:-1])] if lead else [])
 
     def _stands(self, lead: str) -> bool:
         near = [line.text for line in self.lines[-40:]]
@@ -266,30 +282,35 @@ class _Writer:
         self.lines.extend(
             Line("paragraph", line) for line in self._leads(blocks[(body or rows)[0]])
         )
-        columns = header.split(" | ")
-        if (
-            len(columns) > 1 and len(set(columns)) == 1
-        ):  # one cell over all columns names the table, not a column
-            self.lines.extend([] if self._stands(columns[0]) else [Line("paragraph", columns[0])])
-            self.printed.add(columns[0])
+        if _names_the_table(header):
+            self._caption(header.partition(" | ")[0])
             header = ""
         if len(body) == 1 and _is_read_alone(blocks[body[0]], header):
             text = _joined(blocks[body[0]].text, spans[body[0]])
-            marked = text if self.references is None else self.references.marked(body[0], text)
-            self.lines.append(Line("paragraph", marked))
+            self.lines.append(Line("paragraph", self._marked(body[0], text)))
             return len(rows)
-        written: list[tuple[str, ...]] = []
-        for number in body:
-            written.extend((line,) for line in self._leads(blocks[number]))
-            cells = blocks[number].cells or (blocks[number].text,)
-            written.append(
-                cells if self.references is None else self.references.marked_cells(number, cells)
-            )
-            self.printed.add(blocks[number].text)
-        self.lines.append(
-            Line("table", header=tuple(header.split(" | ")) if header else (), rows=tuple(written))
-        )
+        columns = tuple(header.split(" | ")) if header else ()
+        self.lines.append(Line("table", header=columns, rows=tuple(self._cells(body))))
         return len(rows)
+
+    def _caption(self, name: str) -> None:
+        """Write the one cell over all columns, which names the table and no column."""
+        self.lines.extend([] if self._stands(name) else [Line("paragraph", name)])
+        self.printed.add(name)
+
+    def _marked(self, number: int, text: str) -> str:
+        """Return the words of a block with the marks of its references, where these are listed."""
+        return text if self.references is None else self.references.marked(number, text)
+
+    def _cells(self, body: Sequence[int]) -> Iterator[tuple[str, ...]]:
+        """Yield the cells of each row, and before them what leads it, as a row of one cell."""
+        for number in body:
+            block = self.document.blocks[number]
+            yield from ((line,) for line in self._leads(block))
+            cells = block.cells or (block.text,)
+            marks = self.references
+            yield cells if marks is None else marks.marked_cells(number, cells)
+            self.printed.add(block.text)
 
     def _titles(self, titles: Sequence[str]) -> None:
         """Write what stands above the headers of a table, as a line each."""
@@ -302,6 +323,12 @@ class _Writer:
         fresh = [line for line in leads if not self._stands(line)]
         self.printed.update(fresh)
         return fresh
+
+
+def _names_the_table(header: str) -> bool:
+    """Whether a header is one cell over all columns."""
+    columns = header.split(" | ")
+    return len(columns) > 1 and len(set(columns)) == 1
 
 
 def _is_read_alone(row: Block, header: str) -> bool:

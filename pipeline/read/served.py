@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Final, Literal, get_args
 
-from pipeline.read.scripts import letters_in, shows
+from pipeline.read.scripts import letters_in
 from pipeline.text.words import any_of, is_cjk, words
 
 Front = Literal["check", "login", "consent", "missing"]
@@ -62,6 +62,13 @@ among it."""
 _WIDGETS: Final = re.compile(
     r"g-recaptcha|h-captcha|hcaptcha\.com|cf-turnstile|turnstile/v0|geetest|smartcaptcha"
 )
+_SENTENCE: Final = re.compile(
+    r"<(?:(script|style|nav|footer|aside)\b|(?:p|li|td|dd|div|section|article|blockquote|br"
+    r"|/a|/b|/strong|/em|/i)\b[^<>]*+>([^<>]{60,}))",
+    re.IGNORECASE,
+)
+"""An element whose text is none of the page's own, or a sentence that stands in no link or
+button."""
 _PASSWORD: Final = re.compile(
     r"<input\b[^<>]{0,500}?\btype\s{0,3}=\s{0,3}[\"']?password\b", re.IGNORECASE
 )
@@ -96,6 +103,8 @@ class _Shape:
     """Texts between the ends of blocks, outside of links, menus and buttons."""
     buttons: list[str] = field(default_factory=list)
     """Words of these; many links are drawn as buttons."""
+    letters: int = 0
+    """Of all lines."""
     fields: int = 0
     """Places to write in, but those to search."""
     forms: int = 0
@@ -105,10 +114,6 @@ class _Shape:
     _within: int = 0
     """Menus and buttons that are open."""
     _in_link: bool = False
-
-    @property
-    def letters(self) -> int:
-        return sum(map(_size, self.lines))
 
     @property
     def others(self) -> int:
@@ -125,9 +130,9 @@ class _Shape:
         )
 
     def scan(self, html: str) -> None:
-        """Gather what `html` shows."""
+        """Gather what `html` shows, up to more than any page in front of another has."""
         lowered, at = html.lower(), 0
-        while (start := html.find("<", at)) >= 0:
+        while self.letters <= _MOST_CONSENT and (start := html.find("<", at)) >= 0:
             if text := html[at:start].strip():
                 (self._button if self._within or self._in_link else self._line).append(
                     entities.unescape(text)
@@ -176,30 +181,53 @@ class _Shape:
             if pieces:
                 texts.append(" ".join(" ".join(pieces).split()))
                 pieces.clear()
+                if texts is self.lines:
+                    self.letters += _size(texts[-1])
 
 
 def front_of(html: str, title: str) -> Front | None:
     """Return what a page that came with status 200 is in place of the one asked for; None for a
     page."""
-    said = _said(html, title)
-    checks, password = bool(_CHECKS.search(html)), bool(_PASSWORD.search(html))
-    may_ask = said == "consent" or (
-        not shows(html, _MOST_CONSENT) and _about_cookies().search(html) is not None
-    )
-    if len(html) > _MOST or (said is None and not checks and not password and not may_ask):
+    if len(html) > _MOST or _speaks(html):
         return None
     shape = _Shape()
     shape.scan(html)
-    asks: dict[Front, bool] = {
-        "check": checks
-        or (said == "check" and bool(shape.scripts or shape.forms or _WIDGETS.search(html))),
-        "login": said == "login" and bool(password or shape.fields),
-        "missing": said == "missing",
-    }
-    found: Front | None = next((front for front, sign in asks.items() if sign and shape.few), None)
-    if found is None and password and said is None and shape.letters + shape.others <= _FORM_ALONE:
+    said = _said(html, title)
+    if shape.few and (found := _instead(html, said, shape)):
+        return found
+    is_short = shape.letters + shape.others <= _MOST_CONSENT
+    return "consent" if (said == "consent" or is_short) and _asks_for_consent(shape) else None
+
+
+def _speaks(html: str) -> bool:
+    """Whether a page's sentences about anything but cookies are alone more than one in front of
+    another has.
+
+    Nearly all pages end here, after their first paragraphs, without a look at each tag.
+    """
+    at, left = 0, _FEW
+    while left >= 0 and (found := _SENTENCE.search(html, at)):
+        at = found.end()
+        if not found[1]:
+            left -= 0 if _about_cookies().search(found[2]) else letters_in(found[2])
+        elif (at := html.find(f"</{found[1]}", at)) < 0:
+            return False
+    return left < 0
+
+
+def _instead(html: str, said: Front | None, shape: _Shape) -> Front | None:
+    """Return what a page of few words is by its scripts, fields and title."""
+    password = bool(_PASSWORD.search(html))
+    if _CHECKS.search(html) or (
+        said == "check" and (shape.scripts or shape.forms or _WIDGETS.search(html))
+    ):
+        return "check"
+    if said == "login" and (password or shape.fields):
         return "login"
-    return found or ("consent" if may_ask and _asks_for_consent(shape) else None)
+    if said == "missing":
+        return "missing"
+    is_form = password and said is None and shape.letters + shape.others <= _FORM_ALONE
+    return "login" if is_form else None
 
 
 def _said(html: str, title: str) -> Front | None:

@@ -87,15 +87,16 @@ def place_of(url: str) -> str:
 
 
 def told_failure(source: str, reason: str) -> str:
-    """Return `source: reason` on one bounded line; a reason that begins with its source names
-    it."""
+    """Return `source: reason` on one bounded line; a reason that begins with its source or quotes
+    it names it."""
     name = place_of(source)
     why = (
         one_line(narrowed(reason).replace(brief(source), name))
         if source
         else one_line(narrowed(reason))
     )
-    told = why if why.startswith(name) else f"{name}: {why}"
+    named = why.startswith(name) or f"'{name}'" in why
+    told = why if named else f"{name}: {why}"
     return unopened(told[: LONGEST + len(name)])
 
 
