@@ -32,7 +32,7 @@ from pipeline.prune.render import Kept, Style, all_links, render, repeats_title
 from pipeline.read.converted import html_table, whole_page
 from pipeline.search.listing import not_searched
 from pipeline.services import Services
-from pipeline.tables.query import CLAUSE, CONDITION, Query, compute, parse_query, rows_of
+from pipeline.tables.query import CLAUSE, CONDITION, Computed, Query, compute, parse_query, rows_of
 from pipeline.tables.table import FORMS, RowForm, Table, all_rows, rows_as, tables_of
 from pipeline.text.frame import inert, new_mark, one_line, quoted
 from pipeline.text.tokens import count_tokens
@@ -388,6 +388,23 @@ def _named(
     return (found[0] if len(found) == 1 else None), rest
 
 
+def _grouped(
+    computed: Sequence[Computed], further: Sequence[Sequence[Computed]]
+) -> list[tuple[str, ...]]:
+    """Return a row for each group: its name, its values, and how many rows it has."""
+    beside = [{one.group: one.value for one in values} for values in further]
+    return [
+        (one.group, one.value, *(values[one.group] for values in beside), str(len(one.rows)))
+        for one in computed
+    ]
+
+
+def _kept(table: Table, query: Query, computed: Sequence[Sequence[Computed]]) -> list[int]:
+    """Return the rows that a query keeps; where it computes values, those that they rest on."""
+    rest_on = {row for values in computed for one in values for row in one.rows}
+    return [row for row in rows_of(table, query) if row in rest_on or not computed[0]]
+
+
 def _rows(
     at: int, document: Document, table: Table, said: str, form: RowForm, mark: str
 ) -> _Listing:
@@ -400,16 +417,11 @@ def _rows(
     ]
     names = [_name(table, *one) for one in ((query.measure, query.measured), *query.further)]
     if query.group >= 0 and query.measure:
-        beside = [{one.group: one.value for one in values} for values in further]
-        columns: tuple[str, ...] = (table.columns[query.group], *names, "rows")
-        cells: list[tuple[str, ...]] = [
-            (one.group, one.value, *(values[one.group] for values in beside), str(len(one.rows)))
-            for one in computed
-        ]
         kept: list[int] = []
+        columns: tuple[str, ...] = (table.columns[query.group], *names, "rows")
+        cells = _grouped(computed, further)
     else:
-        stands_on = {row for values in (computed, *further) for one in values for row in one.rows}
-        kept = [row for row in rows_of(table, query) if row in stands_on or not computed]
+        kept = _kept(table, query, [computed, *further])
         shown = query.columns or tuple(range(len(table.columns)))
         columns = tuple(table.columns[column] for column in shown)
         cells = [tuple(table.rows[row][column] for column in shown) for row in kept]

@@ -5,6 +5,8 @@ import json
 import pytest
 
 from bench.pairs import Row, faults, rows
+from bench.pairs_documents import pairs as pairs_on_documents
+from bench.pairs_documents import sources
 
 ROW: Row = {
     "id": "1",
@@ -26,6 +28,13 @@ def test_the_pairs_on_english_pages_have_no_faults() -> None:
     pairs = rows()
     assert len(pairs) >= 1_300
     assert list(faults(pairs)) == []
+
+
+def test_the_pairs_on_long_documents_and_in_other_languages_have_no_faults() -> None:
+    pairs = pairs_on_documents()
+    assert len(pairs) >= 1_100
+    assert list(faults(pairs)) == []
+    assert {row["document"] for row in pairs} == set(sources())
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from typing import Final, Literal
 from pipeline.check.draft import DOI_ADDRESS, Draft, Reference
 from pipeline.check.quotes import Found, Standing, Text, find_quote
 from pipeline.check.statements import Support, Supported, judge_statement
-from pipeline.documents import Document, Failure
+from pipeline.documents import Document, Failure, Page, SearchResult
 from pipeline.evidence.cite import cite
 from pipeline.extract.sentences import tag_sentences
 from pipeline.rank.bm25 import PageUnits, page_units
@@ -203,32 +203,42 @@ def _reference(
     known = work or page
     if known is None:
         return Checked("reference", name, "not read", note="It was not among the sources.")
-    differs = list[str]()
+    differs = _differences(one, known, exact=work is None)
+    # What doi.org leads on from is a DOI, whoever lists it
+    unknown = bool(one.doi) and work is None and not DOI_ADDRESS.search(one.url)
+    denied, unasked = _doi_notes(works) if unknown else ([], [])
+    unread_page = [f"its page was not read: {failure.reason}"] if failure is not None else []
+    return Checked(
+        "reference",
+        name,
+        "differs" if differs or denied else "agrees",
+        page.final_url if page else known.url,
+        note="; ".join([*differs, *denied, *unasked, *unread_page]),
+    )
+
+
+def _differences(one: Reference, known: SearchResult | Page, *, exact: bool) -> list[str]:
+    """Return how title and year of a reference differ from what its page or a catalogue says.
+
+    The year must be `exact` for a page. Of a work, catalogues and citations name the year in which
+    it came out, or that of its issue.
+    """
+    found: list[str] = []
     said, titled = set(index_terms(one.title)), set(index_terms(known.title))
     if said and titled and len(said & titled) < TITLE_SHARE * min(len(said), len(titled)):
-        differs.append(f"it is called “{known.title}”")
-    # Of a work, catalogues and citations name the year in which it came out, or that of its issue.
-    if (
-        one.year
-        and known.published
-        and abs(int(one.year) - int(known.published[:4])) > (work is not None)
-    ):
-        differs.append(f"it is dated {known.published}")
+        found.append(f"it is called “{known.title}”")
+    if one.year and known.published:
+        apart = abs(int(one.year) - int(known.published[:4]))
+        found += [f"it is dated {known.published}"] if apart > (0 if exact else 1) else []
+    return found
+
+
+def _doi_notes(works: Works) -> tuple[list[str], list[str]]:
+    """Return what catalogues say against a DOI that none of them lists, and that it was not looked
+    up; one catalogue alone has not all of them."""
     answered = [outcome for outcome in works.outcomes if outcome.status in ("ok", "empty")]
-    # What doi.org leads on from is a DOI, whoever lists it; one catalogue alone has not all of
-    # them.
-    unknown = one.doi and work is None and not DOI_ADDRESS.search(one.url)
-    if unknown and len(answered) > 1:
-        differs.append(f"{', '.join(outcome.provider for outcome in answered)} know no such DOI")
-    notes = list(differs)
-    if unknown and len(answered) < 2:
-        notes.append(
-            f"its DOI was not looked "
-            f"up{''.join(f'; {o.provider}: {o.status}' for o in works.outcomes)}"
-        )
-    if failure is not None:
-        notes.append(f"its page was not read: {failure.reason}")
-    where = page.final_url if page else known.url
-    return Checked(
-        "reference", name, "differs" if differs else "agrees", where, note="; ".join(notes)
-    )
+    if len(answered) > 1:
+        names = ", ".join(outcome.provider for outcome in answered)
+        return [f"{names} know no such DOI"], []
+    states = "".join(f"; {one.provider}: {one.status}" for one in works.outcomes)
+    return [], [f"its DOI was not looked up{states}"]

@@ -9,7 +9,7 @@ the same words is shown once with all its places. Not for: scores (`pipeline/ran
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Final, Literal
+from typing import Final
 
 import numpy as np
 
@@ -31,6 +31,7 @@ from pipeline.evidence.show import (
 from pipeline.rank.bm25 import Floats
 from pipeline.rank.relevance import WORTH
 from pipeline.rank.verdict import NONE
+from pipeline.search.parse import question_word
 from pipeline.text.frame import inert, speaks_to_models
 from pipeline.text.literals import literals
 from pipeline.text.tokens import count_each, count_tokens, cut_to_tokens
@@ -49,6 +50,8 @@ is two."""
 COPY_REACH: Final = 12
 """Units on each side of one near the best in which copies of a passage on other pages are looked
 for."""
+BESIDE: Final = 12
+"""Units of one section up to which a passage is quoted before the best one if it is before it."""
 REPEATED: Final = 3
 """Terms from which a unit that has no other than the question's repeats it; and units that are
 passed over for that."""
@@ -71,6 +74,7 @@ ENOUGH: Final = 0.8
 """Share of the best score below which a sure answer of open size has no further passage: of 110
 questions over a folder it is 414 tokens long in place of 463, and .745 are shown in place of
 .764."""
+QUESTION_MARKS: Final = ("?", "？", "؟")
 ASKED_ABOUT: Final = 0.7
 """Share of the best score from which a unit that speaks to a model is what the question is about:
 of the forms of bench/injection.py, 0 of 121 units off the subject have it (the best .65, 5 over
@@ -170,26 +174,13 @@ def assemble(
     if reading.verdict == "none" or not len(reading.values):
         return Assembled((), show_evidence((), mark, max_tokens=max_tokens), 0)
     writer = _Writer(documents, reading, mark, max_tokens)
+    alone = listed or reading.made_by == "outline"
     # 1. Candidates: units that say something, each statement once
-    order = writer.candidates()
-    near = quotable(order, reading.values, writer.speaks)
-    writer.unquoted = len(order) - len(near)
+    near = _candidates(writer, open_end=open_end, listed=listed, alone=alone)
     # 2. Passages around the best of them, as many as there is room for
-    end = least_unasked(reading) if open_end else END
-    near = writer.with_literals(near) if open_end else near
     room = max_tokens - 2 * LINK_TOKENS if open_end else max_tokens
     room -= count_tokens(told_speaking((), writer.unquoted))
-    maker = writer.maker
-    near = writer.first_each(near) if listed else near
-    alone = listed or reading.made_by == "outline"
-    near = [row for row in near if reading.values[row]] if alone else near
-    beyond = max(0, most_unasked(reading) - UNASKED) if open_end else 0
-    chosen = (
-        writer.alone(near, room - beyond)
-        if alone
-        else _passages(writer, near, room, beyond=beyond, end=end)
-    )
-    chosen = chosen[:1] if nearest_alone(reading) else chosen
+    chosen = _chosen(writer, near, room, open_end=open_end, alone=alone)
     # 3. The weakest give way where the text is longer than was counted
     written = writer.write(chosen).tokens
     while len(chosen) > 1 and written > room:
@@ -199,16 +190,56 @@ def assemble(
     if near and (not chosen or written > max_tokens):
         return writer.beginning(near[0], len(near) - 1)
     evidence = writer.evidence(chosen, cited=True)
-    links: Literal["frame", "rest"] = "rest" if open_end or listed else "frame"
     shown = show_evidence(
-        evidence, mark, max_tokens=max_tokens, links=links, unquoted=writer.unquoted
+        evidence,
+        mark,
+        max_tokens=max_tokens,
+        links="rest" if open_end or listed else "frame",
+        unquoted=writer.unquoted,
     )
-    # An answer that is clear, and not cut, needs no further call for what is only worth showing
-    cut = bool(chosen) and bool(evidence[0].more)
-    share = NEARLY if reading.verdict == "answered" and not cut else WORTH
-    left_out = len(near) - len(chosen) if alone else maker.left_out(near, share)
-    left_out = 0 if nearest_alone(reading) else left_out
+    listing = alone and not nearest_alone(reading)
+    left_out = len(near) - len(chosen) if listing else _left_out(writer, near, evidence)
     return Assembled(evidence, shown, left_out, writer.speaking(evidence, shown.labels))
+
+
+def _candidates(writer: "_Writer", *, open_end: bool, listed: bool, alone: bool) -> list[int]:
+    """Return the units that passages may begin with, best first; `writer.unquoted` counts what
+    speaks to a model and is left out."""
+    values = writer.reading.values
+    order = writer.candidates()
+    near = quotable(order, values, writer.speaks)
+    writer.unquoted = len(order) - len(near)
+    if open_end:
+        near = writer.with_literals(near)
+    if listed:
+        near = writer.first_each(near)
+    return [row for row in near if values[row]] if alone else near
+
+
+def _chosen(
+    writer: "_Writer", near: Sequence[int], room: int, *, open_end: bool, alone: bool
+) -> list[Passage]:
+    """Return the passages around the best of `near` within about `room` tokens; with `alone` each
+    is one unit."""
+    reading = writer.reading
+    beyond = max(0, most_unasked(reading) - UNASKED) if open_end else 0
+    if alone:
+        found = writer.alone(near, room - beyond)
+    else:
+        end = least_unasked(reading) if open_end else END
+        found = _passages(writer, near, room, beyond=beyond, end=end)
+    return found[:1] if nearest_alone(reading) else found
+
+
+def _left_out(writer: "_Writer", near: Sequence[int], evidence: Sequence[Evidence]) -> int:
+    """Return how many units that no passage has are worth a further call."""
+    reading = writer.reading
+    if nearest_alone(reading):
+        return 0
+    # An answer that is clear, and not cut, needs no further call for what is only worth showing
+    cut = bool(evidence) and bool(max(evidence, key=lambda one: one.score.value).more)
+    share = NEARLY if reading.verdict == "answered" and not cut else WORTH
+    return writer.maker.left_out(near, share)
 
 
 def _passages(
@@ -240,9 +271,18 @@ def most_unasked(reading: Reading) -> int:
 def least_unasked(reading: Reading) -> float:
     """Return the share of the best score below which no passage begins in an answer of open
     size."""
-    whole = reading.parts or any(asked_whole(reading.question))
-    sure = reading.verdict == "answered" and reading.confidence >= SURELY
-    return ENOUGH if sure and not whole else WORTH
+    return ENOUGH if asks_one_thing(reading) and reading.confidence >= SURELY else WORTH
+
+
+def asks_one_thing(reading: Reading) -> bool:
+    """Whether a reading answers a question that one place can answer.
+
+    Not a procedure, a list or parts; and a message that was pasted wants its remedy as well.
+    """
+    question = reading.question
+    asking = bool(question_word(question)) or question.rstrip().endswith(QUESTION_MARKS)
+    whole = bool(reading.parts) or any(asked_whole(question))
+    return reading.verdict == "answered" and asking and not whole
 
 
 def nearest_alone(reading: Reading) -> bool:
@@ -356,10 +396,10 @@ class _Writer:
         """Return the rows of `order` that have one of the literals which the question shares with
         the first of them.
 
-        All, where it shares none, or where the answer is not sure.
+        All, where it shares none, or where one place may not be enough.
         """
         reading = self.reading
-        if reading.verdict != "answered" or reading.parts or any(asked_whole(reading.question)):
+        if not asks_one_thing(reading):
             return order
         texts = {row: self.places[row][1].text.casefold() for row in order}
         called = map(str.casefold, literals(reading.question))
@@ -398,17 +438,24 @@ class _Writer:
         )
 
     def evidence(self, passages: Sequence[Passage], *, cited: bool) -> tuple[Evidence, ...]:
-        """Return passages as evidence: pages by their best passage, on each the best first;
-        neighbours are one."""
+        """Return passages as evidence: pages by their best passage, on each the surroundings of the
+        best first, in reading order; neighbours are one."""
         by_page: dict[int, list[Passage]] = {}
         for passage in passages:
             by_page.setdefault(self.places[passage.start][0], []).append(passage)
         found: list[Evidence] = []
         for own in by_page.values():
             runs = self.maker.shown(own)
-            runs.sort(key=lambda run: own[0].best not in run)
+            runs.sort(key=lambda run: not self._is_beside(run, own[0].best))
             found.extend(self._passage(run, cited=cited) for run in runs)
         return tuple(found)
+
+    def _is_beside(self, run: Sequence[int], best: int) -> bool:
+        """Whether a stretch is near a unit and under the same heading, so that it is read in
+        order with it: the end of a story is not understood before its beginning."""
+        far = max(run[0] - best, best - run[-1], 0)
+        headings = {self.places[row][1].heading_path for row in (run[0], best)}
+        return far <= BESIDE and len(headings) == 1
 
     def _passage(self, run: Sequence[int], *, cited: bool) -> Evidence:
         document = self.documents[self.places[run[0]][0]]

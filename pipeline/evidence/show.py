@@ -181,7 +181,8 @@ def show_evidence(
         text = f"{text}\n{told}" if told else text
         # In a short answer a link would be a large part of what is read.
         limit = max_tokens if links == "rest" else min(limit, int(words / (1 - FRAME_SHARE)))
-        link = _link(labels[0], evidence[0])
+        first = max(range(len(evidence)), key=lambda place: evidence[place].score.value)
+        link = _link(labels[first], evidence[first])
         text = f"{text}\n{link}" if link and count_tokens(f"{text}\n{link}") <= limit else text
     return Shown(tuple(labels), text, count_tokens(text))
 

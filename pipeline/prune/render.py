@@ -221,29 +221,14 @@ class _Writer:
         block = self.document.blocks[number]
         places = places_of(block)
         if block.kind == "code":
-            named = _LANGUAGE.match(block.html)
-            language = named[1] if named else ""
-            self.lines.extend(
-                [Line("item", places=places)] if block.ordinal and spans[0][0] == 0 else []
-            )
-            self.lines.append(
-                Line("code", _listing(block.text, spans), places=places, language=language)
-            )
+            self._code(block, spans)
             return
         text = _joined(block.text, spans)
         is_name = block.lead in block.heading_path[-1:]
         leads = (is_name and self.around is None) or (not is_name and block.kind == "item")
         if block.lead and leads and not self._stands(block.lead):
-            self.printed.add(block.lead)
-            lead = block.lead
-            if is_name:  # some of a record's names may stand there as its labels
-                near = [line.text for line in self.lines[self.record :]]
-                lead = NAMES.join(
-                    n for n in lead.split(NAMES) if not any(text.endswith(n) for text in near)
-                )
-            self.lines.extend([Line("paragraph", lead, places=places[:-1])] if lead else [])
-        if self.references is not None:
-            text = self.references.marked(number, text)
+            self._lead(block, text, is_name=is_name)
+        text = self._marked(number, text)
         if block.kind == "item" and places and (block.ordinal or not places[-1].ordered):
             self.lines.append(Line("item", text, places=places))
         elif block.kind == "definition" and ": " in text:
@@ -251,6 +236,27 @@ class _Writer:
         else:
             self.lines.append(Line("paragraph", text, places=places))
         self.record = len(self.lines) if is_name and block.lead else self.record
+
+    def _code(self, block: Block, spans: Sequence[tuple[int, int]]) -> None:
+        """Write a listing, as an item of its list where it has a number."""
+        named = _LANGUAGE.match(block.html)
+        places = places_of(block)
+        if block.ordinal and spans[0][0] == 0:
+            self.lines.append(Line("item", places=places))
+        language = named[1] if named else ""
+        text = _listing(block.text, spans)
+        self.lines.append(Line("code", text, places=places, language=language))
+
+    def _lead(self, block: Block, text: str, *, is_name: bool) -> None:
+        """Write what leads a block with the words `text`; names of its record that are its labels
+        already are left out."""
+        self.printed.add(block.lead)
+        lead = block.lead
+        if is_name:
+            near = [line.text for line in self.lines[self.record :]]
+            names = lead.split(NAMES)
+            lead = NAMES.join(n for n in names if not any(text.endswith(n) for text in near))
+        self.lines.extend([Line("paragraph", lead, places=places_of(block)[:-1])] if lead else [])
 
     def _stands(self, lead: str) -> bool:
         near = [line.text for line in self.lines[-40:]]
@@ -276,30 +282,35 @@ class _Writer:
         self.lines.extend(
             Line("paragraph", line) for line in self._leads(blocks[(body or rows)[0]])
         )
-        columns = header.split(" | ")
-        if (
-            len(columns) > 1 and len(set(columns)) == 1
-        ):  # one cell over all columns names the table, not a column
-            self.lines.extend([] if self._stands(columns[0]) else [Line("paragraph", columns[0])])
-            self.printed.add(columns[0])
+        if _names_the_table(header):
+            self._caption(header.partition(" | ")[0])
             header = ""
         if len(body) == 1 and _is_read_alone(blocks[body[0]], header):
             text = _joined(blocks[body[0]].text, spans[body[0]])
-            marked = text if self.references is None else self.references.marked(body[0], text)
-            self.lines.append(Line("paragraph", marked))
+            self.lines.append(Line("paragraph", self._marked(body[0], text)))
             return len(rows)
-        written: list[tuple[str, ...]] = []
-        for number in body:
-            written.extend((line,) for line in self._leads(blocks[number]))
-            cells = blocks[number].cells or (blocks[number].text,)
-            written.append(
-                cells if self.references is None else self.references.marked_cells(number, cells)
-            )
-            self.printed.add(blocks[number].text)
-        self.lines.append(
-            Line("table", header=tuple(header.split(" | ")) if header else (), rows=tuple(written))
-        )
+        columns = tuple(header.split(" | ")) if header else ()
+        self.lines.append(Line("table", header=columns, rows=tuple(self._cells(body))))
         return len(rows)
+
+    def _caption(self, name: str) -> None:
+        """Write the one cell over all columns, which names the table and no column."""
+        self.lines.extend([] if self._stands(name) else [Line("paragraph", name)])
+        self.printed.add(name)
+
+    def _marked(self, number: int, text: str) -> str:
+        """Return the words of a block with the marks of its references, where these are listed."""
+        return text if self.references is None else self.references.marked(number, text)
+
+    def _cells(self, body: Sequence[int]) -> Iterator[tuple[str, ...]]:
+        """Yield the cells of each row, and before them what leads it, as a row of one cell."""
+        for number in body:
+            block = self.document.blocks[number]
+            yield from ((line,) for line in self._leads(block))
+            cells = block.cells or (block.text,)
+            marks = self.references
+            yield cells if marks is None else marks.marked_cells(number, cells)
+            self.printed.add(block.text)
 
     def _titles(self, titles: Sequence[str]) -> None:
         """Write what stands above the headers of a table, as a line each."""
@@ -312,6 +323,12 @@ class _Writer:
         fresh = [line for line in leads if not self._stands(line)]
         self.printed.update(fresh)
         return fresh
+
+
+def _names_the_table(header: str) -> bool:
+    """Whether a header is one cell over all columns."""
+    columns = header.split(" | ")
+    return len(columns) > 1 and len(set(columns)) == 1
 
 
 def _is_read_alone(row: Block, header: str) -> bool:

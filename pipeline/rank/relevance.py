@@ -59,12 +59,11 @@ EMBED_TOKENS: Final = 32_000
 """Most tokens that one call embeds, units in the best windows by BM25 first: 9.8 processor seconds
 of MiniLM, by 16,000 tokens of prose in 4.9."""
 FIRST_TOKENS: Final = 4_000
-"""Most that is embedded of a text with more than `EMBED_TOKENS` before a cross-encoder looks, .3
-processor seconds. With `ENOUGH` below it, of a text of 90,000 tokens: docs/log.md, 2026-11-26."""
-ENOUGH: Final = 0.6
+"""Most that is embedded of one text with more than `EMBED_TOKENS` before a cross-encoder looks, .3
+processor seconds. Of 179 questions on texts of some 90,000 tokens, units best first at 512 and
+1,000 tokens: .600 / .711 of the evidence, .604 / .709 with all of `EMBED_TOKENS` at once."""
+ENOUGH: Final = 0.7
 """Probability that a window answers, from which no further unit of such a text is embedded."""
-SECOND_TOKENS: Final = 16_000
-"""Most of it that is embedded where none does."""
 EMBEDDED_AT_ONCE: Final = 64
 """Texts between two looks at the time, .5 processor seconds. What is done is kept: the same call
 goes on from it."""
@@ -108,7 +107,7 @@ class Relevance:
     """Probability that a unit answers, by a cross-encoder [units]; 0 where it did not look, None
     without one."""
     long: bool = False
-    """Whether there were units of more than `EMBED_TOKENS` to embed."""
+    """Whether it is of one text with more than `EMBED_TOKENS` to embed."""
 
 
 class Reader(Protocol):
@@ -149,8 +148,8 @@ class Blend:
         of_long: int = EMBED_TOKENS,
     ) -> Relevance:
         """Return one score a unit; see the module. Units are embedded once for all questions,
-        whatever the `share`; where they are of more than `EMBED_TOKENS`, only so many tokens of
-        them as `of_long` says.
+        whatever the `share`; of one text with more than `EMBED_TOKENS`, only so many tokens as
+        `of_long` says.
 
         Raises:
             ModelError: Embedder or reranker failed.
@@ -158,7 +157,7 @@ class Blend:
         # 1. Words: counts of the question's terms in every unit, and the windows around it
         counted = await in_thread(_Counted, question, pages)
         # 2. Meaning: units embedded, those in the windows with the best words first
-        long = float(counted.tokens.sum()) > EMBED_TOKENS
+        long = len(pages) == 1 and float(counted.tokens.sum()) > EMBED_TOKENS
         most = of_long if long else EMBED_TOKENS
         vectors, asked = await self._vectors(question, pages, counted, most)
         # 3. Both, in windows of every size
@@ -395,7 +394,7 @@ class Reread:
         relevance = await self._read(question, pages, share, FIRST_TOKENS)
         found = 0.0 if relevance.read is None else float(relevance.read.max(initial=0.0))
         if relevance.long and found < ENOUGH:
-            return await self._read(question, pages, share, SECOND_TOKENS)
+            return await self._read(question, pages, share, EMBED_TOKENS)
         return relevance
 
     async def _read(

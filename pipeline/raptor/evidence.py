@@ -8,6 +8,7 @@ Not for: choosing (`query.py`).
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
@@ -23,7 +24,7 @@ from pipeline.messages import side_by_side
 from pipeline.raptor.leaves import common_path
 from pipeline.raptor.query import ChosenNode
 from pipeline.raptor.summarise import EXTRACTIVE, Writer, kept_summary
-from pipeline.raptor.tree import Leaf, Tree
+from pipeline.raptor.tree import Leaf, Source, Tree
 from pipeline.text.frame import inert, speaks_to_models
 from pipeline.text.tokens import count_tokens
 
@@ -144,34 +145,52 @@ def _follows(tree: Tree, before: ChosenNode, passage: ChosenNode) -> bool:
 def _evidence(tree: Tree, run: Sequence[ChosenNode], documents: Mapping[int, Document]) -> Evidence:
     """One summary, or leaves that follow each other."""
     leaves = [tree.leaves[leaf] for passage in run for leaf in passage.node.leaves]
-    one_page = len({leaf.document for leaf in leaves}) == 1
-    source = tree.sources[leaves[0].document] if one_page else None
-    document = documents.get(leaves[0].document) if one_page else None
-    url = source.url if source else ""
     is_summary = run[0].node.is_summary
+    headings = () if is_summary else common_path([leaf.heading_path for leaf in leaves])
     text = run[0].text
     for before, leaf, passage in zip(leaves, leaves[1:], run[1:], strict=False):
         text += (" " if leaf.block_path == before.block_path else "\n") + passage.text
-    headings = () if is_summary else common_path([leaf.heading_path for leaf in leaves])
-    return Evidence(
+    one = Evidence(
         text=inert(text),
-        url=url,
-        title=source.title if source else "Several pages",
+        url="",
+        title="Several pages",
         block_path=leaves[0].block_path,
         sentences=(),
         score=Score(max(passage.score for passage in run), "guided"),
-        citation=cite(document, leaves[0].start, leaves[-1].end)
-        if document and not is_summary
-        else url,
+        citation="",
         # A heading that the text begins with is not said twice.
         heading_path=tuple(heading for heading in headings if not text.startswith(heading)),
-        published=source.published if source else "",
-        author=document.page.author if document else "",
-        trust=_trust(document, leaves) if document else "visible",
-        hidden=document.page.hidden if document else 0,
-        speaks=speaks_to_models("\n".join((source.title if source else "", *headings, text))),
         is_summary=is_summary,
         sources=_sources(tree, run[0], documents) if is_summary else (),
+    )
+    if len({leaf.document for leaf in leaves}) == 1:
+        one = _of_page(one, tree.sources[leaves[0].document])
+        document = documents.get(leaves[0].document)
+        one = _of_document(one, document, leaves) if document else one
+    said = "\n".join((one.title if one.url else "", *headings, text))
+    return replace(one, speaks=speaks_to_models(said))
+
+
+def _of_page(one: Evidence, source: Source) -> Evidence:
+    """Return evidence with the address and title of the page that has all of it."""
+    return replace(
+        one,
+        url=source.url,
+        title=source.title,
+        citation=source.url,
+        published=source.published,
+    )
+
+
+def _of_document(one: Evidence, document: Document, leaves: Sequence[Leaf]) -> Evidence:
+    """Return evidence with what its page, which is at hand, says of it."""
+    cited = one.citation if one.is_summary else cite(document, leaves[0].start, leaves[-1].end)
+    return replace(
+        one,
+        citation=cited,
+        author=document.page.author,
+        trust=_trust(document, leaves),
+        hidden=document.page.hidden,
     )
 
 

@@ -108,9 +108,12 @@ class Computed:
     """Rows among them without a number in the column, or that are totals of the others."""
 
 
-def parse_query(text: str, table: Table, language: str = "en") -> Query:
-    """Return what the clauses of `text` ask of `table`; raises `UsageError`, which shows the right
-    call."""
+def _clauses(text: str) -> tuple[dict[str, list[str]], list[tuple[Measure, list[str]]]]:
+    """Return the tokens of each clause of a query by its word, and those of each measure, in
+    order.
+
+    Raises `UsageError`: a word begins no clause.
+    """
     tokens = _TOKEN.findall(text)
     clauses: dict[str, list[str]] = {}
     asked: list[tuple[Measure, list[str]]] = []
@@ -130,18 +133,19 @@ def parse_query(text: str, table: Table, language: str = "en") -> Query:
             said.append(token)
         elif token not in {":", ","}:
             raise _wrong(f"{token!r} is no clause of a query")
+    return clauses, asked
+
+
+def parse_query(text: str, table: Table, language: str = "en") -> Query:
+    """Return what the clauses of `text` ask of `table`; raises `UsageError`, which shows the right
+    call."""
+    clauses, asked = _clauses(text)
     reader = _Reader(table, language)
     sort, descending = reader.sort(clauses.get("sort", []))
     top = _said(clauses.get("top", []))
     if top and not (top.isdigit() and int(top)):
         raise _wrong(f"top is {top!r}, which is no number of rows")
-    measures = [
-        (measure, column)
-        for measure, tokens in asked
-        for column in (
-            [-1] if measure == "count" else map(reader.column, _split(tokens, ",") or [[]])
-        )
-    ]
+    measures = [pair for measure, said in asked for pair in reader.measures(measure, said)]
     measure, measured = measures[0] if measures else (None, -1)
     return Query(
         conditions=reader.conditions(clauses.get("where", [])),
@@ -174,6 +178,12 @@ class _Reader:
                 f"Table {self._table.number} has no one column {named!r}; its columns are {listed}"
             )
         return found
+
+    def measures(self, measure: Measure, tokens: list[str]) -> list[tuple[Measure, int]]:
+        """Return a measure with each column that is named for it; a count has none."""
+        if measure == "count":
+            return [(measure, -1)]
+        return [(measure, self.column(said)) for said in _split(tokens, ",") or [[]]]
 
     def sort(self, tokens: list[str]) -> tuple[int, bool]:
         if not tokens:

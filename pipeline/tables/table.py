@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, Literal
 
-from pipeline.documents import Document, Evidence
+from pipeline.documents import Block, Document, Evidence
 from pipeline.evidence.cite import cite
 from pipeline.evidence.show import shortened
 from pipeline.html.clean import MAX_NODES
@@ -137,40 +137,48 @@ def _table(number: int, document: Document, places: Sequence[int]) -> Table:
     blocks = [document.blocks[place] for place in places]
     header = next((block.header for block in blocks if block.header), "")
     names = header.split(" | ") if header else []
-    body = [
-        (place, block)
-        for place, block in zip(places, blocks, strict=True)
-        if bool(block.header) == bool(header)
-    ]
-    # A row across the table heads those below it, as their lead says.
-    body = [
-        (place, block) for place, block in body if not (header and block.cells == (block.text,))
-    ]
-    leads = [
-        [line for line in block.lead.split("\n") if line and not line.startswith("| ")]
-        for _, block in body
-    ]
-    shared = [line for line in (leads[0] if leads else []) if all(line in lead for lead in leads)]
-    groups = [next((line for line in lead if line not in shared), "") for lead in leads]
-    width = max([len(names), *(len(block.cells) for _, block in body)], default=0)
+    body = [place for place in places if _is_body(document.blocks[place], header)]
+    read = [document.blocks[place] for place in body]
+    # 1. Columns and cells, as many in each row
+    width = max([len(names), *(len(block.cells) for block in read)], default=0)
     columns = [*names, *[""] * (width - len(names))]
-    rows = [(*block.cells, *[""] * (width - len(block.cells))) for _, block in body]
+    rows = [(*block.cells, *[""] * (width - len(block.cells))) for block in read]
+    # 2. What leads all rows is the title, what leads some is their group
+    shared, groups = _leads(read)
     if any(groups):
         columns.append(GROUP)
         rows = [(*row, group) for row, group in zip(rows, groups, strict=True)]
     path = blocks[0].heading_path
+    carried = tuple(block.carried for block in read)
     return Table(
         number,
-        " ".join(shared) or (path[-1] if path else ""),
+        shared or (path[-1] if path else ""),
         tuple(name or f"column {place}" for place, name in enumerate(columns, start=1)),
         tuple(rows),
-        tuple(place for place, _ in body),
+        tuple(body),
         " ".join(path),
         bool(header),
-        tuple(block.carried for _, block in body)
-        if any(block.carried for _, block in body)
-        else (),
+        carried if any(carried) else (),
     )
+
+
+def _is_body(block: Block, header: str) -> bool:
+    """Whether a block is a row below `header`, and not one across the table, which heads those
+    below it, as their lead says."""
+    across = bool(header) and block.cells == (block.text,)
+    return bool(block.header) == bool(header) and not across
+
+
+def _leads(rows: Sequence[Block]) -> tuple[str, list[str]]:
+    """Return the lines above all of `rows`, and of each row the first line that is above some
+    only."""
+    leads = [
+        [line for line in block.lead.split("\n") if line and not line.startswith("| ")]
+        for block in rows
+    ]
+    shared = [line for line in (leads[0] if leads else []) if all(line in lead for lead in leads)]
+    groups = [next((line for line in lead if line not in shared), "") for lead in leads]
+    return " ".join(shared), groups
 
 
 def name_terms(name: str, language: str) -> list[str]:
