@@ -24,8 +24,10 @@ import anyio
 import numpy as np
 from numpy.typing import NDArray
 
+from models.pair import fitting
 from models.protocols import CrossEncoder, Embedder, Reranker, Window, WindowReading
 from pipeline.documents import ScoreMaker
+from pipeline.rank.background import Background, background_of
 from pipeline.rank.bm25 import (
     BM25,
     JOINT,
@@ -99,8 +101,9 @@ class Relevance:
     windows: Windows
     """The largest windows [n, 2], as a cross-encoder reads them."""
     cosines: Floats | None
-    """Cosine of the question with the nearest middle-sized window around each unit [units], NaN
-    where nothing of it was embedded; None where the embedder does not read question or pages."""
+    """Cosine of the question with the nearest middle-sized window around each unit [units], on the
+    scale of the carried English model, NaN where nothing of it was embedded; None where the
+    embedder does not read question or pages, or its cosines say nothing (`background.py`)."""
     foreign: bool
     """Whether the question is in another language than every page."""
     read: Floats | None = None
@@ -159,10 +162,10 @@ class Blend:
         # 2. Meaning: units embedded, those in the windows with the best words first
         long = len(pages) == 1 and float(counted.tokens.sum()) > EMBED_TOKENS
         most = of_long if long else EMBED_TOKENS
-        vectors, asked = await self._vectors(question, pages, counted, most)
+        meaning = await self._vectors(question, pages, counted, most)
         # 3. Both, in windows of every size
-        relevance = await in_thread(_blend, counted, vectors, asked)
-        relevance = replace(relevance, long=long and vectors is not None)
+        relevance = await in_thread(_blend, counted, meaning)
+        relevance = replace(relevance, long=long and meaning.vectors is not None)
         # 4. A reranker has the last word on the best
         if self.reranker is None or not counted.index.size:
             return relevance
@@ -177,34 +180,61 @@ class Blend:
 
     async def _vectors(
         self, question: str, pages: Sequence[PageUnits], counted: "_Counted", most: int
-    ) -> tuple[Floats | None, Floats | None]:
-        """Return the vectors of all units [units, d], zeros where not embedded since they are over
-        `most` tokens together, and each page's question [pages, d]."""
-        if self.embedder is None or not counted.index.size:
-            return None, None
-        questions = _heard_by(self.embedder, question, counted.index)
+    ) -> "_Meaning":
+        """Return the vectors of units, zeros where not embedded since they are over `most` tokens
+        together, and of questions, by the embedder that reads all of them."""
+        embedder = _fitting(self.embedder, question, pages, counted.index)
+        if embedder is None or not counted.index.size:
+            return _Meaning()
+        questions = _heard_by(embedder, question, counted.index)
         if not questions:
-            return None, None
+            return _Meaning()
         kept = [page.vectors for page in pages if page.vectors is not None]
         rows, texts = (
-            ([], []) if kept else await in_thread(_to_embed, pages, counted, self.embedder, most)
+            ([], []) if kept else await in_thread(_to_embed, pages, counted, embedder, most)
         )
         if not rows and not kept:
-            return None, None
+            return _Meaning()
         asked: Floats | None = None
         vectors: Floats | None = np.concatenate(kept) if kept else None
+        background: Background | None = None
         with anyio.move_on_after(STEP_SHARE * time_left()):
+            spoken = guess_language(question)
+            background = await background_of(embedder, spoken, counted.index.languages)
             each = list(dict.fromkeys(questions))
-            found = await self.embedder.embed(each, kind="query")
+            found = await embedder.embed(each, kind="query")
             asked = found[[each.index(text) for text in questions]]
             for start in range(0, len(rows), EMBEDDED_AT_ONCE):
-                found = await self.embedder.embed(
+                found = await embedder.embed(
                     texts[start : start + EMBEDDED_AT_ONCE], kind="passage"
                 )
                 if vectors is None:
                     vectors = np.zeros((counted.index.size, found.shape[1]), dtype=np.float32)
                 vectors[rows[start : start + EMBEDDED_AT_ONCE]] = found
-        return (None, None) if asked is None or vectors is None else (vectors, asked)
+        unknown = asked is None or vectors is None
+        return _Meaning() if unknown else _Meaning(vectors, asked, background)
+
+
+@dataclass(frozen=True, slots=True)
+class _Meaning:
+    """Vectors of units and questions."""
+
+    vectors: Floats | None = None
+    """Of all units [units, d], zeros where not embedded."""
+    asked: Floats | None = None
+    """Each page's question [pages, d]."""
+    background: Background | None = None
+    """What the model's cosines mean; known where vectors are."""
+
+
+def _fitting(
+    embedder: Embedder | None, question: str, pages: Sequence[PageUnits], index: TermIndex
+) -> Embedder | None:
+    """Return the embedder for question and pages; vectors that pages bring are the first's."""
+    if any(page.vectors is not None for page in pages):
+        return fitting(embedder, (), ())
+    languages = [guess_language(question), *index.languages]
+    return fitting(embedder, languages, [question, *(" ".join(page.texts[:20]) for page in pages)])
 
 
 def _heard_by(model: Embedder | CrossEncoder, question: str, index: TermIndex) -> list[str]:
@@ -283,8 +313,8 @@ def _to_embed(
     return rows, texts
 
 
-def _blend(counted: _Counted, vectors: Floats | None, asked: Floats | None) -> Relevance:
-    index = counted.index
+def _blend(counted: _Counted, meaning: _Meaning) -> Relevance:
+    index, vectors, asked = counted.index, meaning.vectors, meaning.asked
     values = np.zeros(index.size, dtype=np.float32)
     cosines: Floats | None = None
     running = (
@@ -304,6 +334,10 @@ def _blend(counted: _Counted, vectors: Floats | None, asked: Floats | None) -> R
             fused = words + np.float32(MEANING) * _standing(found)
         values += _spread(fused, windows, index.size)
     values = unit_range(_smoothed(values, index.page_starts))
+    background = meaning.background
+    if cosines is not None:
+        known = background is not None and background.tells
+        cosines = background.on_scale(cosines) if background is not None and known else None
     made_by: ScoreMaker = "bm25" if vectors is None else "blend"
     return Relevance(values, made_by, index, counted.windows[-1], cosines, counted.foreign)
 
@@ -477,6 +511,8 @@ async def score_texts(texts: Sequence[str], question: str, *, embedder: Embedder
         return standardise(np.asarray(np.sum(found, axis=0), dtype=np.float32))
 
     total = await in_thread(by_words)
+    spoken = guess_language(" ".join(texts[:20]))
+    embedder = fitting(embedder, [guess_language(question), spoken], [question])
     understood = [one for one in asked if embedder is not None and embedder.reads(one)]
     if embedder is None or not texts or not understood:
         return total
