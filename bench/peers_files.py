@@ -53,9 +53,11 @@ SHOWN: Final = 8
 """Missing words that are printed of a file."""
 _WORD: Final = re.compile(r"\w+")
 _LEFT_OUT: Final = re.compile(
-    r"^[\s>|-]*(?:\(?(?:\d+|[a-z]|[ivx]+)[.)])+\s|\\[a-z]+|\[image\]", re.MULTILINE | re.IGNORECASE
+    r"(?:^|\|)[\s>|-]*(?:\(?(?:\d+|[a-z]|[ivx]+)[.)])+\s|\\[a-z]+(?:\{[\d.]+mu\})?|\[image\]",
+    re.MULTILINE | re.IGNORECASE,
 )
-"""Numbers of list items, commands of TeX, and what pandoc writes for a picture in RTF."""
+"""Numbers of list items, also in cells, commands of TeX with the space that they ask for, and what
+pandoc writes for a picture in RTF."""
 _SCRIPT: Final = re.compile(r"(?<=\w)[\^_]+(?=\w)")
 _SLIDE: Final = re.compile(r"ppt/(?:slides|notesSlides)/[^/]+\.xml")
 _DRAWING: Final = "{http://schemas.openxmlformats.org/drawingml/2006/main}"

@@ -5,7 +5,7 @@ Not for: serving, where vectors outlive the process (`pipeline/cached_models.py`
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +34,11 @@ class Remembering:
     def dimension(self) -> int:
         """Length of a vector."""
         return self._embedder.dimension
+
+    @property
+    def background(self) -> Mapping[str, float] | None:
+        """What the embedder behind says of its cosines."""
+        return getattr(self._embedder, "background", None)
 
     def reads(self, text: str) -> bool:
         """Whether the embedder behind knows the script."""

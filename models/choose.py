@@ -18,7 +18,8 @@ from extra import lacking, require
 from models.catalogue import MODELS, Offered, Role
 from models.flag import FlagEmbedder, FlagReranker
 from models.llama.model import LlamaEmbedder, LlamaGenerator, LlamaReranker
-from models.onnx import WEIGHTS, OnnxEmbedder, OnnxReader
+from models.onnx import EMBEDDED, MULTILINGUAL, WEIGHTS, OnnxEmbedder, OnnxReader
+from models.pair import PairedEmbedder
 from models.protocols import CrossEncoder, Embedder, Generator, Reranker
 from models.pull import Hub, kept_files
 from models.remote.openai import OpenAIEmbedder, OpenAIGenerator, OpenAIReranker
@@ -27,7 +28,7 @@ from models.worker import MemoryBudget
 
 _GGUF: Final = "llama:FILE.gguf, llama:OWNER/REPO/FILE.gguf"
 FORMS: Final = {
-    "embedder": f"auto, none, onnx:embedded, onnx:FOLDER, {_GGUF}, flag:BAAI/bge-m3, "
+    "embedder": f"auto, none, onnx:embedded, onnx:multilingual, onnx:FOLDER, {_GGUF}, flag:BAAI/bge-m3, "
     "openai:http://127.0.0.1:11434/v1#MODEL",
     "reader": f"auto, none, onnx:FOLDER with {WEIGHTS} and its manifest.json",
     "reranker": f"auto, none, {_GGUF}, flag:BAAI/bge-reranker-v2-m3, "
@@ -91,7 +92,7 @@ def choose(role: Role, spec: str, resources: Resources) -> Chosen[Any]:
         if role not in _CARRIED:
             return Chosen(None, f"auto: no {role} is carried; {_WITHOUT[role]}")
         make, name = _CARRIED[role]
-        return Chosen(make(), f"auto: the embedded {name} (English, 8 bits) needs no download")
+        return Chosen(make(), f"auto: the embedded {name} needs no download")
     if backend not in _BACKENDS[role] or not rest:
         raise UsageError(
             f"{spec!r} is no specification of the {role}.", hint=f"Use one of: {FORMS[role]}."
@@ -176,14 +177,17 @@ _ENDPOINT_HINT: Final = (
     "Write openai:http://127.0.0.1:11434/v1#MODEL; a key goes to the setting model_key, not here."
 )
 _CARRIED: Final[Mapping[Role, tuple[Callable[[], Any], str]]] = {
-    "embedder": (OnnxEmbedder, "all-MiniLM-L6-v2"),
-    "reader": (OnnxReader, "cross-encoder"),
+    "embedder": (
+        lambda: PairedEmbedder(OnnxEmbedder(), OnnxEmbedder(MULTILINGUAL)),
+        "all-MiniLM-L6-v2 (English, 8 bits), with multilingual-e5-small for other languages,",
+    ),
+    "reader": (OnnxReader, "cross-encoder (English, 8 bits)"),
 }
+_OURS: Final[Mapping[str, Path]] = {"embedded": EMBEDDED, "multilingual": MULTILINGUAL}
+"""Folders of embedders that Winnow carries, by what a spec calls them."""
 _BACKENDS: Final[Mapping[Role, Mapping[str, Callable[[str, Resources], Any]]]] = {
     "embedder": {
-        "onnx": lambda rest, _: (
-            OnnxEmbedder() if rest == "embedded" else OnnxEmbedder(_onnx_folder(rest))
-        ),
+        "onnx": lambda rest, _: OnnxEmbedder(_OURS.get(rest) or _onnx_folder(rest)),
         "llama": lambda rest, given: LlamaEmbedder(_gguf(rest, given.hub), budget=given.budget),
         "flag": lambda rest, _: FlagEmbedder(_flag(rest)),
         "openai": lambda rest, given: OpenAIEmbedder(_endpoint(rest, given)),

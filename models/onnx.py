@@ -48,7 +48,11 @@ from models.text import (
 
 EMBEDDED: Final = Path(__file__).resolve().parent / "embedded"
 """The folder of the weights that Winnow carries."""
+MULTILINGUAL: Final = EMBEDDED / "multilingual"
+"""The folder of the carried embedder of many languages."""
 
+MATRICES: Final = "matrices.npz"
+"""A file beside `model.onnx` with its matrices in 4 bits, where they are not in it."""
 BATCH_TOKENS: Final = 256
 """Padded tokens a batch. Measured with one thread on MiniLM, tokens per CPU-second at 128 / 256 /
 512 / 1 024 / 4 096: texts of 24 tokens 10 100 / 9 800 / 9 400 / 8 800 / 5 100; of 4 to 200 tokens 7
@@ -208,7 +212,7 @@ def load_model(
     read; `MissingExtra` where the tokeniser needs one. What Winnow carries is loaded once a
     process, for all servers and benchmarks in it.
     """
-    load = _load_carried if path.parent == EMBEDDED else _load_files
+    load = _load_carried if path.parent in (EMBEDDED, MULTILINGUAL) else _load_files
     return load(path, tokenizer, tuple(sorted(sha256.items())), max_tokens)
 
 
@@ -242,6 +246,10 @@ def _load_files(
         "NotImplemented",
     )
     failures = (RuntimeError, state.RuntimeException, *(getattr(state, name) for name in named))
+    if path.with_name(MATRICES).is_file():
+        given = _unpacked(path.with_name(MATRICES))
+        values = [onnxruntime.OrtValue.ortvalue_from_numpy(one) for one in given.values()]
+        options.add_external_initializers(list(given), values)
     try:
         session = onnxruntime.InferenceSession(
             str(path), options, providers=["CPUExecutionProvider"]
@@ -253,6 +261,24 @@ def _load_files(
     return Loaded(
         session, reading, frozenset(item.name for item in session.get_inputs()), failures, path
     )
+
+
+def _unpacked(path: Path) -> dict[str, NDArray[np.int8]]:
+    """Return the matrices [in, out] of a file by name, from 4 bits to 8 (`train/embedder/graph.py`).
+
+    Each has the two halves of its bytes, the scale of each block of 32, what its columns are eased
+    by, and the scale of each row in 8 bits.
+    """
+    found: dict[str, NDArray[np.int8]] = {}
+    with np.load(path) as parts:
+        for name in dict.fromkeys(key.rpartition(":")[0] for key in parts.files):
+            packed, scales, easing, rows = (parts[f"{name}:{number}"] for number in range(4))
+            halves = packed.reshape(*scales.shape, -1)
+            steps = np.concatenate([halves & 15, halves >> 4], axis=2).astype(np.float32) - 8
+            weights = (steps * scales[:, :, None].astype(np.float32)).reshape(len(rows), -1)
+            whole = np.round(weights * easing / rows[:, None]).clip(-127, 127)
+            found[name] = np.ascontiguousarray(whole.astype(np.int8).T)
+    return found
 
 
 _load_carried = cache(_load_files)
@@ -277,6 +303,8 @@ class _Card:
     """Hashes of the files that Winnow carries, by name; empty for a folder that is not ours."""
     pooling: str = "mean"
     prompts: Mapping[TextKind, str] = field(default_factory=dict)
+    background: Mapping[str, float] | None = None
+    """What its cosines are of texts that are and are not related; None where nobody measured."""
 
 
 class OnnxEmbedder(OnnxBackend):
@@ -294,6 +322,12 @@ class OnnxEmbedder(OnnxBackend):
     def dimension(self) -> int:
         """Length of a vector."""
         return self._card.dimension
+
+    @property
+    def background(self) -> Mapping[str, float] | None:
+        """Cosines of texts that are related and that are not: `mean`, `deviation`, `near`; None
+        where the folder does not say (`pipeline/rank/background.py`)."""
+        return self._card.background
 
     def reads(self, text: str) -> bool:
         """Whether the model knows the text's script: six in ten letters are Latin, or the model is
@@ -381,6 +415,9 @@ def _own_card(manifest: dict[str, object]) -> _Card:
     hashes = manifest["sha256"]
     if not isinstance(hashes, dict):
         raise TypeError("sha256")
+    prompts, background = manifest.get("prompts", {}), manifest.get("background", {})
+    if not isinstance(prompts, dict) or not isinstance(background, dict):
+        raise TypeError("prompts, background")
     digest = str(hashes["model.onnx"])[:DIGITS]
     return _Card(
         name=f"{manifest['name']}:{manifest['quantisation']}:onnx:{digest}",
@@ -388,6 +425,8 @@ def _own_card(manifest: dict[str, object]) -> _Card:
         max_tokens=int(str(manifest["max_tokens"])),
         latin_only=manifest.get("scripts") == ["Latin"],
         sha256={str(name): str(value) for name, value in hashes.items()},
+        prompts=_prompts(prompts),
+        background={str(name): float(value) for name, value in background.items()} or None,
     )
 
 
@@ -408,11 +447,17 @@ def _foreign_card(folder: Path) -> _Card:
         max_tokens=min(longest, int(str(sentence.get("max_seq_length") or longest))),
         latin_only=int(config.get("vocab_size", 0)) < MANY_SCRIPTS,
         pooling="cls" if pooling.get("pooling_mode_cls_token") else "mean",
-        prompts={
-            "query": str(prompts.get("query") or ""),
-            "passage": str(prompts.get("passage") or prompts.get("document") or ""),
-        },
+        prompts=_prompts(prompts),
     )
+
+
+def _prompts(found: Mapping[str, object]) -> dict[TextKind, str]:
+    """Return the words before each kind of text as a description has them; none where it has
+    none."""
+    return {
+        "query": str(found.get("query") or ""),
+        "passage": str(found.get("passage") or found.get("document") or ""),
+    }
 
 
 def _optional_json(path: Path) -> dict[str, object]:

@@ -3,11 +3,12 @@ reply in JSON.
 
 BERT's uncased WordPiece, which the embedder and the reader that Winnow carries read with, is here:
 the library `tokenizers` does the same; with the packages that it draws it takes 28 MB, a tenth of
-what Winnow takes installed, and no other part needs them. It reads all other tokenisers (extra
-`models`). A page's own `[SEP]` is text here. Source: Devlin et al. 2018, §3.2; Wu et al. 2016,
+what Winnow takes installed, and no other part needs them. XLM-R's is in `unigram.py`. The library reads all
+other tokenisers (extra `models`). A page's own `[SEP]` is text here. Source: Devlin et al. 2018, §3.2; Wu et al. 2016,
 §4.1. Not for: cleaning pages, generators' prompts, or counting tokens (`pipeline/text/tokens.py`).
 """
 
+import base64
 import importlib
 import json
 import re
@@ -19,6 +20,7 @@ from typing import Any, Final, Protocol
 
 from errors import ModelError, said
 from extra import importing
+from models.unigram import SPACE, Charsmap, Unigram
 
 LATIN_SHARE: Final = 0.6
 """Least share of Latin letters in a text that an English model is asked about."""
@@ -302,13 +304,16 @@ def open_tokenizer(data: bytes, path: Path, *, most: int | None = None, hint: st
     at most `most`.
 
     Raises:
-        MissingExtra: It is not BERT's uncased one, and the library is not installed.
+        MissingExtra: It is neither BERT's uncased one nor XLM-R's, and the library is not
+            installed.
         ModelError: The file at `path` is none; says `hint`.
     """
     try:
         card = json.loads(data)
         if _is_uncased(card):
             return WordPiece(card["model"]["vocab"], most)
+        if _is_unigram(card):
+            return _unigram(card, most)
         with importing("models", str(path)):
             library = importlib.import_module("tokenizers")
     except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -327,4 +332,35 @@ def _is_uncased(card: Mapping[str, Any]) -> bool:
         model == _MODEL
         and around == _AROUND
         and all(card[part] == _UNCASED[part] for part in _UNCASED)
+    )
+
+
+def _is_unigram(card: Mapping[str, Any]) -> bool:
+    """Whether a `tokenizer.json` says what `Unigram` does."""
+    model, before = card["model"], card["pre_tokenizer"] or {}
+    steps = before.get("pretokenizers", ())
+    around = (card["post_processor"] or {}).get("single", ())
+    return (
+        model.get("type") == "Unigram"
+        and not model.get("byte_fallback")
+        and (card["normalizer"] or {}).get("type") == "Precompiled"
+        and [step.get("type") for step in steps] == ["WhitespaceSplit", "Metaspace"]
+        and steps[1].get("replacement") == SPACE
+        and steps[1].get("prepend_scheme", "always") == "always"
+        and [*map(next, map(iter, around))] == ["SpecialToken", "Sequence", "SpecialToken"]
+    )
+
+
+def _unigram(card: Mapping[str, Any], most: int | None) -> Unigram:
+    model = card["model"]
+    first, _, last = card["post_processor"]["single"]
+    opening = [side["SpecialToken"]["id"] for side in (first, last)]
+    others = [one["content"] for one in card["added_tokens"] if one["content"] not in opening]
+    table = Charsmap(base64.b64decode(card["normalizer"]["precompiled_charsmap"]))
+    return Unigram(
+        model["vocab"],
+        table,
+        specials=[*opening, *others],
+        unknown=model["unk_id"],
+        most=most,
     )

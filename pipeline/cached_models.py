@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from cache.folder import LOCK_WAIT
 from cache.store import Store
+from models.pair import PairedEmbedder
 from models.protocols import (
     Backend,
     CrossEncoder,
@@ -163,6 +164,11 @@ class CachedEmbedder(_Cached[Embedder]):
         """Length of a vector."""
         return self._model.dimension
 
+    @property
+    def background(self) -> Mapping[str, float] | None:
+        """What the embedder behind knows of its cosines; see `Embedder`."""
+        return getattr(self._model, "background", None)
+
     def reads(self, text: str) -> bool:
         """Whether the embedder behind knows the script of `text`."""
         return self._model.reads(text)
@@ -179,6 +185,15 @@ class CachedEmbedder(_Cached[Embedder]):
         return unit_rows(
             await self._memory.rows(keys, texts, compute, width=lambda: self.dimension)
         )
+
+
+def cached_embedder(embedder: Embedder, store: Store) -> Embedder:
+    """Return `embedder` with a store between; of a pair, each by itself."""
+    if isinstance(embedder, PairedEmbedder):
+        return PairedEmbedder(
+            CachedEmbedder(embedder.first, store), CachedEmbedder(embedder.other, store)
+        )
+    return CachedEmbedder(embedder, store)
 
 
 class CachedReranker(_Cached[Reranker]):

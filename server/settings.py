@@ -315,7 +315,8 @@ class Settings:
     )
     embedder: str = _setting(
         "auto",
-        "auto, none, onnx:embedded, onnx:FOLDER, llama:FILE.gguf, flag:NAME, openai:URL#MODEL.",
+        "auto, none, onnx:embedded (English), onnx:multilingual, onnx:FOLDER, llama:FILE.gguf, "
+        "flag:NAME, openai:URL#MODEL.",
     )
     reader: str = _setting(
         "auto", "auto, none, onnx:FOLDER: the cross-encoder that reads question and text together."

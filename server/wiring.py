@@ -24,7 +24,7 @@ from models.choose import Chosen, Resources, choose
 from models.protocols import Backend, CrossEncoder, Embedder, Generator, Reranker
 from models.pull import Hub
 from models.worker import MemoryBudget
-from pipeline.cached_models import CachedCrossEncoder, CachedEmbedder, CachedReranker
+from pipeline.cached_models import CachedCrossEncoder, CachedReranker, cached_embedder
 from pipeline.extract.ask import way_for
 from pipeline.extract.extract import Asking
 from pipeline.fetch.client import open_fetcher
@@ -103,7 +103,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
         embedder, reader, reranker, generator = models = await stack.enter_async_context(
             open_models(settings, http)
         )
-        embedding = CachedEmbedder(embedder.model, stores.embeddings) if embedder.model else None
+        embedding = cached_embedder(embedder.model, stores.embeddings) if embedder.model else None
         documents = DocumentMemory()
         folder = await stack.enter_async_context(
             _open_folder(settings, stores, files, embedder.model, documents)

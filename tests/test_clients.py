@@ -236,8 +236,8 @@ def as_json(value: object) -> str:
 
 
 SHAPES = [
-    pytest.param("false", id="text only"),
-    pytest.param("true", id="structured", marks=pytest.mark.slow),
+    pytest.param(wanted, id=name, marks=pytest.mark.slow)
+    for wanted, name in (("false", "text only"), ("true", "structured"))
 ]
 """Of answers; all answers of a shape take 8 s of the processor."""
 

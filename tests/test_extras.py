@@ -147,6 +147,7 @@ def pytest_run(folder: Path, path: Path, *arguments: str) -> subprocess.Complete
     names = (
         "tests.support.collect",
         "tests.support.extras",
+        "tests.support.quick",
         "tests.support.record",
         "xdist.plugin",
         "no:cacheprovider",
@@ -338,3 +339,15 @@ def test_a_run_without_slow_tests_imports_no_file_that_is_slow_as_a_whole(tmp_pa
     )
     assert "1 passed, 1 deselected" in pytest_run(tmp_path, tmp_path, "-m", "not slow").stdout
     assert "3 errors" in pytest_run(tmp_path, tmp_path).stdout
+
+
+def test_the_table_of_slow_tests_names_none_that_is_marked_where_it_stands(tmp_path: Path) -> None:
+    work = "    end = time.process_time() + .15\n    while time.process_time() < end: pass\n"
+    (tmp_path / "test_two.py").write_text(
+        f"import time, pytest\ndef test_long():\n{work}def test_short(): pass\n"
+        f"@pytest.mark.slow\ndef test_marked():\n{work}"
+    )
+    table = tmp_path / "slow.tsv"
+    assert "3 passed" in pytest_run(tmp_path, tmp_path, f"--times={table}").stdout
+    [row] = table.read_text(encoding="utf-8").splitlines()
+    assert row.endswith("\ttest_two.py::test_long")

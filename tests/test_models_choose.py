@@ -12,6 +12,7 @@ from models.catalogue import MODELS, Role
 from models.choose import FORMS, Resources, choose
 from models.llama.model import LlamaEmbedder, LlamaGenerator, LlamaReranker
 from models.onnx import EMBEDDED, OnnxEmbedder
+from models.pair import PairedEmbedder
 from models.pull import Hub
 from models.remote.openai import OpenAIEmbedder, OpenAIGenerator, OpenAIReranker
 from tests.support.extras import need
@@ -24,8 +25,9 @@ RESOURCES = Resources(loopback_client(), hub=Hub(folder=Path("no-such-folder")))
 
 def test_auto_takes_the_embedded_model_and_says_why() -> None:
     chosen = choose("embedder", "auto", RESOURCES)
-    assert isinstance(chosen.model, OnnxEmbedder)
-    assert not chosen.model.loaded
+    assert isinstance(chosen.model, PairedEmbedder)
+    assert isinstance(chosen.model.first, OnnxEmbedder)
+    assert not chosen.model.first.loaded
     assert "all-MiniLM-L6-v2" in chosen.reason
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from cache.store import open_stores
 from models.onnx import OnnxReader
-from models.protocols import Window, WindowReading
+from models.protocols import TextKind, Vectors, Window, WindowReading
 from pipeline.cached_models import CachedCrossEncoder
 from pipeline.rank.bm25 import PageUnits
 from pipeline.rank.relevance import WINDOWS, WINDOWS_OF_PAGES, Blend, Reread
@@ -126,3 +126,41 @@ async def test_the_carried_reader_finds_an_answer_in_other_words() -> None:
     found = await Reread(Blend(None), OnnxReader()).read("May I bring my pet on the boat?", [page])
     assert found.read is not None
     assert int(found.read.argmax()) == 15
+
+
+class Counting:
+    """An embedder that counts the texts it is given."""
+
+    name, dimension = "counting", 2
+
+    def __init__(self) -> None:
+        """Start at none."""
+        self.passages = 0
+
+    def reads(self, text: str) -> bool:
+        """Whether it can, which it always does."""
+        return True
+
+    async def embed(self, texts: Sequence[str], *, kind: TextKind) -> Vectors:
+        """Return the same vector for every text."""
+        self.passages += len(texts) if kind == "passage" else 0
+        return np.tile(np.array([1, 0], dtype=np.float32), (len(texts), 1))
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("answers", "least", "most"), [("berth 7", 100, 250), ("nowhere", 1_000, 1_500)]
+)
+async def test_of_a_long_text_all_is_embedded_only_where_no_window_answers(
+    answers: str, least: int, most: int
+) -> None:
+    texts = [f"{FILLER[number % 60]} It is berth {number} of all." for number in range(1_500)]
+    page = PageUnits(texts, [""] * len(texts), "en")
+    embedder = Counting()
+    reader = Reread(Blend(embedder), Pointing(answers))
+    found = await reader.read("Which walks does berth 7 have?", [page])
+    assert found.long
+    assert least < embedder.passages < most
+    pages = [PageUnits(texts[:800], [""] * 800, "en"), PageUnits(texts[800:], [""] * 700, "en")]
+    several = await reader.read("Which walks does berth 7 have?", pages)
+    assert not several.long

@@ -125,6 +125,17 @@ def test_what_a_file_hides_from_its_readers_is_left_out_and_told() -> None:
     assert read(book, "a.epub").text == "Boats."
 
 
+def test_pictures_of_a_book_that_say_nothing_are_counted_and_ornaments_and_covers_are_not() -> None:
+    book = epub(
+        {
+            "cover.xhtml": '<img src="cover.png"/>',
+            "1.xhtml": '<p>Boats.</p><img src="a.png"/><img src="b.png" alt="Chart"/>'
+            '<img src="c.png" alt=""/><img src="d.png" alt="Boats at the quay"/>',
+        }
+    )
+    assert read(book, "a.epub").page.unread == "2 images"
+
+
 def test_chapters_cells_messages_and_times_are_places() -> None:
     book = read(
         epub({"1.xhtml": "<h1>First</h1><p>Boats.</p>", "2.xhtml": "<h1>Second</h1><p>Locks.</p>"}),

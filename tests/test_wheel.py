@@ -43,7 +43,7 @@ def test_a_foreign_environment_gains_one_name_and_every_file_of_ours(wheel: Path
     carried = {name for name in names if name.startswith("winnow/_app/")}
     assert carried == ours | {"winnow/_app/errors.py", "winnow/_app/extra.py"}
     assert any(name.endswith("NOTICE") for name in names)
-    assert sum(info.file_size for info in zipfile.ZipFile(wheel).infolist()) < 56_000_000
+    assert wheel.stat().st_size <= 70_000_000
 
 
 def test_the_installed_command_answers_from_a_foreign_folder(wheel: Path, tmp_path: Path) -> None:

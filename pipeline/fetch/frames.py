@@ -10,14 +10,14 @@ stay addresses among the page's links.
 import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
-from html import escape, unescape
+from html import escape
 from typing import Final
 from urllib.parse import urldefrag, urljoin, urlsplit
 
 import anyio
 
 from errors import SourceError
-from pipeline.html.addresses import base_of
+from pipeline.html.addresses import attributes_of, base_of
 from pipeline.read.convert import Raw, kind_of
 from pipeline.read.sniff import HTML, decode
 from pipeline.work import in_thread
@@ -32,9 +32,6 @@ _FRAME: Final = re.compile(
     r"<!--.*?(?:-->|\Z)|<(script|style|template|textarea|title|noscript|noframes)\b.*?(?:</\1|\Z)"
     r"""|<(iframe|frame|object|embed)\b((?:"[^"]{0,2000}"|'[^']{0,2000}'|[^"'<>])*+)>""",
     re.IGNORECASE | re.DOTALL,
-)
-_ATTRIBUTE: Final = re.compile(
-    r"""([a-z-]+)\s{0,9}=\s{0,9}(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""", re.IGNORECASE
 )
 _OBJECT_END: Final = re.compile(r"</object\s*>", re.IGNORECASE)
 _SET: Final = re.compile(r"<(/?)frameset\b[^<>]*>", re.IGNORECASE)
@@ -105,12 +102,12 @@ def _frames(raw: Raw) -> tuple[str, list[_Frame]]:
     for tag in _FRAME.finditer(text):
         if tag[2] is None:
             continue
-        attributes = {name.lower(): a or b or c for name, a, b, c in _ATTRIBUTE.findall(tag[3])}
+        attributes = attributes_of(tag[3])
         address = attributes.get("data" if tag[2].lower() == "object" else "src", "")
         is_text = "html" in attributes.get("type", "html")
         if not address or not is_text or "srcdoc" in attributes or _HIDDEN.search(f"{tag[3]} "):
             continue
-        url = _joined(base, unescape(address))
+        url = _joined(base, address)
         if url and _host(url) == _host(raw.final_url) and url != urldefrag(raw.final_url).url:
             found.append(_Frame(tag[2].lower(), tag.start(), tag.end(), tag[3], url))
     return text, found

@@ -6,12 +6,12 @@ scan over the beginning of a page, which skips comments and elements whose text 
 for: following them (`pipeline/fetch/exchange.py`), and redirects that scripts make.
 """
 
-import html as entities
 import re
 from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 from urllib.parse import urljoin, urlsplit
 
+from pipeline.html.addresses import attributes_of
 from pipeline.read.scripts import shows
 from pipeline.read.sniff import decode
 
@@ -33,9 +33,6 @@ _SAID: Final = re.compile(
 )
 _TAG: Final = re.compile(
     r"<(/?)([a-z][a-z0-9]*)((?:[^<>\"']|\"[^\"]{0,2000}\"|'[^']{0,2000}')*)>", re.IGNORECASE
-)
-_ATTRIBUTE: Final = re.compile(
-    r"([a-z-]+)\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'>]+))", re.IGNORECASE
 )
 _RAW: Final = frozenset(
     {"script", "style", "title", "textarea", "template", "iframe", "xmp", "noembed", "noframes"}
@@ -130,10 +127,7 @@ def _declared(html: str) -> Iterator[tuple[str, str, bool]]:
         elif name == "noscript":
             unscripted = not closes
         elif name in {"meta", "base"}:
-            given = {
-                key.lower(): entities.unescape(double or single or bare)
-                for key, double, single, bare in _ATTRIBUTE.findall(tag[3])
-            }
+            given = attributes_of(tag[3])
             base = base or (given.get("href", "") if name == "base" else "")
             if given.get("http-equiv", "").strip().lower() == "refresh":
                 yield given.get("content", ""), base, unscripted

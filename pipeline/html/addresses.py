@@ -17,7 +17,18 @@ _BASE: Final = re.compile(
 """A `base` element; what holds no elements is passed over."""
 LINKING: Final = frozenset({"a", "iframe"})
 """Nodes of a cleaned tree that lead to another page."""
-_HREF: Final = re.compile(r"""\bhref\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""", re.IGNORECASE)
+_ATTRIBUTE: Final = re.compile(
+    r"""(?<![a-z-])([a-z-]++)\s{0,9}=\s{0,9}(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""", re.IGNORECASE
+)
+
+
+def attributes_of(tag: str) -> dict[str, str]:
+    """Return the values of the attributes in a tag's markup, without entities, by names in lower
+    case; the first of each name, as browsers take it."""
+    values: dict[str, str] = {}
+    for name, double, single, bare in _ATTRIBUTE.findall(tag):
+        values.setdefault(name.lower(), entities.unescape(double or single or bare))
+    return values
 
 
 def base_of(html: str, url: str) -> str:
@@ -26,11 +37,11 @@ def base_of(html: str, url: str) -> str:
     if "<base" not in html and "<BASE" not in html:
         return url
     tags = (found[2] for found in _BASE.finditer(html) if found[2])
-    said = next((named for tag in tags if (named := _HREF.search(tag))), None)
+    said = next((href for tag in tags if (href := attributes_of(tag).get("href"))), None)
     if said is None:
         return url
     try:
-        base = urljoin(url, entities.unescape(said[1] or said[2] or said[3] or "").strip())
+        base = urljoin(url, said.strip())
         return base if urlsplit(base).scheme in {"http", "https"} else url
     except ValueError:
         return url

@@ -232,6 +232,8 @@ _BOUNDS: Final = re.compile(
     r"\(\s*([\d.]+[a-z]*)\s*([<>])=?\s*(width|height)\s*(?:([<>])=?\s*([\d.]+[a-z]*)\s*)?\)"
 )
 """A range that begins with a size."""
+_SUPPORTED: Final = re.compile(r"(not\s+)?\(\s*([a-z-]+)\s*:([^():]*)\)\s*")
+"""A property and a value that a browser is asked for."""
 _STYLED: Final = re.compile(r"style\([^()]*(?:\([^()]*\)[^()]*)*\)")
 _CONTAINED: Final = re.compile(r"(\([^()]*\))")
 _NO_SCREENS: Final = re.compile(
@@ -266,6 +268,10 @@ def rules_of(sheet: str) -> Iterator[tuple[Collection[str], str, str]]:
             continue
         token = _TOKEN.search(sheet, end)
         if token is None:
+            # A browser closes what the end of a sheet leaves open.
+            body.append(sheet[begin:])
+            if holds and above:
+                yield above, "&", _plain(";".join(body).lower())
             return
         end = token.end()
         if (sign := token[0]) not in "{};":
@@ -329,6 +335,8 @@ def _holds_on_desktop(condition: str) -> bool:
     """Whether an at-rule's condition is true on a desktop's screen; one of the queries of a list is
     enough."""
     name, _, query = condition.partition(" ")
+    if name == "@supports" and (asked := _SUPPORTED.fullmatch(query)):
+        return _is_valid(asked[2], asked[3].strip()) != bool(asked[1])
     if name.startswith(("@supports", "@layer", "@scope")):
         return "not" not in query
     if condition.startswith("@container"):

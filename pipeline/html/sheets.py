@@ -55,7 +55,8 @@ ancestors and siblings, so that `i ~ p ~ p ~ p` takes 2.4 s over 400 paragraphs,
 three nested `:has`."""
 LEXBOR_SECONDS: Final = 0.5
 """Processor time for all selectors of a page that Lexbor matches."""
-_VARIABLE: Final = re.compile(r"var\(\s*(--[\w-]+)\s*(?:,([^()]*))?\)")
+_VARIABLE: Final = re.compile(r"(?:var\(\s*(--[\w-]+)|env\(\s*([a-z-]+)[\d ]*)\s*(?:,([^()]*))?\)")
+"""A custom property, or a measure of the device, of which a desktop has none."""
 _NESTED_VARIABLES: Final = 5
 _ESCAPE: Final = r"\\(?:[\da-fA-F]{1,6}\s?|[^\n\da-fA-F])"
 _LETTERS: Final = rf"(?:[\w-]|[^\x00-\x7f]|{_ESCAPE})"
@@ -82,6 +83,16 @@ _POINTED_AT: Final = re.compile(
     r"(?<!\\):(?:hover|focus|active|target\b|:|before|after|host|visited|-)"
 )
 """What no element is while nobody points at it, or what is none."""
+_PLAINLY: Final = {
+    ":not(:target)": ":not(._)",
+    ":defined": ":not(._)",
+    ":dir(ltr)": ":not([dir=rtl])",
+    ":-webkit-any(": ":is(",
+    ":-moz-any(": ":is(",
+    ":matches(": ":is(",
+}
+"""What is true of nearly each element of a page that was just opened, and old names."""
+_ODDLY_SAID: Final = re.compile("|".join(map(re.escape, _PLAINLY)), re.IGNORECASE)
 _BRACKETS: Final = re.compile(
     r"(?<!\\)(?:\([^()]*+(?:\([^()]*+(?:\([^()]*+\)[^()]*+)*+\)[^()]*+)*+\)|\[[^\[\]]*+\])"
 )
@@ -500,10 +511,11 @@ class StyleJudge:
     def _filled(self, value: str) -> str:
         """Return a value with custom properties and small sums worked out."""
         for _ in range(_NESTED_VARIABLES):
-            if "var(" not in value:
+            if "var(" not in value and "env(" not in value:
                 break
             value = _VARIABLE.sub(
-                lambda use: self._variables.get(use[1], use[2] or "").strip(), value[:LONGEST]
+                lambda use: self._variables.get(use[1] or use[2], use[3] or "").strip(),
+                value[:LONGEST],
             )
         return worked_out(value)
 
@@ -534,6 +546,8 @@ class StyleJudge:
     def _add(self, selector: str, body: str) -> None:
         """Take a selector of a rule that may hide, or show again, if all that it names is on the
         page."""
+        if ":" in selector:
+            selector = _ODDLY_SAID.sub(lambda said: _PLAINLY[said[0].lower()], selector)
         bare = _BRACKETS.sub(":_", selector) if "(" in selector or "[" in selector else selector
         called: Iterable[str] = _CALLED.findall(bare)
         if self._folds or "\\" in bare:

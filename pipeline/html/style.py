@@ -134,8 +134,13 @@ class Shade(NamedTuple):
             ink = None if clips or inkless else rgb_of(over)
         if size := _font_size(found):
             tiny = _is_tiny(size) or (tiny and not _OWN_SIZE.fullmatch(size))
+        # A ground of the ink's own colour, unless letters are filled with another.
+        drowned = behind.strip() == "currentcolor" and "-webkit-text-fill-color" not in found
         unseen = (
-            tiny or inkless or (ink is not None and ground is not None and is_faint(ink, ground))
+            tiny
+            or inkless
+            or drowned
+            or (ink is not None and ground is not None and is_faint(ink, ground))
         )
         display = found.get("display", "")
         parts = "flex" in display or "grid" in display or (self.parts and display == "contents")
@@ -270,7 +275,10 @@ def _is_indented_away(found: Mapping[str, str]) -> bool:
     """Whether a line that does not break begins behind the edge that cuts it off."""
     if found.get("white-space") not in {"nowrap", "pre"} or not _cuts(found):
         return False
-    return (length(found.get("text-indent", ""), percent=_FROM_RIGHT / 100) or 0.0) >= _FROM_RIGHT
+    indent = found.get("text-indent", "")
+    if indent.endswith("vw"):
+        return (length(indent) or 0.0) >= 100 * PIXELS["vw"]
+    return (length(indent, percent=_FROM_RIGHT / 100) or 0.0) >= _FROM_RIGHT
 
 
 def _sides(value: str, *names: str) -> dict[str, float]:

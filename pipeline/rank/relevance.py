@@ -24,8 +24,10 @@ import anyio
 import numpy as np
 from numpy.typing import NDArray
 
+from models.pair import fitting
 from models.protocols import CrossEncoder, Embedder, Reranker, Window, WindowReading
 from pipeline.documents import ScoreMaker
+from pipeline.rank.background import Background, background_of
 from pipeline.rank.bm25 import (
     BM25,
     JOINT,
@@ -59,12 +61,11 @@ EMBED_TOKENS: Final = 32_000
 """Most tokens that one call embeds, units in the best windows by BM25 first: 9.8 processor seconds
 of MiniLM, by 16,000 tokens of prose in 4.9."""
 FIRST_TOKENS: Final = 4_000
-"""Most that is embedded of a text with more than `EMBED_TOKENS` before a cross-encoder looks, .3
-processor seconds. With `ENOUGH` below it, of a text of 90,000 tokens: docs/log.md, 2026-11-26."""
-ENOUGH: Final = 0.6
+"""Most that is embedded of one text with more than `EMBED_TOKENS` before a cross-encoder looks, .3
+processor seconds. Of 179 questions on texts of some 90,000 tokens, units best first at 512 and
+1,000 tokens: .600 / .711 of the evidence, .604 / .709 with all of `EMBED_TOKENS` at once."""
+ENOUGH: Final = 0.7
 """Probability that a window answers, from which no further unit of such a text is embedded."""
-SECOND_TOKENS: Final = 16_000
-"""Most of it that is embedded where none does."""
 EMBEDDED_AT_ONCE: Final = 64
 """Texts between two looks at the time, .5 processor seconds. What is done is kept: the same call
 goes on from it."""
@@ -100,15 +101,16 @@ class Relevance:
     windows: Windows
     """The largest windows [n, 2], as a cross-encoder reads them."""
     cosines: Floats | None
-    """Cosine of the question with the nearest middle-sized window around each unit [units], NaN
-    where nothing of it was embedded; None where the embedder does not read question or pages."""
+    """Cosine of the question with the nearest middle-sized window around each unit [units], on the
+    scale of the carried English model, NaN where nothing of it was embedded; None where the
+    embedder does not read question or pages, or its cosines say nothing (`background.py`)."""
     foreign: bool
     """Whether the question is in another language than every page."""
     read: Floats | None = None
     """Probability that a unit answers, by a cross-encoder [units]; 0 where it did not look, None
     without one."""
     long: bool = False
-    """Whether there were units of more than `EMBED_TOKENS` to embed."""
+    """Whether it is of one text with more than `EMBED_TOKENS` to embed."""
 
 
 class Reader(Protocol):
@@ -149,8 +151,8 @@ class Blend:
         of_long: int = EMBED_TOKENS,
     ) -> Relevance:
         """Return one score a unit; see the module. Units are embedded once for all questions,
-        whatever the `share`; where they are of more than `EMBED_TOKENS`, only so many tokens of
-        them as `of_long` says.
+        whatever the `share`; of one text with more than `EMBED_TOKENS`, only so many tokens as
+        `of_long` says.
 
         Raises:
             ModelError: Embedder or reranker failed.
@@ -158,12 +160,12 @@ class Blend:
         # 1. Words: counts of the question's terms in every unit, and the windows around it
         counted = await in_thread(_Counted, question, pages)
         # 2. Meaning: units embedded, those in the windows with the best words first
-        long = float(counted.tokens.sum()) > EMBED_TOKENS
+        long = len(pages) == 1 and float(counted.tokens.sum()) > EMBED_TOKENS
         most = of_long if long else EMBED_TOKENS
-        vectors, asked = await self._vectors(question, pages, counted, most)
+        meaning = await self._vectors(question, pages, counted, most)
         # 3. Both, in windows of every size
-        relevance = await in_thread(_blend, counted, vectors, asked)
-        relevance = replace(relevance, long=long and vectors is not None)
+        relevance = await in_thread(_blend, counted, meaning)
+        relevance = replace(relevance, long=long and meaning.vectors is not None)
         # 4. A reranker has the last word on the best
         if self.reranker is None or not counted.index.size:
             return relevance
@@ -178,34 +180,61 @@ class Blend:
 
     async def _vectors(
         self, question: str, pages: Sequence[PageUnits], counted: "_Counted", most: int
-    ) -> tuple[Floats | None, Floats | None]:
-        """Return the vectors of all units [units, d], zeros where not embedded since they are over
-        `most` tokens together, and each page's question [pages, d]."""
-        if self.embedder is None or not counted.index.size:
-            return None, None
-        questions = _heard_by(self.embedder, question, counted.index)
+    ) -> "_Meaning":
+        """Return the vectors of units, zeros where not embedded since they are over `most` tokens
+        together, and of questions, by the embedder that reads all of them."""
+        embedder = _fitting(self.embedder, question, pages, counted.index)
+        if embedder is None or not counted.index.size:
+            return _Meaning()
+        questions = _heard_by(embedder, question, counted.index)
         if not questions:
-            return None, None
+            return _Meaning()
         kept = [page.vectors for page in pages if page.vectors is not None]
         rows, texts = (
-            ([], []) if kept else await in_thread(_to_embed, pages, counted, self.embedder, most)
+            ([], []) if kept else await in_thread(_to_embed, pages, counted, embedder, most)
         )
         if not rows and not kept:
-            return None, None
+            return _Meaning()
         asked: Floats | None = None
         vectors: Floats | None = np.concatenate(kept) if kept else None
+        background: Background | None = None
         with anyio.move_on_after(STEP_SHARE * time_left()):
+            spoken = guess_language(question)
+            background = await background_of(embedder, spoken, counted.index.languages)
             each = list(dict.fromkeys(questions))
-            found = await self.embedder.embed(each, kind="query")
+            found = await embedder.embed(each, kind="query")
             asked = found[[each.index(text) for text in questions]]
             for start in range(0, len(rows), EMBEDDED_AT_ONCE):
-                found = await self.embedder.embed(
+                found = await embedder.embed(
                     texts[start : start + EMBEDDED_AT_ONCE], kind="passage"
                 )
                 if vectors is None:
                     vectors = np.zeros((counted.index.size, found.shape[1]), dtype=np.float32)
                 vectors[rows[start : start + EMBEDDED_AT_ONCE]] = found
-        return (None, None) if asked is None or vectors is None else (vectors, asked)
+        unknown = asked is None or vectors is None
+        return _Meaning() if unknown else _Meaning(vectors, asked, background)
+
+
+@dataclass(frozen=True, slots=True)
+class _Meaning:
+    """Vectors of units and questions."""
+
+    vectors: Floats | None = None
+    """Of all units [units, d], zeros where not embedded."""
+    asked: Floats | None = None
+    """Each page's question [pages, d]."""
+    background: Background | None = None
+    """What the model's cosines mean; known where vectors are."""
+
+
+def _fitting(
+    embedder: Embedder | None, question: str, pages: Sequence[PageUnits], index: TermIndex
+) -> Embedder | None:
+    """Return the embedder for question and pages; vectors that pages bring are the first's."""
+    if any(page.vectors is not None for page in pages):
+        return fitting(embedder, (), ())
+    languages = [guess_language(question), *index.languages]
+    return fitting(embedder, languages, [question, *(" ".join(page.texts[:20]) for page in pages)])
 
 
 def _heard_by(model: Embedder | CrossEncoder, question: str, index: TermIndex) -> list[str]:
@@ -284,8 +313,8 @@ def _to_embed(
     return rows, texts
 
 
-def _blend(counted: _Counted, vectors: Floats | None, asked: Floats | None) -> Relevance:
-    index = counted.index
+def _blend(counted: _Counted, meaning: _Meaning) -> Relevance:
+    index, vectors, asked = counted.index, meaning.vectors, meaning.asked
     values = np.zeros(index.size, dtype=np.float32)
     cosines: Floats | None = None
     running = (
@@ -305,6 +334,10 @@ def _blend(counted: _Counted, vectors: Floats | None, asked: Floats | None) -> R
             fused = words + np.float32(MEANING) * _standing(found)
         values += _spread(fused, windows, index.size)
     values = unit_range(_smoothed(values, index.page_starts))
+    background = meaning.background
+    if cosines is not None:
+        known = background is not None and background.tells
+        cosines = background.on_scale(cosines) if background is not None and known else None
     made_by: ScoreMaker = "bm25" if vectors is None else "blend"
     return Relevance(values, made_by, index, counted.windows[-1], cosines, counted.foreign)
 
@@ -395,7 +428,7 @@ class Reread:
         relevance = await self._read(question, pages, share, FIRST_TOKENS)
         found = 0.0 if relevance.read is None else float(relevance.read.max(initial=0.0))
         if relevance.long and found < ENOUGH:
-            return await self._read(question, pages, share, SECOND_TOKENS)
+            return await self._read(question, pages, share, EMBED_TOKENS)
         return relevance
 
     async def _read(
@@ -478,6 +511,8 @@ async def score_texts(texts: Sequence[str], question: str, *, embedder: Embedder
         return standardise(np.asarray(np.sum(found, axis=0), dtype=np.float32))
 
     total = await in_thread(by_words)
+    spoken = guess_language(" ".join(texts[:20]))
+    embedder = fitting(embedder, [guess_language(question), spoken], [question])
     understood = [one for one in asked if embedder is not None and embedder.reads(one)]
     if embedder is None or not texts or not understood:
         return total

@@ -7,7 +7,9 @@ import posixpath
 import re
 from typing import Final
 
+from pipeline.html.values import DESCRIBED_WORDS
 from pipeline.read.converted import Converted, Unreadable, placed, whole_page
+from pipeline.read.ledger import Ledger
 from pipeline.read.package import Package, open_package, resolved
 from pipeline.read.sniff import decode
 from pipeline.read.text import child_text, fragment_to_html
@@ -25,6 +27,9 @@ _MARKS: Final = frozenset(
 """Types, roles and classes of marks of notes."""
 _RAISED: Final = re.compile(r"\.([\w-]{1,60})\s*\{[^{}]{0,500}?vertical-align\s*:\s*super")
 """Classes that a book's styles raise."""
+_IMAGE: Final = re.compile(r"<(?:\w+:)?(?:img|image)\b[^<>]{0,2000}>", re.IGNORECASE)
+_TAG: Final = re.compile(r"<head\b.*?</head>|<[^<>]*>", re.DOTALL | re.IGNORECASE)
+_ALT: Final = re.compile(r"\salt\s*=\s*(?:\"([^\"]*)\"|'([^']*)')", re.IGNORECASE)
 _CONTAINER: Final = "META-INF/container.xml"
 
 
@@ -59,10 +64,12 @@ def epub_to_html(body: bytes) -> Converted:
         )
         raised = {*_MARKS} | set(_RAISED.findall(styles))
         chapters = []
+        ledger = Ledger()
         for number, name in enumerate(shown, start=1):
             check_cancelled()
             if chapter := package.read(name):
                 text = _raised(xhtml_to_html(decode(chapter).text), raised)
+                ledger.hold("image", _undescribed(text))
                 chapters.append(placed(fragment_to_html(text), f"chapter={number}"))
     if not chapters:
         raise Unreadable(
@@ -72,7 +79,9 @@ def epub_to_html(body: bytes) -> Converted:
         )
     # What the styles of a book hide is hidden here as in any page.
     inner = f"<style>{styles.replace('</', '')}</style>\n" + "\n".join(chapters)
-    return Converted(whole_page(inner, title=title, language=language), title, language, author)
+    return Converted(
+        whole_page(inner, title=title, language=language), title, language, author, ledger=ledger
+    )
 
 
 def _raised(text: str, names: set[str]) -> str:
@@ -84,6 +93,15 @@ def _raised(text: str, names: set[str]) -> str:
         return f"<sup>{found[0]}</sup>" if names.intersection(said) else found[0]
 
     return _SHORT.sub(mark, text)
+
+
+def _undescribed(text: str) -> int:
+    """Return how many pictures of a chapter with words say nothing of what they show. An empty
+    description marks an ornament, and a chapter without words is a cover."""
+    alts = [_ALT.search(image[0]) for image in _IMAGE.finditer(text)]
+    said = [None if alt is None else (alt[1] or alt[2] or "").split() for alt in alts]
+    silent = sum(words is None or 0 < len(words) < DESCRIBED_WORDS for words in said)
+    return silent if silent and _TAG.sub(" ", text).split() else 0
 
 
 def _sealed(package: Package) -> set[str]:

@@ -375,29 +375,48 @@ def drop_running(pages: Sequence[list[Line]], heights: Sequence[float]) -> None:
     if len(pages) < 4:
         return
     edges = [_edges(page, height) for page, height in zip(pages, heights, strict=True)]
-    said = [{_NUMBERS.sub("#", line.text.strip()) for line in (*top, *foot)} for top, foot in edges]
-    every = Counter(text for texts in said for text in texts)
-    halves = [Counter(text for texts in said[half::2] for text in texts) for half in (0, 1)]
-    recurring = {
-        text
-        for text, count in every.items()
-        if 2 * count > len(pages)
-        or any(half[text] >= 3 and 3 * half[text] > len(pages) for half in halves)
-    }
+    recurring = _recurring([[_unnumbered(line) for line in (*top, *foot)] for top, foot in edges])
     seen: set[str] = set()
     for page, (top, foot) in zip(pages, edges, strict=True):
-        dropped = set()
-        for side, is_foot in ((top, False), (foot, True)):
-            for depth, line in enumerate(side):
-                text = _NUMBERS.sub("#", line.text.strip())
-                is_short = text == line.text.strip() or len(text.split()) <= SHORT
-                if text not in recurring or (depth and not is_short):
-                    break
-                if text in seen or ("#" in text and (is_foot or len(text.split()) <= SHORT)):
-                    dropped.add(id(line))
-                seen.add(text)
+        dropped = {
+            id(line)
+            for side, is_foot in ((top, False), (foot, True))
+            for line in _again(side, recurring, seen, is_foot=is_foot)
+        }
         if len(dropped) < len(page):
             page[:] = [line for line in page if id(line) not in dropped]
+
+
+def _unnumbered(line: Line) -> str:
+    return _NUMBERS.sub("#", line.text.strip())
+
+
+def _recurring(edges: Sequence[Sequence[str]]) -> set[str]:
+    """Return the texts at the edges of most pages, or of many pages of one hand."""
+    said = [set(texts) for texts in edges]
+    every = Counter(text for texts in said for text in texts)
+    halves = [Counter(text for texts in said[half::2] for text in texts) for half in (0, 1)]
+    return {
+        text
+        for text, count in every.items()
+        if 2 * count > len(said)
+        or any(half[text] >= 3 and 3 * half[text] > len(said) for half in halves)
+    }
+
+
+def _again(
+    side: Sequence[Line], recurring: set[str], seen: set[str], *, is_foot: bool
+) -> Iterator[Line]:
+    """Yield the lines of an edge, outermost first, that are page numbers or in `seen`, to which
+    all that recur are added."""
+    for depth, line in enumerate(side):
+        text = _unnumbered(line)
+        is_short = text == line.text.strip() or len(text.split()) <= SHORT
+        if text not in recurring or (depth and not is_short):
+            return
+        if text in seen or ("#" in text and (is_foot or len(text.split()) <= SHORT)):
+            yield line
+        seen.add(text)
 
 
 def _edges(page: Sequence[Line], height: float) -> tuple[list[Line], list[Line]]:

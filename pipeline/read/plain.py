@@ -120,53 +120,79 @@ def _is_joint(lines: Sequence[str], number: int) -> tuple[bool, int, int]:
     return line != "" and not lines[number - 1].strip(), len(line) - len(lines[number]), number
 
 
-def _block(lines: list[str], *, is_last: bool) -> str:  # noqa: PLR0911  one return a kind
+def _block(lines: list[str], *, is_last: bool) -> str:
     """Return the lines between two empty ones as what they are."""
-    if len(lines) == 2 and _UNDERLINE.fullmatch(lines[1]) and len(lines[0]) <= 120:
-        return f"<h2>{escape(lines[0].strip())}</h2>"
-    centred = indent_of(lines[0]) >= _CENTRED and not _CODE.match(lines[0])
-    if len(lines) == 1 and not is_last and (centred or _is_title(lines[0].strip())):
-        return f"<h2>{escape(lines[0].strip())}</h2>"
-    if _PROMPT.match(lines[0]):
-        return _listing(lines)
-    if (
-        _OPTION.match(lines[0])
-        and len({indent_of(line) for line in lines[1:]} - {indent_of(lines[0])}) == 1
-    ):
-        return f"<dl><dt>{escape(lines[0].strip())}<dd>{escape(' '.join(map(str.strip, lines[1:])))}</dl>"
-    if (
-        all(map(_INDENTED.match, lines))
-        and not _is_prose(lines)
-        and not all(map(_BULLET.match, lines))
-    ):
-        return _listing(lines)
-    if rows := _table(lines):
-        return rows
-    if len(lines) >= 2 and all(pairs := [_PAIR.fullmatch(line.strip()) for line in lines]):
-        return (
-            "<dl>"
-            + "".join(f"<dt>{escape(pair[1])}<dd>{escape(pair[2])}" for pair in pairs if pair)
-            + "</dl>"
-        )
+    heading = _heading(lines, is_last=is_last)
+    if heading:
+        return heading
+    forms = (_prompted, _option, _indented, _table, _pairs, _records, _items, _drawn)
+    found = next(filter(None, (form(lines) for form in forms)), "")
+    return found or "\n".join(f"<p>{escape(line)}</p>" for line in _unbroken(lines))
+
+
+# Each form returns HTML, empty for lines that are something else.
+
+
+def _heading(lines: Sequence[str], *, is_last: bool) -> str:
+    first = lines[0].strip()
+    underlined = len(lines) == 2 and _UNDERLINE.fullmatch(lines[1]) and len(lines[0]) <= 120
+    if not underlined:
+        if len(lines) > 1 or is_last:
+            return ""
+        centred = indent_of(lines[0]) >= _CENTRED and not _CODE.match(lines[0])
+        if not centred and not _is_title(first):
+            return ""
+    return f"<h2>{escape(first)}</h2>"
+
+
+def _prompted(lines: Sequence[str]) -> str:
+    return _listing(lines) if _PROMPT.match(lines[0]) else ""
+
+
+def _option(lines: Sequence[str]) -> str:
+    """An option of a command above what it does, which is set in."""
+    depths = {indent_of(line) for line in lines[1:]} - {indent_of(lines[0])}
+    if not _OPTION.match(lines[0]) or len(depths) != 1:
+        return ""
+    said = " ".join(map(str.strip, lines[1:]))
+    return f"<dl><dt>{escape(lines[0].strip())}<dd>{escape(said)}</dl>"
+
+
+def _indented(lines: Sequence[str]) -> str:
+    set_in = all(map(_INDENTED.match, lines)) and not all(map(_BULLET.match, lines))
+    return _listing(lines) if set_in and not _is_prose(lines) else ""
+
+
+def _pairs(lines: Sequence[str]) -> str:
+    pairs = [_PAIR.fullmatch(line.strip()) for line in lines]
+    if len(lines) < 2 or not all(pairs):
+        return ""
+    rows = (f"<dt>{escape(pair[1])}<dd>{escape(pair[2])}" for pair in pairs if pair)
+    return f"<dl>{''.join(rows)}</dl>"
+
+
+def _records(lines: Sequence[str]) -> str:
+    """Lines of an outline, or of a log."""
     outlined = all(map(_OUTLINED.match, lines)) and any(
         "." in line.split()[0][:-1] for line in lines
     )
-    if outlined or (_LOGGED.match(lines[0]) and sum(map(bool, map(_LOGGED.match, lines))) >= 2):
-        return "\n".join(f"<p>{escape(line.strip())}</p>" for line in lines)
-    if _BULLET.match(lines[0]):
-        return _items(lines)
-    drawn = sum(
+    logged = _LOGGED.match(lines[0]) and sum(map(bool, map(_LOGGED.match, lines))) >= 2
+    if not outlined and not logged:
+        return ""
+    return "\n".join(f"<p>{escape(line.strip())}</p>" for line in lines)
+
+
+def _drawn(lines: Sequence[str]) -> str:
+    """Lines of which most are code, or have their words in columns."""
+    apart = sum(
         "   " in line.strip() or "\t" in line.strip() or bool(_RULE.fullmatch(line))
         for line in lines
     )
-    like_code = (
-        0
-        if _is_prose(lines)
-        else sum(bool(_CODE.match(line) or _INDENTED.match(line)) for line in lines)
-    )
-    if 2 * like_code > len(lines) or (2 * drawn > len(lines) >= 2):
+    code = sum(bool(_CODE.match(line) or _INDENTED.match(line)) for line in lines)
+    like_code = 2 * code > len(lines) and not _is_prose(lines)
+    if like_code or 2 * apart > len(lines) >= 2:
         return _columns(lines) or _listing(lines)
-    return "\n".join(f"<p>{escape(line)}</p>" for line in _unbroken(lines))
+    return ""
 
 
 def _is_prose(lines: Sequence[str]) -> bool:
@@ -245,6 +271,8 @@ def _columns(lines: Sequence[str]) -> str:
 
 def _items(lines: Sequence[str]) -> str:
     """Return a list; a line without a mark goes on with the item before it."""
+    if not _BULLET.match(lines[0]):
+        return ""
     items: list[str] = []
     first = ""
     for line in lines:

@@ -128,16 +128,10 @@ def _table(value: object) -> list[list[str]] | None:
     flat = [_flat(one) for one in records[:MAX_ITEMS]]
     rows = [one for one in flat if one is not None]
     columns = list(dict.fromkeys(name for row in rows for name in row))
-    cells = len(columns) * len(rows)
-    if (
-        len(rows) < len(flat)
-        or not 0 < len(columns) <= _MOST_COLUMNS
-        or (len(columns) < 2 and not keyed)
-    ):
+    least = 1 if keyed else 2
+    if len(rows) < len(flat) or not least <= len(columns) <= _MOST_COLUMNS:
         return None
-    filled = sum(len(row) for row in rows)
-    letters = sum(len(cell) for row in rows for cell in row.values())
-    if filled <= _FILLED * cells or letters > _LETTERS * filled:
+    if not _is_full(rows, len(columns)):
         return None
     body = [[row.get(name, "") for name in columns] for row in rows[: _MOST_CELLS // len(columns)]]
     if isinstance(value, dict):
@@ -147,6 +141,13 @@ def _table(value: object) -> list[list[str]] | None:
             *([str(key), *row] for key, row in zip(value, body, strict=False)),
         ]
     return [columns, *body]
+
+
+def _is_full(rows: Sequence[Mapping[str, str]], width: int) -> bool:
+    """Return whether most cells are filled, and with few letters."""
+    filled = sum(map(len, rows))
+    letters = sum(len(cell) for row in rows for cell in row.values())
+    return filled > _FILLED * width * len(rows) and letters <= _LETTERS * filled
 
 
 def _flat(

@@ -64,7 +64,7 @@ _WIDGETS: Final = re.compile(
 )
 _SENTENCE: Final = re.compile(
     r"<(?:(script|style|nav|footer|aside)\b|(?:p|li|td|dd|div|section|article|blockquote|br"
-    r"|/a|/b|/strong|/em|/i)\b[^<>]*+>([^<>]{60,}))",
+    r"|/a|/b|/strong|/em|/i)\b[^<>]*+>([^<>]{30,}))",
     re.IGNORECASE,
 )
 """An element whose text is none of the page's own, or a sentence that stands in no link or

@@ -17,6 +17,11 @@ def _own(style: str) -> str:
     return f"<p style='{style}'>{{bad}}</p>"
 
 
+def _sheet(css: str) -> str:
+    doubled = css.replace("{", "{{").replace("}", "}}")
+    return f"<style>{doubled}</style><p class=x>{{bad}}</p>"
+
+
 def _rule(style: str) -> str:
     return f"<style>.q{{{{{style}}}}}</style><p class=q>{{bad}}</p>"
 
@@ -147,6 +152,16 @@ HIDDEN_CSS: Final = {
     "shadowrootmode=open><style>::slotted(*){{display:none}}</style><slot></slot></template><p>{bad}</p></div>",
     "closed host": "<section><template shadowrootmode=closed></template>{bad}</section>",
     "dots for letters": _own("-webkit-text-security:disc"),
+    "a rule that the sheet's end closes": _sheet(".x{display:none"),
+    "a feature that no browser has": _sheet("@supports not (display:nothing){.x{display:none}}"),
+    "a direction": _sheet(".x:dir(ltr){display:none}"),
+    "an element that is known": _sheet(".x:defined{display:none}"),
+    "no target": _sheet(".x:not(:target){display:none}"),
+    "an old name of is": _sheet(":-webkit-any(p,div).x{display:none}"),
+    "a block that the sheet's end closes": _sheet("@media screen{.x{display:none"),
+    "a measure that no device has": _own("display:env(nothing,none)"),
+    "a ground of its ink": _own("color:#fff;background:currentcolor"),
+    "behind the width of the screen": _own("text-indent:100vw;overflow:hidden;white-space:nowrap"),
 }
 """Bodies of pages whose text no reader sees; braces are doubled."""
 
@@ -189,6 +204,10 @@ SEEN_CSS: Final = {
     "within an open bracket": _own("--a:{{;display:none"),
     "a tall padding": _own("padding-top:90px"),
     "turned a little": _own("transform:rotate(3deg)"),
+    "a fallback of old browsers": _sheet("@supports not (display:grid){.x{display:none}}"),
+    "a feature that is none": _sheet("@supports (display:nothing){.x{display:none}}"),
+    "the other direction": _sheet(".x:dir(rtl){display:none}"),
+    "an unknown element": _sheet(".x:not(:defined){display:none}"),
 }
 """Bodies of pages whose text is seen, though a hasty reader may take it for hidden."""
 

@@ -19,6 +19,8 @@ TABLE: Final = Path(__file__).resolve().parents[1] / "slow.tsv"
 SLOW: Final = 0.1
 """Processor seconds from which a test is slow: the faster ones keep `make quick` below a minute on
 two cores."""
+MARKED: Final = pytest.StashKey[bool]()
+"""Whether a test is marked `slow` where it stands: the table need not name it."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -39,19 +41,21 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the tests that the table names, before tests are chosen by their marks."""
     named = set(slow_tests(TABLE.read_text(encoding="utf-8").splitlines()))
     for item in items:
+        item.stash[MARKED] = item.get_closest_marker("slow") is not None
         if item.nodeid in named:
             item.add_marker(pytest.mark.slow)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
-    """Note what the test itself took; what its fixtures took is theirs, and the next test would pay
-    for it."""
+    """Note what the test itself took, unless it is marked where it stands; what its fixtures took
+    is theirs, and the next test would pay for it."""
     began = _spent()
     try:
         yield
     finally:
-        item.user_properties.append(("processor seconds", _spent() - began))
+        if not item.stash[MARKED]:
+            item.user_properties.append(("processor seconds", _spent() - began))
 
 
 def slow_tests(table: Iterable[str]) -> list[str]:

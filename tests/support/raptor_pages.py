@@ -43,6 +43,11 @@ class Counting:
         """Length of a vector."""
         return self._behind.dimension
 
+    @property
+    def background(self) -> Mapping[str, float] | None:
+        """What the embedder behind says of its cosines."""
+        return getattr(self._behind, "background", None)
+
     def reads(self, text: str) -> bool:
         """Whether the embedder behind reads `text`."""
         return self._behind.reads(text)

@@ -55,7 +55,7 @@ def main() -> int:
     tokenizer = _plain_tokenizer(tokenizer_file, shape.positions)
     floats = build_graph(weights, shape)
     probe = build_graph(weights, shape, probe=True).SerializeToString()
-    peaks = channel_peaks(run(probe, _feeds(tokenizer, calibration_texts())))
+    peaks = channel_peaks(run(probe, feeds(tokenizer, calibration_texts())))
     small = build_graph(weights, shape, peaks=peaks)
     texts = varied_texts()
     expected, found = vectors(floats, tokenizer, texts), vectors(small, tokenizer, texts)
@@ -126,11 +126,12 @@ def channel_peaks(runs: Iterable[Mapping[str, NDArray[np.float32]]]) -> Peaks:
 
 def vectors(model: onnx.ModelProto, tokenizer: Tokenizer, texts: list[str]) -> NDArray[np.float32]:
     """Return the model's vectors [n, width], one text at a time."""
-    runs = run(model.SerializeToString(), _feeds(tokenizer, texts))
+    runs = run(model.SerializeToString(), feeds(tokenizer, texts))
     return np.stack([outputs["embedding"][0] for outputs in runs])
 
 
-def _feeds(tokenizer: Tokenizer, texts: list[str]) -> Iterator[dict[str, NDArray[np.int64]]]:
+def feeds(tokenizer: Tokenizer, texts: list[str]) -> Iterator[dict[str, NDArray[np.int64]]]:
+    """Yield the inputs of a graph for one text after another."""
     for text in texts:
         ids = np.array([tokenizer.encode(text).ids], dtype=np.int64)
         yield {"input_ids": ids, "attention_mask": np.ones_like(ids)}
@@ -165,8 +166,9 @@ def _write_manifest(folder: Path, shape: Shape, *, mean: float, least: float) ->
         },
     }
     path = folder / "manifest.json"
-    if path.is_file() and "reader" in (known := json.loads(path.read_text(encoding="utf-8"))):
-        manifest["reader"] = known["reader"]
+    known = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    # The figures of cosines are measured afterwards (`pipeline/rank/background.py`).
+    manifest |= {name: known[name] for name in ("background", "reader") if name in known}
     path.write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
 
 

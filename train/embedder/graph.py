@@ -6,8 +6,14 @@ column and an activation one scale a token, found while it runs, so that a text'
 depend on what else is in its batch (the usual dynamic quantisation takes one scale for the whole
 batch and lets its neighbours in). A few channels of the hidden state are far larger than the others
 and would take all the steps; part of their size is moved into the weights first (SmoothQuant, arXiv
-2211.10438, §4). Needs the packages `onnx` and numpy; only the two `build.py` read this file. Not
-for: running a model (`models/onnx.py`, `models/onnx.py`).
+2211.10438, §4). Needs the packages `onnx` and numpy; only what makes a model reads this file. Not
+for: running a model (`models/onnx.py`).
+
+The 8-bit form may lie in the file in 4 bits (`packed`): blocks of 32 weights with one float16 scale
+each, which is llama.cpp's Q4_0. Matrices become bytes when a model is loaded (`models/onnx.py`), and
+a run costs what it costs in 8 bits; the runtime could fold them by itself, and keeps every step of
+it, a gigabyte. The word table stays packed, and the rows of a text are unpacked. Weights that come
+out of Q4_0 lose nothing by it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -35,28 +41,36 @@ MIGRATED: Final = 0.7
 the 200 texts: without 0.9955, 0.974; 0.5 0.9981, 0.990; 0.7 0.9984, 0.992. With the second product
 of the feed-forward eased too, 0.9975."""
 EASED: Final = ("qkv", "intermediate.dense")
+BLOCK: Final = 32
+"""Weights that share a scale in 4 bits."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """Measures of the encoder: layers, attention heads, width, and how many positions are kept."""
+    """Measures of the encoder: layers, attention heads, width, and how many positions are kept;
+    `packed` says that 8 bits are stored in 4, and of the word table only the first `fine` rows: the
+    others in 2."""
 
     layers: int = 6
     heads: int = 12
     width: int = 384
     positions: int = 256
+    packed: bool = False
+    fine: int = 0
 
 
 class _Graph:
     """Nodes and initialisers in the making; every method adds nodes and returns the name of a
     tensor."""
 
-    def __init__(self, weights: Weights, peaks: Peaks | None) -> None:
+    def __init__(self, weights: Weights, peaks: Peaks | None, *, packed: bool = False) -> None:
         self.weights = weights
+        self.packed = packed
         self.peaks = peaks
         self.nodes: list[onnx.NodeProto] = []
         self.constants: dict[str, onnx.TensorProto] = {}
         self.linear_inputs: dict[str, str] = {}
+        self.matrices: dict[str, tuple[Array, ...]] = {}
 
     def constant(self, name: str, value: Array) -> str:
         if name not in self.constants:
@@ -95,17 +109,25 @@ class _Graph:
 
 
 def build_graph(
-    weights: Weights, shape: Shape, *, peaks: Peaks | None = None, probe: bool = False
+    weights: Weights,
+    shape: Shape,
+    *,
+    peaks: Peaks | None = None,
+    probe: bool = False,
+    matrices: dict[str, tuple[Array, ...]] | None = None,
 ) -> onnx.ModelProto:
     """Return the model: `input_ids`, `attention_mask` int64 [b, s] → `embedding` float32 [b,
     width], unit length.
 
     Embeddings, layers, mean over the tokens of the mask, L2 normalisation. `weights` has the names
     of BertModel. Float32 without `peaks`, 8 bits with them. With `probe`, the inputs of the linear
-    layers are outputs too, by name.
+    layers are outputs too, by name. `matrices` gets the packed form of each matrix by the name of
+    its bytes: `packed`, scales of blocks, easing of columns, scales of rows.
     """
-    graph = _Graph(weights, peaks)
+    graph = _Graph(weights, peaks, packed=shape.packed)
     _pooling(graph, _encoder(graph, shape))
+    if matrices is not None:
+        matrices.update(graph.matrices)
     return _model(
         graph, ("input_ids", "attention_mask"), {"embedding": ("batch", shape.width)}, probe=probe
     )
@@ -120,7 +142,7 @@ def build_reader(
     s, width], `answer` [b] (a logit), and `head` [3 width + 1], a constant: weights of a sentence's
     mean, maximum and nearness, and a bias.
     """
-    graph = _Graph(weights, peaks)
+    graph = _Graph(weights, peaks, packed=shape.packed)
     hidden = _encoder(graph, shape, typed=True)
     graph.add("Identity", [hidden], output="hidden")
     graph.add(
@@ -182,7 +204,9 @@ def quantise_rows(matrix: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArra
 
 def _embeddings(graph: _Graph, shape: Shape, *, typed: bool) -> str:
     table = graph.weights["embeddings.word_embeddings.weight"]
-    if graph.peaks is not None:
+    if graph.peaks is not None and graph.packed:
+        words = _packed_rows(graph, table, shape.fine)
+    elif graph.peaks is not None:
         rows, scale = quantise_rows(table)
         words = graph.add("Gather", [graph.constant("words", rows), "input_ids"], axis=0)
         words = graph.add("Cast", [words], to=onnx.TensorProto.FLOAT)
@@ -207,6 +231,96 @@ def _embeddings(graph: _Graph, shape: Shape, *, typed: bool) -> str:
         added = graph.add("Mul", [second, graph.constant("second", kinds[1] - kinds[0])])
         summed = graph.add("Add", [summed, added])
     return _norm(graph, "embeddings.LayerNorm", summed)
+
+
+def quantise_blocks(
+    matrix: NDArray[np.float32],
+) -> tuple[NDArray[np.uint8], NDArray[np.float16]]:
+    """Return rows in 4 bits [rows, columns / 2] and the scale of each block [rows, columns / 32].
+
+    A block's byte holds weight n in its low half and weight n + 16 in its high one; weight =
+    scale * (half - 8). The largest weight of a block is -8 of its scales.
+    """
+    rows, columns = matrix.shape
+    blocks = matrix.reshape(rows, columns // BLOCK, BLOCK)
+    largest = np.take_along_axis(blocks, np.abs(blocks).argmax(axis=2)[:, :, None], axis=2)
+    scales = (largest / np.float32(-8)).astype(np.float16)
+    divisor = np.where(scales == 0, np.float32(1), scales.astype(np.float32))
+    halves = (np.round(blocks / divisor) + 8).clip(0, 15).astype(np.uint8)
+    packed = halves[:, :, : BLOCK // 2] | (halves[:, :, BLOCK // 2 :] << 4)
+    return packed.astype(np.uint8).reshape(rows, columns // 2), scales[:, :, 0]
+
+
+def quantise_coarse(
+    matrix: NDArray[np.float32],
+) -> tuple[NDArray[np.uint8], NDArray[np.float16], NDArray[np.float32]]:
+    """Return rows in 2 bits [rows, columns / 4], the scale of each, and that of each column.
+
+    Byte n of a row holds weights n, n + columns / 4, … from its low bits on; weight = scale of the
+    row * scale of the column * (bits - 1.5).
+    """
+    columns = matrix.std(axis=0)
+    even = matrix / columns
+    # The step at which four even levels are nearest to a normal distribution.
+    rows = even.std(axis=1, keepdims=True) * np.float32(0.9957)
+    bits = np.floor(even / rows + 2).clip(0, 3).astype(np.uint8)
+    levels = bits - np.float32(1.5)
+    rows = (even * levels).sum(axis=1) / (levels * levels).sum(axis=1)
+    parts = np.split(bits, 4, axis=1)
+    packed = parts[0] | parts[1] << 2 | parts[2] << 4 | parts[3] << 6
+    return packed.astype(np.uint8), rows[:, None].astype(np.float16), columns
+
+
+def _packed_rows(graph: _Graph, table: NDArray[np.float32], fine: int) -> str:
+    """Return the float32 rows of a packed table that `input_ids` name: the first `fine` from 4
+    bits, the others from 2."""
+    packed, scales = quantise_blocks(table[:fine])
+    ids = graph.add("Min", ["input_ids", graph.constant("last_fine", np.array(fine - 1))])
+    rows = graph.add("Gather", [graph.constant("words", packed), ids], axis=0)
+    scale = graph.add("Gather", [graph.constant("words.scale", scales), ids], axis=0)
+    words = _unpacked(graph, rows, scale, places=2)
+    if fine == len(table):
+        return words
+    begin = graph.constant("coarse_begin", np.array(fine))
+    ids = graph.add("Sub", [graph.add("Max", ["input_ids", begin]), begin])
+    is_fine = graph.add("Less", ["input_ids", begin])
+    is_fine = graph.add("Unsqueeze", [is_fine, graph.axes(-1)])
+    return graph.add("Where", [is_fine, words, _coarse_rows(graph, table[fine:], ids)])
+
+
+def _coarse_rows(graph: _Graph, table: NDArray[np.float32], ids: str) -> str:
+    packed, scales, columns = quantise_coarse(table)
+    rows = graph.add("Gather", [graph.constant("rare", packed), ids], axis=0)
+    three = graph.constant("three", np.array(3, dtype=np.uint8))
+    parts: list[str] = []
+    for bit in (0, 2, 4, 6):
+        by = graph.constant(f"by_{bit}", np.array(bit, dtype=np.uint8))
+        shifted = graph.add("BitShift", [rows, by], direction="RIGHT")
+        parts.append(graph.add("BitwiseAnd", [shifted, three]))
+    bits = graph.add("Cast", [graph.add("Concat", parts, axis=-1)], to=onnx.TensorProto.FLOAT)
+    levels = graph.add("Sub", [bits, graph.number(1.5)])
+    scale = graph.add("Gather", [graph.constant("rare.scale", scales), ids], axis=0)
+    scale = graph.add("Cast", [scale], to=onnx.TensorProto.FLOAT)
+    by_row = graph.add("Mul", [levels, scale])
+    return graph.add("Mul", [by_row, graph.constant("rare.columns", columns)])
+
+
+def _unpacked(graph: _Graph, packed: str, scales: str, *, places: int) -> str:
+    """Return float32 weights from 4 bits; rows lie in so many `places`."""
+    same = [0] * places
+    shape = np.array([*same, -1, BLOCK // 2], dtype=np.int64)
+    halves = graph.add("Reshape", [packed, graph.constant(f"halves_{places}", shape)])
+    four = graph.constant("four", np.array(4, dtype=np.uint8))
+    low = graph.add("BitwiseAnd", [halves, graph.constant("low", np.array(15, dtype=np.uint8))])
+    high = graph.add("BitShift", [halves, four], direction="RIGHT")
+    steps = graph.add("Concat", [low, high], axis=-1)
+    steps = graph.add(
+        "Sub", [graph.add("Cast", [steps], to=onnx.TensorProto.FLOAT), graph.number(8.0)]
+    )
+    scale = graph.add("Cast", [scales], to=onnx.TensorProto.FLOAT)
+    scaled = graph.add("Mul", [steps, graph.add("Unsqueeze", [scale, graph.axes(-1)])])
+    whole = graph.constant(f"whole_{places}", np.array([*same, -1], dtype=np.int64))
+    return graph.add("Reshape", [scaled, whole])
 
 
 def _layer(graph: _Graph, prefix: str, tensors: tuple[str, str], shape: Shape) -> str:
@@ -253,13 +367,13 @@ def _linear(
     if graph.peaks is None:
         product = graph.add("MatMul", [tensor, graph.constant(f"{name}.weight", weight.T)])
     else:
+        easing = np.ones(weight.shape[1], dtype=np.float32)
         if name.endswith(EASED):
             easing = _easing(weight, graph.peaks[name])
             tensor = graph.add(
                 "Mul", [tensor, graph.constant(f"{name}.easing", np.float32(1) / easing)]
             )
-            weight = weight * easing
-        product = _product_8bit(graph, name, tensor, weight)
+        product = _product_8bit(graph, name, tensor, (weight, easing))
     return graph.add("Add", [product, graph.constant(f"{name}.bias", bias)])
 
 
@@ -271,8 +385,16 @@ def _easing(weight: NDArray[np.float32], peaks: NDArray[np.float32]) -> NDArray[
     return np.asarray(raw / np.exp(np.log(raw).mean()), dtype=np.float32)
 
 
-def _product_8bit(graph: _Graph, name: str, tensor: str, weight: NDArray[np.float32]) -> str:
-    columns, scale = quantise_rows(weight)
+def _product_8bit(
+    graph: _Graph,
+    name: str,
+    tensor: str,
+    parameters: tuple[NDArray[np.float32], NDArray[np.float32]],
+) -> str:
+    weight, easing = parameters
+    columns, scale = quantise_rows(weight * easing)
+    if graph.packed:
+        graph.matrices[f"{name}.bytes"] = (*quantise_blocks(weight), easing, scale)
     # Activations are unsigned bytes about 128: unsigned by signed is the fast integer product on
     # x86.
     zero = graph.constant("zero_u8", np.array(LEVELS + 1, dtype=np.uint8))

@@ -1,0 +1,92 @@
+"""What a cosine means for a model: how near to each other it puts texts that have nothing to do
+with each other, and a question and its answer.
+
+An embedder's cosines lie where its training left them: unrelated texts have about .05 with MiniLM,
+.75 with E5. So a cosine is read as deviations above the mean of unrelated texts, and is written on
+the scale of the carried English model, to which the verdict's weights were fitted. A model that puts
+a question no nearer to its answer than to other texts (random weights, a broken server) gives no
+cosines at all: they would say that everything is near. Carried models have these figures in their
+manifest; for others they are measured once, on the texts of `background.json`, two dozen questions
+with a passage that answers each. Not for: ranking, which standardises by itself (`relevance.py`).
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Final, cast
+
+import numpy as np
+
+from models.protocols import Embedder, Vectors
+from pipeline.rank.bm25 import Floats
+
+PLAUSIBLE: Final = 2.0
+"""Deviations by which a question must be nearer to its answer than to unrelated texts, in the mean,
+before a model's cosines say anything; carried models have more than twice as many."""
+
+
+@dataclass(frozen=True, slots=True)
+class Background:
+    """Cosines of a model."""
+
+    mean: float
+    """Of questions with passages that do not answer them."""
+    deviation: float
+    near: float
+    """Mean of questions with the passages that answer them."""
+
+    @property
+    def tells(self) -> bool:
+        """Whether cosines tell an answer from unrelated text."""
+        return self.near - self.mean >= PLAUSIBLE * max(self.deviation, 1e-6)
+
+    def on_scale(self, cosines: Floats) -> Floats:
+        """Return cosines on the scale of the carried English model; NaN stays."""
+        if self == SCALE:
+            return cosines
+        steps = (cosines - self.mean) / self.deviation
+        return np.asarray(SCALE.mean + SCALE.deviation * steps, dtype=np.float32)
+
+
+SCALE: Final = Background(0.0336, 0.0775, 0.4436)
+"""Of the carried English model, to which weights and bounds of cosines were fitted."""
+_measured: Final[dict[str, Background]] = {}
+
+
+async def background_of(
+    embedder: Embedder, asked: str = "", spoken: Sequence[str] = ()
+) -> Background:
+    """Return the figures of a model: its own, or measured at its first use; raises `ModelError`.
+
+    A model may say another mean for a language, or `across` languages: texts in one language are
+    nearer to each other than to texts in another. `asked` is the question's, `spoken` the pages'.
+    """
+    own = cast(Mapping[str, float] | None, getattr(embedder, "background", None))
+    if own:
+        kind = asked if not asked or asked in spoken else "across"
+        apart = own["near"] - own["mean"]
+        mean = own.get(kind, own["mean"])
+        return Background(mean, own["deviation"], mean + apart)
+    if embedder.name not in _measured:
+        questions, passages = background_texts()
+        queries = await embedder.embed(questions, kind="query")
+        found = await embedder.embed(passages, kind="passage")
+        _measured[embedder.name] = measured(queries, found)
+    return _measured[embedder.name]
+
+
+def measured(queries: Vectors, found: Vectors) -> Background:
+    """Return the figures of vectors of `background_texts`."""
+    cosines = (queries @ found.T).astype(np.float64)
+    apart = cosines[~np.eye(len(cosines), dtype=bool)]
+    rounded = (round(float(one), 4) for one in (apart.mean(), apart.std(), np.diag(cosines).mean()))
+    return Background(*rounded)
+
+
+@cache
+def background_texts() -> tuple[list[str], list[str]]:
+    """Return questions, and the passage that answers each."""
+    pairs = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
+    return [question for question, _ in pairs], [passage for _, passage in pairs]
