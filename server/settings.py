@@ -544,6 +544,37 @@ def read_settings(given: Raw, environment: Raw | None = None) -> Settings:
     return settings
 
 
+def _value(setting: Setting, text: str) -> tuple[Any, UsageError | None]:
+    """Return what a setting's text means; its default, and why, where it means nothing."""
+    try:
+        return setting.read(text), None
+    except UsageError as error:
+        return setting.read(setting.default), error
+    except ValueError as error:
+        unshown = "not of the form that it needs"
+        shown = unshown if setting.secret else repr(without_password(text))
+        fault = UsageError(f"{setting.name} is {shown}.", hint=str(error))
+        fault.__cause__ = error
+        return setting.read(setting.default), fault
+
+
+def _unmet_providers(values: Mapping[str, Any]) -> dict[str, UsageError]:
+    """Return why the search providers cannot be as they are set: the first that lacks its key."""
+    for provider in values["search"]:
+        needed = _NEEDED.get(provider)
+        if needed and not values[needed]:
+            hint = f"Set {_variable(needed)}, or leave it out."
+            return {"search": UsageError(f"search names {provider}.", hint=hint)}
+    return {}
+
+
+def _unknown(env: Raw) -> tuple[str, ...]:
+    """Return the variables of ours in an environment that no setting has."""
+    variables = {_variable(setting.name) for setting in TABLE}
+    ours = (name for name in sorted(env) if name.startswith("WINNOW_") and env[name])
+    return tuple(name for name in ours if name not in variables)
+
+
 def survey_settings(
     given: Raw, environment: Raw | None = None
 ) -> tuple[Settings, dict[str, UsageError]]:
@@ -559,41 +590,21 @@ def survey_settings(
     values: dict[str, Any] = {}
     for setting in TABLE:
         name = setting.name
-        text = (
-            given.get(name) or env.get(_variable(name)) or file.get(name) or setting.default
-        ).strip()
-        try:
-            values[name] = setting.read(text)
-        except UsageError as error:
-            faults[name], values[name] = error, setting.read(setting.default)
-        except ValueError as error:
-            shown = (
-                "not of the form that it needs" if setting.secret else repr(without_password(text))
-            )
-            fault = UsageError(f"{name} is {shown}.", hint=str(error))
-            fault.__cause__ = error
-            faults[name], values[name] = fault, setting.read(setting.default)
-        else:
-            if name == "folders":
-                values["missing"] = tuple(missing_folders(text))
-    for provider in values["search"]:
-        needed = _NEEDED.get(provider)
-        if needed and not values[needed]:
-            hint = f"Set {_variable(needed)}, or leave it out."
-            faults.setdefault("search", UsageError(f"search names {provider}.", hint=hint))
+        written = given.get(name) or env.get(_variable(name)) or file.get(name)
+        text = (written or setting.default).strip()
+        values[name], fault = _value(setting, text)
+        if fault is not None:
+            faults[name] = fault
+        elif name == "folders":
+            values["missing"] = tuple(missing_folders(text))
+    faults |= _unmet_providers(values) if "search" not in faults else {}
+    # The web is not asked what was meant for folders, or for another provider
     if "folders" in faults or "search" in faults:
-        values["search"] = (
-            "none",
-        )  # the web is not asked what was meant for folders, or for somebody else
-    variables = {_variable(setting.name) for setting in TABLE}
-    values["unknown"] = tuple(
-        name
-        for name in sorted(env)
-        if name.startswith("WINNOW_") and env[name] and name not in variables
-    )
-    if values["cookies"]:  # what is read with them is for nobody else's server
-        whose = hashlib.blake2b(
-            str(values["cookies"].absolute()).encode(), digest_size=8
-        ).hexdigest()
+        values["search"] = ("none",)
+    values["unknown"] = _unknown(env)
+    # What is read with cookies is kept apart, and on this machine
+    if values["cookies"]:
+        path = str(values["cookies"].absolute()).encode()
+        whose = hashlib.blake2b(path, digest_size=8).hexdigest()
         values |= {"cache": values["cache"] / f"cookies-{whose}", "cache_url": ""}
     return Settings(**values), faults

@@ -29,6 +29,23 @@ def test_accents_and_widths_make_no_difference() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("language", "composed", "decomposed"),
+    [("es", "ratón", "rato\u0301n"), ("vi", "tiếng", "tie\u0302\u0301ng"), ("ar", "كتاب", "كِتَاب")],
+)
+def test_a_word_is_one_however_its_accents_are_written(
+    language: str, composed: str, decomposed: str
+) -> None:
+    (term,) = index_terms(composed, language=language)
+    assert index_terms(decomposed, language=language) == [term]
+
+
+@pytest.mark.parametrize("word", ["किताब", "கிதாப்", "কিতাব", "పుస్తకం", "සිංහල"])
+def test_vowel_signs_belong_to_their_word(word: str) -> None:
+    assert len(index_terms(f"{word} 12")) == 2
+    assert raw_words(f"{word}, {word}") == [word, word]
+
+
 def test_an_elided_article_goes_and_its_word_stays() -> None:
     assert index_terms("l'eau d’Orvane", language="fr") == ["eau", "orvan"]
     assert index_terms("the dog's bowl", language="en") == ["dog", "bowl"]

@@ -19,6 +19,7 @@ from pipeline.evidence.cite import one_place
 from pipeline.evidence.named import asked_whole, named_sections
 from pipeline.evidence.show import SHORT_HEADING
 from pipeline.evidence.wholes import Whole, Wholes, find_wholes
+from pipeline.extract.sentences import is_aside
 from pipeline.html.tree import count_words
 from pipeline.rank.relevance import WORTH
 from pipeline.work import check_cancelled
@@ -392,6 +393,7 @@ class PassageMaker:
         # 3. What it is part of
         start, stop = self._completed(row, start, stop, limits)
         start, stop = self._rounded(start, stop, limits.paragraph)
+        start, stop = self._trimmed(row, start, stop)
         # 4. No heading and no lead-in at its end, whose text would be missing
         while stop - 1 > row and self._opens(stop - 1):
             stop -= 1
@@ -402,6 +404,19 @@ class PassageMaker:
         while self._opens(stop - 1) and self._follows(stop) and self._cost(start, stop) <= most:
             stop += 1
         return Passage(start, stop, row)
+
+    def _trimmed(self, row: int, start: int, stop: int) -> tuple[int, int]:
+        """Return a stretch without the lines of menus and the like at its ends that score low."""
+        while start < row and self._is_furniture(start):
+            start += 1
+        while stop - 1 > row and self._is_furniture(stop - 1):
+            stop -= 1
+        return start, stop
+
+    def _is_furniture(self, row: int) -> bool:
+        """Whether a unit is no text of its page, and says nothing of what is asked."""
+        block = self._documents[self._owners[row]].blocks[self._unit(row).block]
+        return is_aside(block) and self._values[row] < END * self._best
 
     def shown(self, passages: Iterable[Passage]) -> list[list[int]]:
         """Return the units of one document's passages in reading order: neighbors together, rows by

@@ -24,8 +24,7 @@ from models.protocols import Generator
 from pipeline.documents import Block, Document, Failure, Reading, Sentence, Verdict
 from pipeline.extract.ask import ASK_FROM, ROOM, Candidate, Chosen, Way, agree, ask, lifted
 from pipeline.extract.outline import outlined
-from pipeline.extract.sentences import tag_sentences
-from pipeline.html.tree import LABEL_WORDS, count_words
+from pipeline.extract.sentences import is_aside, tag_sentences
 from pipeline.rank.bm25 import Floats, PageUnits, page_units
 from pipeline.rank.relevance import WORTH, Reader, Relevance
 from pipeline.rank.verdict import judge
@@ -177,7 +176,7 @@ def _content_first(
 ) -> Floats:
     """Return the scores [units] with those of what is no text of the page lowered, the best of all
     at 1 again."""
-    aside = [[_is_aside(block) for block in document.blocks] for document in documents]
+    aside = [[is_aside(block) for block in document.blocks] for document in documents]
     low = [
         asides[unit.block] for asides, units in zip(aside, tagged, strict=True) for unit in units
     ]
@@ -186,14 +185,6 @@ def _content_first(
     )
     best = lowered.max(initial=0.0)
     return lowered / best if best > 0 else lowered
-
-
-def _is_aside(block: Block) -> bool:
-    """Whether a block is a line of a menu or the like, or stands beside the text: closed, or an
-    image's description."""
-    return not block.main and (
-        block.closed or block.trust != "visible" or count_words(block.text) <= LABEL_WORDS
-    )
 
 
 @traced("extract")

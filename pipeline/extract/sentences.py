@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from pipeline.documents import Block, Document, Sentence
+from pipeline.html.tree import LABEL_WORDS, count_words
 from pipeline.text.frame import one_line
 from pipeline.text.words import words
 from pipeline.work import check_cancelled
@@ -128,21 +129,16 @@ def _ends(text: str, match: re.Match[str], start: int) -> bool:
     """Whether a stop before white space ends the sentence that began at `start`."""
     follow = _NEXT.match(text, match.end())
     opening, after = (follow["opening"], follow["word"] or "") if follow else ("", "")
-    place = match.start()
-    if after and _is_lower(after):
-        plain = not match["closers"] and text[place - 1 : place].isalpha()
-        if not (plain and after in _LOWER_STARTERS):
-            return False
+    if after and _is_lower(after) and not _begins_lower(text, match, after):
+        return False
     if match["stop"] != ".":
         return True
-    last = [
-        word.lstrip(_STRIP) for word in text[max(start, place - _LOOK_BACK) : place].rsplit(None, 2)
-    ]
-    word = last[-1] if last else ""
-    before = last[-2] if len(last) > 1 else ""
-    if not word or (not before and len(word) < 4 and (word.isdecimal() or len(word) == 1)):
-        # Nothing but marks, or the marker of a list's item.
-        return not word and (bool(match["closers"]) or not last)
+    said = text[max(start, match.start() - _LOOK_BACK) : match.start()]
+    last = ["", "", *(word.lstrip(_STRIP) for word in said.rsplit(None, 2))]
+    before, word = last[-2:]
+    if not word or _is_marker(word, before):
+        # Nothing but marks, or the marker of a list's item
+        return not word and (bool(match["closers"]) or len(last) == 2)
     if match["closers"] and not match["closers"].startswith(("'", "’")):
         return word.lower() not in _NEVER_FINAL
     if word.isdecimal():
@@ -151,6 +147,18 @@ def _ends(text: str, match: re.Match[str], start: int) -> bool:
         len(after) == 1 and follow is not None and text[follow.end() : follow.end() + 1] == "."
     )
     return _ends_word(word, before, "" if initial else after)
+
+
+def _is_marker(word: str, before: str) -> bool:
+    """Whether a first word is the marker of a list's item."""
+    return not before and len(word) < 4 and (word.isdecimal() or len(word) == 1)
+
+
+def _begins_lower(text: str, match: re.Match[str], after: str) -> bool:
+    """Whether a word in small letters begins a sentence after a stop: a name that is written so."""
+    place = match.start()
+    plain = not match["closers"] and text[place - 1 : place].isalpha()
+    return plain and after in _LOWER_STARTERS
 
 
 def _ends_word(word: str, before: str, after: str) -> bool:
@@ -335,3 +343,11 @@ def _code_groups(code: str) -> Iterator[tuple[int, int]]:
         place = after
     if end > start:
         yield start, end
+
+
+def is_aside(block: Block) -> bool:
+    """Whether a block is a line of a menu or the like, or is beside the text: closed, or an
+    image's description."""
+    return not block.main and (
+        block.closed or block.trust != "visible" or count_words(block.text) <= LABEL_WORDS
+    )

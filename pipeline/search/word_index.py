@@ -44,7 +44,7 @@ from pipeline.text.words import (
 
 TITLE_WEIGHT: Final = 3
 """How often a word of title or file name counts more than one of the text."""
-VERSION: Final = "7"
+VERSION: Final = "8"
 """Part of the database's name; raise it when counting changes."""
 MOST_BYTES: Final = 4_000_000
 """Bytes of one file that are counted; what stands behind cannot be found by this search."""

@@ -120,8 +120,16 @@ _STEMMED: Final = frozenset(_STEMMED_TEXT.split())
 most alone."""
 _CJK_RANGES: Final = "々-〇぀-ヿ㐀-䶿一-鿿가-힯\U00020000-\U0002fa1f"
 _CJK: Final = re.compile(f"[{_CJK_RANGES}]")
-_TERM: Final = re.compile(rf"[{_CJK_RANGES}]+|[^\W_{_CJK_RANGES}]+(?:['’][^\W\d_]+)?")
-_WORD: Final = re.compile(r"[^\W_]+(?:['’][^\W\d_]+)?")
+_MARKS: Final = "".join(
+    re.escape(chr(point))
+    for point in range(0x300, 0xE00)
+    if unicodedata.category(chr(point)) in {"Mn", "Mc"}
+)
+"""Accents that are letters of their own, vowel signs of Indic scripts, points of Hebrew and Arabic:
+they belong to the word around them. Not those of Thai and its neighbors, which write no blanks."""
+_REST: Final = rf"(?:[{_MARKS}]+[^\W_{_CJK_RANGES}]*)*(?:['’][^\W\d_]+)?"
+_TERM: Final = re.compile(rf"[{_CJK_RANGES}]+|[^\W_{_CJK_RANGES}]+{_REST}")
+_WORD: Final = re.compile(rf"[^\W_]+{_REST}")
 _ASCII_WORD: Final = re.compile(r"[a-z0-9]+(?:'[a-z]+)?")
 _HALF_WIDTH: Final = re.compile(r"[ｦ-ﾟ]")
 _ELIDED: Final = words("elided")
