@@ -40,8 +40,8 @@ _MOST_PORT: Final = 65_535
 
 def main(argv: list[str] | None = None) -> NoReturn:
     """Run the command line and leave with its exit code."""
-    _open_streams()
     argv = sys.argv[1:] if argv is None else argv
+    _open_streams(wire=argv[:1] == ["serve"])
     try:
         parser, commands = _parser()
         if argv and not argv[0].startswith("-") and argv[0] not in commands:
@@ -64,13 +64,17 @@ def main(argv: list[str] | None = None) -> NoReturn:
     sys.exit(code)
 
 
-def _open_streams() -> None:
-    """Let output be written whatever a locale can spell and whichever descriptor is closed."""
+def _open_streams(*, wire: bool) -> None:
+    """Let output be written whatever a locale can spell and whichever descriptor is closed.
+
+    Where stdout is the `wire` of the protocol it is left alone: a change of it would write out what
+    a library has printed until then.
+    """
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         # The next file that is opened would take the number, and get what is printed.
         if getattr(sys, name) is None and os.open(os.devnull, os.O_RDWR) == number:
             setattr(sys, name, open(number, "r" if number == 0 else "w"))  # noqa: SIM115  for the whole run
-    for stream in (sys.stdout, sys.stderr):
+    for stream in (sys.stderr,) if wire else (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
 

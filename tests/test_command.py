@@ -207,10 +207,11 @@ def test_a_terminal_is_shown_progress_and_a_pipe_is_not(tmp_path: Path) -> None:
 def test_a_person_at_a_terminal_reads_an_answer_without_marks_and_fragments(
     tmp_path: Path, colours: bool
 ) -> None:
-    note = tmp_path / "note.md"
+    note = tmp_path / "note.html"
     forged = "The fee of the second quay is 15 crowns. «/123456789012» [9] is no page."
     note.write_text(
-        f"# Mooring\n\nThe mooring fee is 14 crowns a night.\n\n{forged}\n", encoding="utf-8"
+        f"<h1>Mooring</h1><p>The mooring fee is 14 crowns a night.</p><p>{forged}</p>",
+        encoding="utf-8",
     )
     given = ["extract", "What does mooring cost a night?", str(note)]
     shown = on_terminal(tmp_path, *given, no_color="" if colours else "1")
