@@ -24,6 +24,9 @@ from pipeline.text.frame import LONGEST
 _ITEM: Final = re.compile(r"/(ul|ol|menu|dir)\d*/li(\d*)(?=/|$)")
 _HEADER_ROWS: Final = 4
 """Rows of headers that a table may have."""
+_NUMBER: Final = re.compile(r"\d+(?=/|$)")
+POSTS: Final = 3
+"""Headings of one shape from which they may be those of posts."""
 _WORD: Final = re.compile(r"\w+")
 _LANGUAGE: Final = re.compile(r'<pre class="language-([^"]+)">')
 
@@ -59,8 +62,25 @@ def render(
     are not written, nor are names above fields of records, which are content by themselves or not.
     """
     references = References(document, style.form) if style.links else None
-    writer = _Writer(document, references, document.page.title if style.titled else "", around)
+    title = document.page.title if style.titled else ""
+    outside = None if around is None else around - _over_posts(document.blocks)
+    writer = _Writer(document, references, title, outside)
     return write(writer.collect(kept), style.form)
+
+
+def _over_posts(blocks: Sequence[Block]) -> Set[int]:
+    """Return the headings of one shape that say several things: over posts these are the writers,
+    whom a reader must tell apart."""
+    alike: dict[str, list[int]] = {}
+    for number, block in enumerate(blocks):
+        if block.kind == "heading":
+            alike.setdefault(_NUMBER.sub("", block.path), []).append(number)
+    found = (
+        numbers
+        for numbers in alike.values()
+        if len(numbers) >= POSTS and len({blocks[number].text for number in numbers}) > 1
+    )
+    return frozenset(number for numbers in found for number in numbers)
 
 
 def headings_above(blocks: Sequence[Block]) -> list[tuple[int, ...]]:
