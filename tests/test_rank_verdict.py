@@ -74,7 +74,9 @@ async def test_a_question_that_chooses_among_a_tables_rows_is_kept_on_its_page_a
     assert shared.is_dir()
     embedder = Remembering(OnnxEmbedder())  # each page is read for two questions
     asked = [question for question in questions() if question.set == "table"][::5]
-    texts = [page_units(document(q.page), tag_sentences(document(q.page))) for q in asked]
+    read = {page: document(page) for page in {q.page for q in asked}}
+    units = {page: page_units(one, tag_sentences(one)) for page, one in read.items()}
+    texts = [units[q.page] for q in asked]
 
     own = [await verdict(q.text, text, embedder) for q, text in zip(asked, texts, strict=True)]
     assert np.mean([word == "none" for word in own]) <= FALSE_NONE_OF_TABLES
