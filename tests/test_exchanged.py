@@ -22,9 +22,12 @@ READS = 2_000
 def test_nothing_outside_is_read_while_a_folder_is_exchanged_with_a_link(
     tmp_path: Path, door: Callable[[Path], str]
 ) -> None:
-    said = set()
+    said = set[bool]()
     with exchanged(tmp_path) as root:
-        for _ in range(READS):
+        # On a busy machine each read may meet the link, which is refused: some must get through
+        for number in range(20 * READS):
+            if number >= READS and said:
+                break
             with suppress(SourceError):
                 said.add("OUTSIDE" in door(root))
     assert said == {False}
