@@ -399,11 +399,11 @@ class _Writer:
         All, where it shares none, or where one place may not be enough.
         """
         reading = self.reading
-        if not asks_one_thing(reading):
+        called = [literal.casefold() for literal in literals(reading.question)]
+        if not (order and called and asks_one_thing(reading)):
             return order
         texts = {row: self.places[row][1].text.casefold() for row in order}
-        called = map(str.casefold, literals(reading.question))
-        shared = [literal for literal in called if order and literal in texts[order[0]]]
+        shared = [literal for literal in called if literal in texts[order[0]]]
         return [row for row in order if any(map(texts[row].__contains__, shared))] or order
 
     def speaks(self, row: int) -> bool:

@@ -163,10 +163,10 @@ class _Parts:
         for number, of in enumerate(words):
             if of:
                 path, shared = blocks[number].path, len(of) * (number in agreed)
-                fields[_shape(path)].add(_box(blocks[number]), len(of), shared)
-                texts[_shape(path)].append(blocks[number].text)
+                fields[shape_of(path)].add(_box(blocks[number]), len(of), shared)
+                texts[shape_of(path)].append(blocks[number].text)
                 for box in _boxes(path):
-                    boxes[_shape(box)].add(box, len(of), shared)
+                    boxes[shape_of(box)].add(box, len(of), shared)
         parts = cls(agreed)
         parts.varied = {
             shape
@@ -175,11 +175,11 @@ class _Parts:
         }
         others = [number for number, of in enumerate(words) if of and number not in agreed]
         for number in others if agreed else ():
-            alike = fields[_shape(blocks[number].path)]
+            alike = fields[shape_of(blocks[number].path)]
             if alike.repeats and 2 * alike.agreed >= alike.words:
                 parts.like.add(number)
             elif alike.repeats and not alike.agreed:
-                records = (boxes[_shape(box)] for box in _boxes(blocks[number].path))
+                records = (boxes[shape_of(box)] for box in _boxes(blocks[number].path))
                 record = next((one for one in records if one.repeats and one.agreed), None)
                 if record is not None and _are_posts(record) and len(words[number]) < PROSE:
                     parts.badges.add(number)
@@ -209,7 +209,7 @@ def _is_badge(blocks: Sequence[Block], number: int, parts: _Parts) -> bool:
 
 
 @lru_cache(maxsize=8_192)
-def _shape(path: str) -> str:
+def shape_of(path: str) -> str:
     """Return a path without the numbers of its steps."""
     return "/".join(step.rstrip(_DIGITS) for step in path.split("/"))
 
@@ -284,7 +284,7 @@ def _again(
     found, pairs = set[int](), set[tuple[str, str]]()
     known, shapes = set[tuple[str, str | tuple[str, ...]]](), dict[str, str]()
     for place, number in enumerate(inside):
-        block, shape = blocks[number], _shape(blocks[number].path)
+        block, shape = blocks[number], shape_of(blocks[number].path)
         box, below = (block.text, _box(block)), (block.text, block.heading_path)
         near = [blocks[other].text for other in inside[max(0, place - 1) : place + 2]]
         is_copy = below in known or (

@@ -16,6 +16,7 @@ from urllib.parse import urldefrag, urljoin, urlsplit
 from pipeline.documents import Block, Document, kept_with_document
 from pipeline.evidence.show import GAP, has_gaps, listing
 from pipeline.html.blocks import NAMES, resolve
+from pipeline.html.opinion import shape_of
 from pipeline.html.tree import Node, text_of, walk
 from pipeline.prune.forms import Form, Line, Place, write
 from pipeline.rank.bm25 import JOINT
@@ -24,7 +25,6 @@ from pipeline.text.frame import LONGEST
 _ITEM: Final = re.compile(r"/(ul|ol|menu|dir)\d*/li(\d*)(?=/|$)")
 _HEADER_ROWS: Final = 4
 """Rows of headers that a table may have."""
-_NUMBER: Final = re.compile(r"\d+(?=/|$)")
 POSTS: Final = 3
 """Headings of one shape from which they may be those of posts."""
 _WORD: Final = re.compile(r"\w+")
@@ -74,7 +74,7 @@ def _over_posts(blocks: Sequence[Block]) -> Set[int]:
     alike: dict[str, list[int]] = {}
     for number, block in enumerate(blocks):
         if block.kind == "heading":
-            alike.setdefault(_NUMBER.sub("", block.path), []).append(number)
+            alike.setdefault(shape_of(block.path), []).append(number)
     found = (
         numbers
         for numbers in alike.values()
