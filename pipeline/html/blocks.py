@@ -28,6 +28,7 @@ from pipeline.html.tree import (
     escaped,
     label_children,
     pieces,
+    shape_of,
     text_of,
     to_html,
     walk,
@@ -57,7 +58,6 @@ _LEVELS: Final = 4
 _BEGIN: Final = 3
 """Units with which an item may begin, of which the first that may have a number has the item's."""
 _NUMBERED: Final = frozenset({"code", "heading", "item"})
-_PLACE: Final = re.compile(r"\d+(?=/|$)")
 _SCOPES: Final = frozenset(
     {"aside", "blockquote", "footer", "nav", "td", "th", "dialog", "details", "li"}
 )
@@ -119,9 +119,9 @@ def _boxes(units: Sequence[Unit]) -> dict[int, str]:
             if not box or before.startswith(f"{box}/"):
                 break
             if box[-1].isdecimal():
-                alike.setdefault(
-                    (box.rpartition("/")[0], _PLACE.sub("", unit.path[len(box) :])), {}
-                )[number] = box
+                alike.setdefault((box.rpartition("/")[0], shape_of(unit.path[len(box) :])), {})[
+                    number
+                ] = box
         before = unit.path
     found: dict[int, str] = {}
     for boxes in alike.values():

@@ -16,7 +16,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from functools import cache, lru_cache
+from functools import cache
 from html import unescape
 from itertools import accumulate, pairwise, takewhile
 from operator import itemgetter
@@ -25,7 +25,7 @@ from typing import Final, Literal
 from pipeline.documents import Block, Document
 from pipeline.html.document import FAILURES, LXML
 from pipeline.html.furniture import FEW_LINKS, NAMED_SO, NEIGHBOURS, PROSE
-from pipeline.html.tree import LABEL_WORDS, count_words
+from pipeline.html.tree import LABEL_WORDS, count_words, shape_of
 from pipeline.text.words import any_of, whole_words
 from pipeline.text.words import words as entries
 
@@ -76,7 +76,6 @@ POST: Final = 20
 """Words of trafilatura's in a record, on average, from which it is a post and not a card."""
 VARIED: Final = 0.7
 """Share of a field's values, over all records, that must differ for a repeated one to be kept."""
-_DIGITS: Final = "0123456789"
 _SHORT: Final = frozenset({"block", "item", "paragraph"})
 """Kinds of blocks that may be buttons or links."""
 _WHOLE: Final = frozenset({"code", "row"})
@@ -206,12 +205,6 @@ def _is_badge(blocks: Sequence[Block], number: int, parts: _Parts) -> bool:
         *takewhile(lambda other: blocks[other].path.startswith(box), range(number - 1, -1, -1)),
     ]
     return bool(rest) and parts.badges.issuperset(rest)
-
-
-@lru_cache(maxsize=8_192)
-def shape_of(path: str) -> str:
-    """Return a path without the numbers of its steps."""
-    return "/".join(step.rstrip(_DIGITS) for step in path.split("/"))
 
 
 def _boxes(path: str) -> Iterator[str]:

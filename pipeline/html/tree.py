@@ -11,6 +11,7 @@ import html as entities
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Final
 
 from selectolax.lexbor import LexborNode
@@ -417,6 +418,12 @@ def code_of(root: Node) -> str:
     it."""
     lines = "".join(pieces(root)).split("\n")
     return "\n".join(line.rstrip() for line in lines).strip("\n")
+
+
+@lru_cache(maxsize=8_192)
+def shape_of(path: str) -> str:
+    """Return a path without the numbers of its steps: that of all fields that are built alike."""
+    return "/".join(step.rstrip("0123456789") for step in path.split("/"))
 
 
 def count_words(text: str) -> int:

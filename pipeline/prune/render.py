@@ -16,8 +16,7 @@ from urllib.parse import urldefrag, urljoin, urlsplit
 from pipeline.documents import Block, Document, kept_with_document
 from pipeline.evidence.show import GAP, has_gaps, listing
 from pipeline.html.blocks import NAMES, resolve
-from pipeline.html.opinion import shape_of
-from pipeline.html.tree import Node, text_of, walk
+from pipeline.html.tree import Node, shape_of, text_of, walk
 from pipeline.prune.forms import Form, Line, Place, write
 from pipeline.rank.bm25 import JOINT
 from pipeline.text.frame import LONGEST
