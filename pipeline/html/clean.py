@@ -193,7 +193,12 @@ class _Cleaner:
         )
         while item is not None or above:
             if item is None:
-                item, node, pre, behind, around = _left(node, *above.pop())
+                done = node
+                item, node, pre, behind, around, boxed = above.pop()
+                if done is not node:
+                    attach(node, done)
+                if boxed:
+                    add_line(node) if pre else add_space(node)
                 continue
             current, number, item = item, item.tag_id, item.next
             if number == TEXT_NODE:
@@ -295,6 +300,8 @@ class _Cleaner:
             below, behind = self._segments.at(current)
             return (DROP if below is None else THROUGH), below, behind, False
         attributes = current.attributes
+        if kind == IMAGE and not attributes.get("alt"):
+            return DROP, None, current.next, False
         place = self._styles.enter(around, tag.name, attributes) if around is not None else None
         if kind == SHUT:
             if "open" in attributes:
@@ -302,7 +309,7 @@ class _Cleaner:
             if not pre and (self._show or can_be_opened(current, attributes, self._ids_of_buttons)):
                 return NODE, current.first_child, current.next, True
         elif kind in _DRAWN_KINDS or tag.name == "svg":
-            self._draw(current, tag.name, parent, pre, place)
+            self._draw(current, tag.name, attributes, parent, pre, place)
         elif (
             (tag.name != "script" or parent.tag not in ROOTS)
             and (said := stands_for(current, tag.name, attributes, parent.tag))
@@ -315,33 +322,46 @@ class _Cleaner:
         return DROP, None, current.next, False
 
     def _draw(
-        self, current: LexborNode, name: str, parent: Node, pre: bool, place: Place | None
+        self,
+        current: LexborNode,
+        name: str,
+        own: dict[str, str | None],
+        parent: Node,
+        pre: bool,
+        place: Place | None,
     ) -> None:
         """Add what a frame, image or drawing shows, or is said to show, unless it is hidden."""
-        own = current.attributes
-        if self._images >= MAX_NODES or (not own.get("alt") if name == "img" else pre):
+        if self._images >= MAX_NODES or (pre and name != "img"):
             return
-        # Hidden from screen readers only, it is drawn all the same.
-        said = presented(current) if name == "svg" else own
-        attributes = {key: value for key, value in said.items() if key != "aria-hidden"}
-        hiding, shade = self._hides(
-            current, attributes, self._styles.ground, self._verdict(attributes), place
-        )
-        if hiding not in ({"", "soft"} if name == "img" else {""}) or not is_drawn(attributes):
+        attributes = presented(own) if name == "svg" else own
+        if "aria-hidden" in attributes:  # hidden from screen readers only, it is drawn
+            attributes = {key: value for key, value in attributes.items() if key != "aria-hidden"}
+        hiding, shade = "", self._styles.ground
+        is_plain = place is None or place.is_plain
+        if (verdict := self._verdict(attributes)) or not (
+            is_plain and WATCHED.isdisjoint(attributes)
+        ):
+            hiding, shade = self._hides(current, attributes, shade, verdict, place)
+        shown = {"", "soft"} if name == "img" else {""}
+        if hiding not in shown or not is_drawn(attributes, by_style=is_plain and not hiding):
             return
         self._images += 1
         if name == "img":
             _add_image(parent, own)
         elif name == "svg":
-            self._add_drawing(current, parent, shade, place)
+            self._add_drawing(current, own, parent, shade, place)
         else:
             self._add_frame(parent, name, attributes)
 
     def _add_drawing(
-        self, svg: LexborNode, parent: Node, shade: Shade, place: Place | None
+        self,
+        svg: LexborNode,
+        attributes: dict[str, str | None],
+        parent: Node,
+        shade: Shade,
+        place: Place | None,
     ) -> None:
         """Add the words of a drawing, and what it is said to show."""
-        attributes = svg.attributes
         if said := stands_for(svg, "svg", attributes, parent.tag):
             add_boxed(parent, said, pre=False)
             return
@@ -623,23 +643,6 @@ def _body_of(root: Node) -> list[Node | str]:
         elif isinstance(child, str) or child.tag != "title":
             found.append(child)
     return found
-
-
-def _left(
-    done: Node,
-    item: LexborNode | None,
-    node: Node,
-    pre: bool,
-    behind: Shade,
-    around: Place | None,
-    boxed: bool,
-) -> tuple[LexborNode | None, Node, bool, Shade, Place | None]:
-    """Return where to go on once an element is read to its end, and hang it into its parent."""
-    if done is not node:
-        attach(node, done)
-    if boxed:
-        add_line(node) if pre else add_space(node)
-    return item, node, pre, behind, around
 
 
 def _laid(

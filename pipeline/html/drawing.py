@@ -28,6 +28,7 @@ _UNDRAWN: Final = tags(
 )
 _TEXTS: Final = tags("foreignobject text")
 _PRESENTED: Final = ("display", "font-size", "opacity", "transform", "visibility")
+_LOOKS: Final = frozenset({*_PRESENTED, "fill", "fill-opacity", "style"})
 _SHIFTED: Final = re.compile(r"-?\d{4,}")
 _MOST: Final = 2_000
 """Elements of a drawing that are looked at."""
@@ -54,7 +55,7 @@ def words_of(svg: LexborNode, look: Look, shade: Shade, place: Place | None) -> 
             break
         node, behind, around = waiting.pop()
         name = (node.tag or "").lower()
-        own = presented(node)
+        own = presented(node.attributes)
         if (
             name in _UNDRAWN
             or _SHIFTED.search(own.get("transform") or "")
@@ -76,9 +77,10 @@ def words_of(svg: LexborNode, look: Look, shade: Shade, place: Place | None) -> 
     return found
 
 
-def presented(node: LexborNode) -> dict[str, str | None]:
+def presented(own: dict[str, str | None]) -> dict[str, str | None]:
     """Return the attributes of an element of a drawing, those of its looks as a style."""
-    own = dict(node.attributes)
+    if _LOOKS.isdisjoint(own):
+        return own
     said = [f"{name}:{own[name]}" for name in _PRESENTED if own.get(name)]
     said += [f"color:{own['fill']}"] if own.get("fill") else []
     if own.get("fill") == "none" or (own.get("fill-opacity") or "1").strip("0.%") == "":
@@ -114,7 +116,7 @@ def _text_of(text: LexborNode, look: Look, shade: Shade, place: Place | None) ->
             parts.append(node.text_content or "")
             continue
         if node is not text:
-            own = presented(node)
+            own = presented(node.attributes)
             hidden, behind, around = look(node, own, behind, around)
             if hidden or behind.unseen or (node.tag or "") in _UNDRAWN:
                 continue

@@ -63,15 +63,20 @@ _VALUES: Final = {
     }.items()
 }
 """What a browser takes for a value; another changes nothing."""
+_COLOURS: Final = frozenset({"background-color", "color"})
+_JUDGED: Final = _COLOURS | _VALUES.keys()
+"""Properties whose values are compared with those that a browser takes."""
 
 
-def declared(style: str) -> Iterator[tuple[str, str, bool]]:
-    """Yield the declarations of a style attribute or rule body as a browser takes them.
+def declared(style: str) -> tuple[tuple[str, str, bool], ...]:
+    """Return the declarations of a style attribute or rule body as a browser takes them.
 
-    Yields:
+    Returns:
         Property and value in lower case, and whether the declaration is important.
     """
-    for part in _parts(style.lower()):
+    found = []
+    style = style.lower()
+    for part in _parts(style) if _UNPLAIN.search(style) is not None else style.split(";"):
         name, colon, value = part.partition(":")
         if not colon:
             continue
@@ -79,15 +84,13 @@ def declared(style: str) -> Iterator[tuple[str, str, bool]]:
         name = _ALIASES.get(name, name)
         important = value.endswith("important") and _IMPORTANT.search(value)
         value = value[: important.start()].rstrip() if important else value
-        if _is_valid(name, value):
-            yield name, value, bool(important)
+        if name not in _JUDGED or _is_valid(name, value):
+            found.append((name, value, bool(important)))
+    return tuple(found)
 
 
 def _parts(style: str) -> Iterator[str]:
     """Yield declarations, comments taken for blanks and escapes for letters."""
-    if not _UNPLAIN.search(style):
-        yield from style.split(";")
-        return
     pieces, depth, at = list[str](), 0, 0
     for found in _PIECE.finditer(style):
         pieces.append(style[at : found.start()])
@@ -125,7 +128,7 @@ def _is_valid(name: str, value: str) -> bool:
     form = _VALUES.get(name)
     if "(" in value:
         return True
-    if name in {"color", "background-color"}:
+    if name in _COLOURS:
         return (
             value in {"transparent", "currentcolor"}
             or _is_always(value)
@@ -240,9 +243,10 @@ _NO_SCREENS: Final = re.compile(
     r"\b(?:print|speech|aural|tty|tv|projection|handheld|braille|embossed)\b"
 )
 _TURNED: Final = {"<": ">", ">": "<"}
-_COMMENT: Final = re.compile(r"/\*.*?(?:\*/|\Z)|<!--|-->", re.DOTALL)
-"""One that never ends swallows the rest, which also keeps the search linear. Those of HTML are
-blanks to CSS."""
+_COMMENT: Final = re.compile(r"/\*.*?(?:\*/|\Z)", re.DOTALL)
+"""One that never ends swallows the rest, which also keeps the search linear."""
+_OF_HTML: Final = re.compile("<!--|-->")
+"""Signs of comments of HTML, which are blanks to CSS."""
 _LEAF: Final = re.compile(
     r"""\s*+([^{}"';@]*+(?:"[^"\\]*+"[^{}"';@]*+)*+)(?<!\\)\{([^{}"'\\]*+(?:(?:"[^"\\]*+"|'[^'\\]*+')[^{}"'\\]*+)*+)\}"""
 )
@@ -256,7 +260,8 @@ _TOKEN: Final = re.compile(
 def rules_of(sheet: str) -> Iterator[tuple[Collection[str], str, str]]:
     """Yield the rules of a style sheet that hold on a desktop's screen: those around each, its
     selectors, its body."""
-    sheet = _COMMENT.sub("", sheet)
+    sheet = _COMMENT.sub("", sheet) if "/*" in sheet else sheet
+    sheet = _OF_HTML.sub("", sheet) if "<!--" in sheet or "-->" in sheet else sheet
     stack: list[tuple[Collection[str], bool, list[str]]] = [((), True, [])]
     begin, end, left = 0, 0, MAX_ITEMS
     while True:
@@ -412,8 +417,10 @@ def sheets_of(top: LexborNode) -> tuple[list[str], bool]:
     """Return the sheets that a page holds, also as `data:` addresses, in order; and whether it
     links others."""
     sheets, linked = list[str](), False
-    for node in top.css('style, link[rel~="stylesheet" i]'):
+    for node in top.css("style, link"):
         about = node.attributes
+        if node.tag == "link" and "stylesheet" not in (about.get("rel") or "").lower().split():
+            continue
         if not media_holds((about.get("media") or "").lower()):
             continue
         if node.tag == "style":
@@ -421,12 +428,16 @@ def sheets_of(top: LexborNode) -> tuple[list[str], bool]:
         else:
             text = _of_data(about.get("href") or "")
             linked |= not text and "disabled" not in about
-        linked |= _LINKED.search(text) is not None
-        sheets.append(_with_imports(text) if "@import" in text.lower() else text)
-    if not any(map(_CONTAINER.search, sheets)) and top.css_first('[style*="container" i]') is None:
-        sheets = [
-            _ASKED_CONTAINER.sub("@none", sheet) for sheet in sheets
-        ]  # no query has one to ask
+        if "@import" in text.lower():
+            linked |= _LINKED.search(text) is not None
+            text = _with_imports(text)
+        sheets.append(text)
+    if (
+        any("@container" in sheet.lower() for sheet in sheets)
+        and not any(map(_CONTAINER.search, sheets))
+        and top.css_first('[style*="container" i]') is None
+    ):
+        sheets = [_ASKED_CONTAINER.sub("@none", sheet) for sheet in sheets]  # none to ask
     return list(filter(None, sheets)), linked
 
 

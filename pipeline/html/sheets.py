@@ -111,13 +111,16 @@ _Attributes = Mapping[str, str | None]
 class _Style:
     """What some rules together say; elements that the same rules match share it."""
 
-    __slots__ = ("given", "known", "rules", "said")
+    __slots__ = ("found", "given", "known", "rules", "said")
 
     def __init__(self, rules: "tuple[_Rule, ...]", given: _Given) -> None:
         self.rules = rules
         self.given = given
         self.said = False
         """Whether that hides or colours an element without a style of its own."""
+        self.found: tuple[Mapping[str, str], Hiding] | None = None
+        """Declarations of an element without a style of its own, and how they hide it; None until
+        they are asked for."""
         self.known: dict[Shade, tuple[Hiding, Shade | None]] = {}
         """By what an element without a style of its own stands in: how it is hidden, and its shade
         if that differs."""
@@ -248,12 +251,13 @@ class _Rule:
         """What must stand around it."""
         self.nodes: set[int] | None = None
         """Addresses of what Lexbor found."""
-        self.said: list[tuple[str, str, bool]] | None = None
+        self.said: tuple[tuple[str, str, bool], ...] | None = None
         """Property, value, whether it is important; None until they are read."""
         self.weight = 0
 
 
 _UNSTYLED: Final = _Style((), {})
+_UNSTYLED.found = {}, SHOWN
 
 
 class StyleJudge:
@@ -265,6 +269,11 @@ class StyleJudge:
         self._alone: dict[tuple[str | None, Shade], tuple[Hiding, Shade]] = {}
         """By the style that an element has of its own and no other, and what it stands in: what
         `look` found."""
+        self._owned: dict[str, tuple[Mapping[str, str], Hiding]] = {}
+        """By the style that an element has of its own, if that refers to no other: its
+        declarations, and how they hide."""
+        self._used: dict[str, tuple[tuple[str, str, bool], ...]] = {}
+        """Of a rule's body: its declarations of which something is said."""
         self._variables: dict[str, str] = {}
         self._rules: dict[str, list[_Rule]] = {}
         """By what an element must be named, or as `[a` by an attribute that it must have; the rest
@@ -305,7 +314,7 @@ class StyleJudge:
             alone = not style.given and PRESENTING.isdisjoint(attributes)
             if alone and (seen := self._alone.get((own, around))):
                 return seen
-            found, hiding = self._found(style.given, own)
+            found, hiding = self._found(style, own)
             seen = hiding, shade_under(around, attributes, found)
             if alone and own and "var(" not in own.lower():
                 self._alone[own, around] = seen
@@ -313,16 +322,14 @@ class StyleJudge:
         if not style.said:
             return SHOWN, around
         if (known := style.known.get(around)) is None:
-            found, hiding = self._found(style.given, None)
-            if not style.known:
-                self._known.append(style)
+            found, hiding = self._of(style)
             shade = around.under(found)
             known = style.known[around] = hiding, None if shade is around else shade
         return known[0], known[1] or around
 
     def hides(self, node: LexborNode) -> Hiding:
         """Return how an element is hidden by the page's sheets alone."""
-        return self._found(self._style_at(self._place_of(node), node).given, None)[1]
+        return self._of(self._style_at(self._place_of(node), node))[1]
 
     def _place_of(self, node: LexborNode) -> Place | None:
         above = node.parent
@@ -348,30 +355,50 @@ class StyleJudge:
             style.said = (
                 not SHADING.isdisjoint(style.given)
                 or any("var(" in value for _, value in style.given.values())
-                or self._found(style.given, None)[1] != SHOWN
+                or self._of(style)[1] != SHOWN
             )
         return style
 
-    def _found(self, given: _Given, own: str | None) -> tuple[Mapping[str, str], Hiding]:
+    def _found(self, style: _Style, own: str | None) -> tuple[Mapping[str, str], Hiding]:
         """Return the declarations that count for an element, and how they hide it."""
-        mine, hiding = self._own(own) if own else ({}, SHOWN)
-        if not given:
+        if not own:
+            return self._of(style)
+        mine, hiding = self._own(own)
+        if not (given := style.given):
             return mine, hiding
         inline = {
             name: value
             for name, value in mine.items()
             if name not in given or not given[name][0][0]
         }
-        found = {
-            name: self._filled(value) if "(" in value else value
-            for name, (_, value) in given.items()
-        } | inline
-        return found, how_hidden(found, in_sheet=not inline)
+        found, hiding = self._of(style)
+        return (
+            ({**found, **inline}, how_hidden({**found, **inline})) if inline else (found, hiding)
+        )
+
+    def _of(self, style: _Style) -> tuple[Mapping[str, str], Hiding]:
+        """Return the declarations that count for an element without a style of its own, and how
+        they hide it."""
+        if style.found is None:
+            found = {
+                name: self._filled(value) if "(" in value else value
+                for name, (_, value) in style.given.items()
+            }
+            style.found = found, how_hidden(found, in_sheet=True)
+            self._known.append(style)
+        return style.found
 
     def enter(self, above: Place | None, tag: str, attributes: _Attributes) -> Place:
         """Return the place of an element, by its name and attributes and the place that it stands
         in."""
         known = (tag, attributes.get("class"), attributes.get("id"))
+        is_asked = not self._asked.isdisjoint(attributes)
+        if (
+            above is not None
+            and not is_asked
+            and (place := above.below.get(known)) is not None
+        ):
+            return place
         names = self._names.get(known)
         if names is None:
             classes, own = known[1] or "", known[2]
@@ -387,7 +414,7 @@ class StyleJudge:
             if len(self._names) < MAX_ITEMS:
                 self._names[known] = names
         key: object = names
-        if not self._asked.isdisjoint(attributes):
+        if is_asked:
             key = names, *((name, attributes[name]) for name in self._asked if name in attributes)
         place = above.below.get(key) if above is not None else None
         if place is None:
@@ -395,6 +422,8 @@ class StyleJudge:
             self._places += 1
             if above is not None and self._places <= MAX_ITEMS:
                 above.below[key] = place
+        if above is not None and not is_asked and len(above.below) < MAX_ITEMS:
+            above.below[known] = place
         return place
 
     def _met(self, place: Place) -> Place:
@@ -443,7 +472,10 @@ class StyleJudge:
     def _take(self, given: _Given, rule: _Rule) -> None:
         """Add what a rule says, where nothing says otherwise that weighs more."""
         if rule.said is None:
-            rule.said = [one for one in declared(rule.body) if one[1] and is_used(one[0])]
+            rule.said = self._used.get(rule.body)
+            if rule.said is None:
+                said = [one for one in declared(rule.body) if one[1] and is_used(one[0])]
+                rule.said = self._used[rule.body] = tuple(said)
             rule.weight = specificity(rule.selector)
         self._steps += len(rule.said)
         for name, value, important in rule.said:
@@ -488,10 +520,17 @@ class StyleJudge:
 
     def _own(self, style: str) -> tuple[Mapping[str, str], Hiding]:
         """Return the declarations of a style attribute, and how they hide."""
-        style = style.lower()
-        if not NOT_PLAIN.search(style):
-            return {}, SHOWN
-        found = declarations(style)
+        if (known := self._owned.get(style)) is not None:
+            return known
+        low = style.lower()
+        if not NOT_PLAIN.search(low):
+            known = {}, SHOWN
+        elif "--" not in low and "env(" not in low:
+            known = _plainly(low)
+        if known is not None:
+            self._owned[style] = known
+            return known
+        found = declarations(low)
         self._set(found.items())
         found = {name: self._filled(value) for name, value in found.items()}
         return found, how_hidden(found)
@@ -506,7 +545,9 @@ class StyleJudge:
         if not new.items() <= self._variables.items():
             self._variables |= new
             while self._known:
-                self._known.pop().known.clear()
+                style = self._known.pop()
+                style.found = None
+                style.known.clear()
 
     def _filled(self, value: str) -> str:
         """Return a value with custom properties and small sums worked out."""
@@ -589,6 +630,16 @@ class StyleJudge:
         return frozenset(
             [_ESCAPED.sub(unescaped, name) if "\\" in name else name for name in found]
         )
+
+
+def _plainly(style: str) -> tuple[Mapping[str, str], Hiding]:
+    """Return the declarations of a style attribute, in lower case, that refers to no property of
+    another, and how they hide."""
+    found = declarations(style)
+    for name, value in found.items():
+        if "(" in value:
+            found[name] = worked_out(value)
+    return found, how_hidden(found)
 
 
 def _names_in(top: LexborNode, *, folds: bool) -> frozenset[str]:

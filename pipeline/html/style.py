@@ -72,6 +72,14 @@ _FLAT: Final = 3.0
 """Pixels of height or width in which no letter can be read."""
 _TIGHT: Final = -8.0
 """Pixels between letters below which they lie over one another, half of the usual size of type."""
+_CUTTING: Final = tags("overflow overflow-x overflow-y")
+_PLACING: Final = tags(
+    "text-indent margin margin-left margin-top position scale zoom transform -webkit-transform "
+    "translate rotate"
+)
+_CLIPPING: Final = tags("clip clip-path")
+_MASKING: Final = tags("-webkit-text-security content letter-spacing mask mask-image")
+"""Properties without which an element is not cut off, moved off the screen, clipped, or masked."""
 Hiding = Literal["", "soft", "begun", "shut", "hard"]
 """Not, until a script runs (opacity, visibility), at the begin of an animation, while it is closed
 (not displayed, no height), or for good."""
@@ -182,15 +190,20 @@ def how_hidden(found: Mapping[str, str], *, in_sheet: bool = False) -> Hiding:
         found: Of each property its value, in lower case.
         in_sheet: They are a style sheet's: what is set before an animation starts (opacity, visibility) is left out.
     """
+    cuts = not _CUTTING.isdisjoint(found) and _cuts(found)
     if (
-        _is_shifted_away(found)
-        or _is_clipped(found)
-        or _is_flat(found, "width", "max-width")
-        or _is_masked(found)
+        (not _PLACING.isdisjoint(found) and _is_shifted_away(found, cuts=cuts))
+        or (not _CLIPPING.isdisjoint(found) and _is_clipped(found))
+        or (cuts and _is_flat(found, "width", "max-width"))
+        or (not _MASKING.isdisjoint(found) and _is_masked(found))
     ):
         return "hard"
     is_off = found.get("display") == "none" or found.get("content-visibility") == "hidden"
-    if is_off or _is_flat(found, "height", "max-height") or _is_cut(found):
+    if (
+        is_off
+        or (cuts and (_is_flat(found, "height", "max-height") or _is_cut(found)))
+        or ("contain" in found and _is_contained(found))
+    ):
         return "shut"
     if in_sheet and any(name.startswith(("animation", "transition")) for name in found):
         return ""
@@ -225,7 +238,7 @@ def _is_tiny(size: str) -> bool:
     return value is not None and value <= 1
 
 
-def _is_shifted_away(found: Mapping[str, str]) -> bool:
+def _is_shifted_away(found: Mapping[str, str], *, cuts: bool) -> bool:
     places = {
         name: length(found[name]) or 0.0
         for name in ("text-indent", "margin-left", "margin-top")
@@ -248,7 +261,7 @@ def _is_shifted_away(found: Mapping[str, str]) -> bool:
         return True
     if any(
         places.get(name, 0.0) >= _FAR_RIGHT for name in ("left", "margin-left")
-    ) or _is_indented_away(found):
+    ) or (cuts and _is_indented_away(found)):
         return True
     if any(_scales_away(found[name]) for name in ("scale", "zoom") if name in found):
         return True
@@ -272,8 +285,8 @@ def _is_transformed_away(found: Mapping[str, str]) -> bool:
 
 
 def _is_indented_away(found: Mapping[str, str]) -> bool:
-    """Whether a line that does not break begins behind the edge that cuts it off."""
-    if found.get("white-space") not in {"nowrap", "pre"} or not _cuts(found):
+    """Whether a line of an element that cuts off begins behind its edge and does not break."""
+    if found.get("white-space") not in {"nowrap", "pre"}:
         return False
     indent = found.get("text-indent", "")
     if indent.endswith("vw"):
@@ -346,25 +359,16 @@ def _cuts(found: Mapping[str, str]) -> bool:
 
 
 def _is_flat(found: Mapping[str, str], *sides: str) -> bool:
-    """Whether an element cuts off its text at one of `sides` of hardly a pixel."""
-    if not _cuts(found):
-        return False
+    """Whether one of `sides` of an element that cuts off is of hardly a pixel."""
     return any(
-        (size := length(found.get(name, ""))) is not None and size <= _FLAT for name in sides
+        name in found and (size := length(found[name])) is not None and size <= _FLAT
+        for name in sides
     )
 
 
 def _is_cut(found: Mapping[str, str]) -> bool:
-    """Whether lines have no room in their element: without a height of its own, or filled by its
-    padding."""
-    contained = found.get("contain", "").split()
-    if "strict" in contained or {"size", "paint"} <= {*contained}:
-        return not any(
-            name in found
-            for name in ("height", "contain-intrinsic-size", "aspect-ratio", "min-height")
-        )
-    if not _cuts(found):
-        return False
+    """Whether an element that cuts off leaves no room for lines: they are flat, or its padding
+    fills it."""
     high = length(found.get("height", found.get("max-height", "")))
     line = length(found.get("line-height", "1"), percent=0.16)
     if high is None and line == 0.0:
@@ -375,6 +379,14 @@ def _is_cut(found: Mapping[str, str]) -> bool:
         found.get("padding", ""), "top", "", "", ""
     ).get("top", 0.0)
     return 0.0 < high <= above
+
+
+def _is_contained(found: Mapping[str, str]) -> bool:
+    """Whether an element is as high as if it were empty, and paints nothing outside of that."""
+    contained = found["contain"].split()
+    return ("strict" in contained or {"size", "paint"} <= {*contained}) and not any(
+        name in found for name in ("height", "contain-intrinsic-size", "aspect-ratio", "min-height")
+    )
 
 
 def _is_masked(found: Mapping[str, str]) -> bool:
@@ -398,16 +410,17 @@ def _is_masked(found: Mapping[str, str]) -> bool:
     return bool(colours) and all(map(is_clear_colour, colours))
 
 
-def is_drawn(attributes: Mapping[str, str | None]) -> bool:
+def is_drawn(attributes: Mapping[str, str | None], *, by_style: bool = False) -> bool:
     """Return whether an image is there to be seen: not hidden, not a pixel that counts visits.
 
-    Its colours mean nothing, and frameworks set them until it has come.
+    Its colours mean nothing, and frameworks set them until it has come. Its style is not asked
+    where it is known to be shown `by_style`.
     """
     if "hidden" in attributes:
         return False
     if any((attributes.get(side) or "").strip() in _PIXEL for side in ("width", "height")):
         return False
-    style = attributes.get("style")
+    style = "" if by_style else attributes.get("style")
     return not style or not how_hidden(declarations(style), in_sheet=True)
 
 
