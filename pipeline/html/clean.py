@@ -26,7 +26,7 @@ from pipeline.html.closed import (
 from pipeline.html.drawing import BLANK_FILL, presented, words_of
 from pipeline.html.furniture import content_words, is_title_of, says_furniture
 from pipeline.html.guard import Segments, parse
-from pipeline.html.marks import mark_cells
+from pipeline.html.marks import mark_cells, may_be_icon
 from pipeline.html.names import (
     BOX,
     CELL,
@@ -46,7 +46,7 @@ from pipeline.html.names import (
 )
 from pipeline.html.roles import Verdict, as_marked, keep, line_keepers
 from pipeline.html.sheets import Place, StyleJudge
-from pipeline.html.style import READER_CLASSES, Hiding, Shade, is_drawn, is_long
+from pipeline.html.style import READER_CLASSES, Hiding, Shade, is_long, is_pixel
 from pipeline.html.tree import (
     LINES,
     MAX_DEPTH,
@@ -164,7 +164,7 @@ class _Cleaner:
         self._verdicts: dict[str | None, Verdict] = {None: ""}
         self._cells: list[tuple[Node, LexborNode]] = []
         self._controlled: Set[str] | None = None
-        self._line_keepers = line_keepers(top)
+        self._line_keepers = line_keepers(styles.texts)
         self._is_drawn = False
         """Whether the last element that was asked about is hidden from screen readers and by no
         style."""
@@ -342,8 +342,13 @@ class _Cleaner:
             is_plain and WATCHED.isdisjoint(attributes)
         ):
             hiding, shade = self._hides(current, attributes, shade, verdict, place)
-        shown = {"", "soft"} if name == "img" else {""}
-        if hiding not in shown or not is_drawn(attributes, by_style=is_plain and not hiding):
+        if hiding not in ({"", "soft"} if name == "img" else {""}):
+            return
+        # Its own opacity and the like means nothing, and frameworks set it until it has come.
+        style = attributes.get("style")
+        if "hidden" in attributes or is_pixel(attributes):
+            return
+        if style and not (is_plain and not hiding) and self._styles.hides_image(style):
             return
         self._images += 1
         if name == "img":
@@ -395,13 +400,8 @@ class _Cleaner:
         """Whether drawings of the page have words, and no style sheet may fill them so that nobody
         sees them."""
         if self._draws is None:
-            sheets = (
-                self._top.css("style")
-                if self._top.css_first("text, foreignobject") is not None
-                else None
-            )
-            self._draws = sheets is not None and not any(
-                BLANK_FILL.search(sheet.text(deep=True)) for sheet in sheets
+            self._draws = self._top.css_first("text, foreignobject") is not None and not any(
+                map(BLANK_FILL.search, self._styles.texts)
             )
         return self._draws
 
@@ -510,6 +510,8 @@ class _Cleaner:
             attach(parent, node)
         elif not text.isspace() or tag.stays:
             node = self._make(tag, attributes, current, parent)
+            if tag.name == "td" and not may_be_icon(text):
+                self._cells.pop()
             add_text(node, text, pre=False)
             attach(parent, node)
         else:

@@ -75,7 +75,12 @@ def _may_be_marked(cell: Node, current: LexborNode) -> bool:
     if not cell.children:
         return current.first_child is not None or not _SAYING.isdisjoint(current.attributes)
     text = cell.children[0] if len(cell.children) == 1 else None
-    return isinstance(text, str) and text.strip() in _LIGATURES
+    return isinstance(text, str) and may_be_icon(text)
+
+
+def may_be_icon(text: str) -> bool:
+    """Return whether a cell that holds this text alone may hold no words."""
+    return text.strip() in _LIGATURES
 
 
 _LIGATURES: Final = frozenset({"", "cancel", "check", "check_circle", "clear", "close", "done"})

@@ -5,6 +5,7 @@ Not for: what is done with names (`names.py`), what hides (`style.py`).
 """
 
 import re
+from collections.abc import Iterable
 from itertools import islice
 from typing import Final, Literal
 
@@ -54,12 +55,11 @@ _TEXTS: Final = 300
 """Nodes of an element that are looked at for line breaks."""
 
 
-def line_keepers(top: LexborNode) -> frozenset[str]:
+def line_keepers(sheets: Iterable[str]) -> frozenset[str]:
     """Return the classes by which a page's style sheets keep line breaks as they stand in the
     source."""
     found: set[str] = set()
-    for sheet in top.css("style"):
-        text = sheet.text(deep=True)
+    for text in sheets:
         for kept in islice(_KEEPS_LINES.finditer(text), _RULES):
             opening = text.rfind("{", max(0, kept.start() - _LONG_RULE), kept.start())
             before = max(text.rfind("}", max(0, opening - _LONG_RULE), max(opening, 0)), 0)
@@ -71,7 +71,7 @@ def _is_code(current: LexborNode, attributes: dict[str, str | None], verdict: Ve
     """Whether an element is a listing by its style: it keeps line breaks, has some, and reads or is
     named like code."""
     style = (attributes.get("style") or "").lower()
-    if verdict != "lines" and not _KEEPS_LINES.search(style):
+    if verdict != "lines" and ("white-space" not in style or not _KEEPS_LINES.search(style)):
         return False
     nodes = islice(current.traverse(include_text=True), _TEXTS)
     text = "".join(node.text_content or "" for node in nodes if node.is_text_node).strip("\n\r ")

@@ -28,6 +28,7 @@ _PIECE: Final = re.compile(
 )
 """What a plain reading of declarations would stumble over."""
 _UNPLAIN: Final = re.compile(r"""/\*|[\\"'(){}\[\]]""")
+_BRACES: Final = re.compile(r"/\*|[{}\[\]]")
 _IMPORTANT: Final = re.compile(r"!\s*important\s*\Z")
 _ESCAPED: Final = re.compile(r"\\(?:([\da-fA-F]{1,6})\s?|(.))", re.DOTALL)
 _SIGNS: Final = frozenset("\"'(){}[];:,!/\\")
@@ -76,7 +77,10 @@ def declared(style: str) -> tuple[tuple[str, str, bool], ...]:
     """
     found = []
     style = style.lower()
-    for part in _parts(style) if _UNPLAIN.search(style) is not None else style.split(";"):
+    parts = style.split(";")
+    if _UNPLAIN.search(style) and ("\\" in style or not all(map(_is_whole, parts))):
+        parts = list(_parts(style))
+    for part in parts:
         name, colon, value = part.partition(":")
         if not colon:
             continue
@@ -87,6 +91,16 @@ def declared(style: str) -> tuple[tuple[str, str, bool], ...]:
         if name not in _JUDGED or _is_valid(name, value):
             found.append((name, value, bool(important)))
     return tuple(found)
+
+
+def _is_whole(part: str) -> bool:
+    """Whether what stands between two semicolons holds no comment, and no bracket or string that
+    goes on behind one."""
+    return (
+        part.count("(") == part.count(")")
+        and not (part.count('"') & 1 or part.count("'") & 1)
+        and _BRACES.search(part) is None
+    )
 
 
 def _parts(style: str) -> Iterator[str]:
@@ -329,10 +343,15 @@ def listed(selectors: str) -> Iterator[str]:
 
 def specificity(selector: str) -> int:
     """Return the weight of a selector, its ids before classes before names (Selectors 4, §17)."""
-    ids = len(re.findall(r"#[\w-]", selector))
-    classes = len(re.findall(r"\.[\w-]|\[|(?<!:):(?!:|not|is|where|has)", selector))
-    names = len(re.findall(r"(?:^|[\s>+~(,])[a-z]", selector, re.IGNORECASE))
-    return 10_000 * ids + 100 * classes + names
+    return sum(
+        10_000 if an_id else 100 if a_class else 1 for an_id, a_class in _WEIGHED.findall(selector)
+    )
+
+
+_WEIGHED: Final = re.compile(
+    r"(#[\w-])|(\.[\w-]|\[|(?<!:):(?!:|not|is|where|has))|(?:^|[\s>+~(,])[a-z]", re.IGNORECASE
+)
+"""What counts in a selector: an id, a class or its like, else a name."""
 
 
 @lru_cache(1024)
@@ -413,18 +432,20 @@ _IMPORTS: Final = 3
 """Sheets within sheets."""
 
 
-def sheets_of(top: LexborNode) -> tuple[list[str], bool]:
-    """Return the sheets that a page holds, also as `data:` addresses, in order; and whether it
-    links others."""
-    sheets, linked = list[str](), False
+def sheets_of(top: LexborNode) -> tuple[list[str], bool, list[str]]:
+    """Return the sheets that a page holds, also as `data:` addresses, in order; whether it links
+    others; and what all of its `style` elements hold, also those for paper."""
+    sheets, linked, texts = list[str](), False, list[str]()
     for node in top.css("style, link"):
-        about = node.attributes
-        if node.tag == "link" and "stylesheet" not in (about.get("rel") or "").lower().split():
+        about, is_link = node.attributes, node.tag == "link"
+        if is_link and "stylesheet" not in (about.get("rel") or "").lower().split():
             continue
+        if not is_link:
+            texts.append(node.text(deep=True))
         if not media_holds((about.get("media") or "").lower()):
             continue
-        if node.tag == "style":
-            text = node.text(deep=True) if (about.get("type") or "").lower() in _SHEET_TYPES else ""
+        if not is_link:
+            text = texts[-1] if (about.get("type") or "").lower() in _SHEET_TYPES else ""
         else:
             text = _of_data(about.get("href") or "")
             linked |= not text and "disabled" not in about
@@ -438,7 +459,7 @@ def sheets_of(top: LexborNode) -> tuple[list[str], bool]:
         and top.css_first('[style*="container" i]') is None
     ):
         sheets = [_ASKED_CONTAINER.sub("@none", sheet) for sheet in sheets]  # none to ask
-    return list(filter(None, sheets)), linked
+    return list(filter(None, sheets)), linked, texts
 
 
 def _with_imports(sheet: str, depth: int = 0) -> str:

@@ -12,6 +12,7 @@ import re
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
+from functools import lru_cache
 from math import comb
 from typing import Final, NamedTuple
 
@@ -69,6 +70,7 @@ _PIECE: Final = re.compile(
     re.VERBOSE,
 )
 """The parts of selectors that are compared here."""
+_OF_NAMES: Final = re.compile(r"[\w.#*> \t\n\r\f-]+")
 _CASELESS: Final = tags(
     "accept accept-charset align alink axis bgcolor charset checked clear codetype color compact "
     "declare defer dir "
@@ -111,7 +113,7 @@ _Attributes = Mapping[str, str | None]
 class _Style:
     """What some rules together say; elements that the same rules match share it."""
 
-    __slots__ = ("found", "given", "known", "rules", "said")
+    __slots__ = ("found", "given", "known", "owned", "rules", "said")
 
     def __init__(self, rules: "tuple[_Rule, ...]", given: _Given) -> None:
         self.rules = rules
@@ -124,6 +126,8 @@ class _Style:
         self.known: dict[Shade, tuple[Hiding, Shade | None]] = {}
         """By what an element without a style of its own stands in: how it is hidden, and its shade
         if that differs."""
+        self.owned: dict[tuple[str | None, Shade], tuple[Hiding, Shade]] = {}
+        """The same by the style that an element has of its own, too."""
 
 
 class Place:
@@ -297,6 +301,8 @@ class StyleJudge:
         """How many elements stand within each other (`>`), beside each other (`+`), in all
         (`*`)."""
         self._lexbor = LEXBOR_SECONDS
+        self.texts: list[str] = []
+        """What the `style` elements of the page hold."""
         self.place: Place | None = None
         """That of the root element; None where no rule says anything."""
         self.ground: Shade = Shade()
@@ -311,25 +317,33 @@ class StyleJudge:
         stands in."""
         style, own = self._style_at(place, node), attributes.get("style")
         if own or not PRESENTING.isdisjoint(attributes):
-            alone = not style.given and PRESENTING.isdisjoint(attributes)
-            if alone and (seen := self._alone.get((own, around))):
+            alone = own and PRESENTING.isdisjoint(attributes)
+            known = style.owned if style.given else self._alone
+            if alone and (seen := known.get((own, around))):
                 return seen
             found, hiding = self._found(style, own)
             seen = hiding, shade_under(around, attributes, found)
-            if alone and own and "var(" not in own.lower():
-                self._alone[own, around] = seen
+            if alone and own in self._owned:
+                known[own, around] = seen
+                if style.given and len(known) == 1:
+                    self._known.append(style)
             return seen
         if not style.said:
             return SHOWN, around
-        if (known := style.known.get(around)) is None:
+        if (shaded := style.known.get(around)) is None:
             found, hiding = self._of(style)
             shade = around.under(found)
-            known = style.known[around] = hiding, None if shade is around else shade
-        return known[0], known[1] or around
+            shaded = style.known[around] = hiding, None if shade is around else shade
+        return shaded[0], shaded[1] or around
 
     def hides(self, node: LexborNode) -> Hiding:
         """Return how an element is hidden by the page's sheets alone."""
         return self._of(self._style_at(self._place_of(node), node))[1]
+
+    def hides_image(self, style: str) -> bool:
+        """Return whether an image's own style hides it whatever scripts do."""
+        found, hiding = self._own(style)
+        return hiding != SHOWN and how_hidden(found, in_sheet=True) != SHOWN
 
     def _place_of(self, node: LexborNode) -> Place | None:
         above = node.parent
@@ -342,7 +356,7 @@ class StyleJudge:
         if place is None or not place.single:
             return _UNSTYLED if place is None else place.style
         at = node.mem_id
-        single = [rule for rule in place.single if at in self._matched(rule)]
+        single = [rule for rule in place.single if rule.nodes and at in rule.nodes]
         return self._said_by((*place.style.rules, *single)) if single else place.style
 
     def _said_by(self, rules: tuple[_Rule, ...]) -> _Style:
@@ -548,6 +562,7 @@ class StyleJudge:
                 style = self._known.pop()
                 style.found = None
                 style.known.clear()
+                style.owned.clear()
 
     def _filled(self, value: str) -> str:
         """Return a value with custom properties and small sums worked out."""
@@ -563,7 +578,7 @@ class StyleJudge:
     def _read(self, top: LexborNode) -> None:
         """Take the rules of all `<style>` elements; the ground is known where no linked sheet may
         set it."""
-        sheets, linked = sheets_of(top)
+        sheets, linked, self.texts = sheets_of(top)
         if sheets:
             self._folds = _folds_case(top)
             self._present = _names_in(top, folds=self._folds)
@@ -668,6 +683,8 @@ def _stands(chain: _Chain, place: Place) -> bool:
 
 def _chains(selector: str, *, folds: bool) -> tuple[_Chain, ...] | None:
     """Return a selector's compounds, None where it holds what is not compared here."""
+    if _OF_NAMES.fullmatch(selector):
+        return _chains_of_names(selector, folds=folds)
     chains: list[list[_Compound]] = [[]]
     parts: list[_Compound] = []
     at, selector = 0, f"{selector.strip()} "
@@ -692,8 +709,47 @@ def _chains(selector: str, *, folds: bool) -> tuple[_Chain, ...] | None:
     return tuple(tuple(reversed(chain)) for chain in reversed(chains)) or None
 
 
+def _chains_of_names(selector: str, *, folds: bool) -> tuple[_Chain, ...] | None:
+    """Return the compounds of a selector that holds names, blanks and `>` only."""
+    chains: list[list[_Compound]] = []
+    is_below = False
+    for token in selector.replace(">", " > ").split():
+        if token == ">":
+            if is_below or not chains:
+                return None
+            is_below = True
+            continue
+        if (compound := _of_names(token, folds)) is None:
+            return None
+        if is_below:
+            chains[-1].append(compound)
+        else:
+            chains.append([compound])
+        is_below = False
+    if is_below or not chains:
+        return None
+    return tuple(tuple(reversed(chain)) for chain in reversed(chains))
+
+
+@lru_cache(4096)
+def _of_names(token: str, folds: bool) -> _Compound | None:
+    """Return what names that stand together ask of one element, None where they are none."""
+    parts, at = list[_Compound](), 0
+    while at < len(token):
+        piece = _PIECE.match(token, at)
+        if piece is None or (part := _part(piece, folds=folds)) is None:
+            return None
+        if parts and token[at] not in ".#":
+            return None
+        parts.append(part)
+        at = piece.end()
+    return _joined(parts)
+
+
 def _joined(parts: list[_Compound]) -> _Compound:
     """Return what asks as much as all of some compounds."""
+    if len(parts) == 1:
+        return parts[0]
     return _Compound(
         frozenset().union(*(part.names for part in parts)),
         tuple(test for part in parts for test in part.tests),

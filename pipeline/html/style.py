@@ -410,18 +410,11 @@ def _is_masked(found: Mapping[str, str]) -> bool:
     return bool(colours) and all(map(is_clear_colour, colours))
 
 
-def is_drawn(attributes: Mapping[str, str | None], *, by_style: bool = False) -> bool:
-    """Return whether an image is there to be seen: not hidden, not a pixel that counts visits.
-
-    Its colours mean nothing, and frameworks set them until it has come. Its style is not asked
-    where it is known to be shown `by_style`.
-    """
-    if "hidden" in attributes:
-        return False
-    if any((attributes.get(side) or "").strip() in _PIXEL for side in ("width", "height")):
-        return False
-    style = "" if by_style else attributes.get("style")
-    return not style or not how_hidden(declarations(style), in_sheet=True)
+def is_pixel(attributes: Mapping[str, str | None]) -> bool:
+    """Return whether an image is not there to be seen, but to count visits."""
+    return (attributes.get("width") or "").strip() in _PIXEL or (
+        attributes.get("height") or ""
+    ).strip() in _PIXEL
 
 
 def is_long(current: LexborNode) -> bool:
