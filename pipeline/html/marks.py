@@ -46,6 +46,7 @@ _NODES: Final = 12
 _LONGEST: Final = 24
 """Characters of a name, and of a cell's text that may be the name of an icon."""
 _SAYING: Final = frozenset({"class", "data-value"})
+_NAMING: Final = frozenset({"data-icon", "data-value", "icon", "name", "title"})
 _ICON: Final = re.compile(r"icon|material|symbol")
 _PRESSED: Final = frozenset({"a", "button"})
 _BOXES: Final = frozenset({"checkbox", "radio"})
@@ -114,10 +115,8 @@ def _said(cell: Node, current: LexborNode) -> Iterator[str]:
 def _names(tag: str, attributes: Mapping[str, str | None]) -> Iterator[str]:
     """Yield the names that may say which mark an element draws."""
     yield from (attributes.get("class") or "").split()
-    yield from filter(
-        None,
-        (attributes.get(name) for name in ("data-icon", "data-value", "icon", "name", "title")),
-    )
+    if not _NAMING.isdisjoint(attributes):
+        yield from filter(None, map(attributes.get, sorted(_NAMING)))
     if tag == "img" and (file := _FILE.search(attributes.get("src") or "")):
         yield file[1]
     if tag == "use" and (

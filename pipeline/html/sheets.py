@@ -276,6 +276,8 @@ class StyleJudge:
         self._owned: dict[str, tuple[Mapping[str, str], Hiding]] = {}
         """By the style that an element has of its own, if that refers to no other: its
         declarations, and how they hide."""
+        self._parsed: dict[str, dict[str, str]] = {}
+        """Of any other style, in lower case: its declarations as they are written."""
         self._used: dict[str, tuple[tuple[str, str, bool], ...]] = {}
         """Of a rule's body: its declarations of which something is said."""
         self._variables: dict[str, str] = {}
@@ -429,7 +431,7 @@ class StyleJudge:
                 self._names[known] = names
         key: object = names
         if is_asked:
-            key = names, *((name, attributes[name]) for name in self._asked if name in attributes)
+            key = names, *[one for one in attributes.items() if one[0] in self._asked]
         place = above.below.get(key) if above is not None else None
         if place is None:
             place = self._met(Place(above, names, attributes if self._asked else {}))
@@ -544,9 +546,13 @@ class StyleJudge:
         if known is not None:
             self._owned[style] = known
             return known
-        found = declarations(low)
-        self._set(found.items())
-        found = {name: self._filled(value) for name, value in found.items()}
+        if (found := self._parsed.get(low)) is None:
+            found = self._parsed[low] = declarations(low)
+        if "--" in low:
+            self._set(found.items())
+        found = {
+            name: self._filled(value) if "(" in value else value for name, value in found.items()
+        }
         return found, how_hidden(found)
 
     def _set(self, found: Iterable[tuple[str, str]]) -> None:
