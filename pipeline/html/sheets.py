@@ -388,9 +388,7 @@ class StyleJudge:
             if name not in given or not given[name][0][0]
         }
         found, hiding = self._of(style)
-        return (
-            ({**found, **inline}, how_hidden({**found, **inline})) if inline else (found, hiding)
-        )
+        return ({**found, **inline}, how_hidden({**found, **inline})) if inline else (found, hiding)
 
     def _of(self, style: _Style) -> tuple[Mapping[str, str], Hiding]:
         """Return the declarations that count for an element without a style of its own, and how
@@ -409,11 +407,7 @@ class StyleJudge:
         in."""
         known = (tag, attributes.get("class"), attributes.get("id"))
         is_asked = not self._asked.isdisjoint(attributes)
-        if (
-            above is not None
-            and not is_asked
-            and (place := above.below.get(known)) is not None
-        ):
+        if above is not None and not is_asked and (place := above.below.get(known)) is not None:
             return place
         names = self._names.get(known)
         if names is None:

@@ -20,7 +20,7 @@ from typing import Final, Literal, NamedTuple
 from selectolax.lexbor import LexborNode
 
 from pipeline.html.colours import LEAST_ALPHA, Rgb, is_clear_colour, is_faint, parted, rgb_of
-from pipeline.html.rules import PIXELS, declarations, length
+from pipeline.html.rules import PIXELS, length
 from pipeline.html.tree import LABEL_WORDS, count_words, tags
 
 # What a style hides
@@ -259,9 +259,9 @@ def _is_shifted_away(found: Mapping[str, str], *, cuts: bool) -> bool:
             return True
     if any(size <= _FAR for size in places.values()):
         return True
-    if any(
-        places.get(name, 0.0) >= _FAR_RIGHT for name in ("left", "margin-left")
-    ) or (cuts and _is_indented_away(found)):
+    if any(places.get(name, 0.0) >= _FAR_RIGHT for name in ("left", "margin-left")) or (
+        cuts and _is_indented_away(found)
+    ):
         return True
     if any(_scales_away(found[name]) for name in ("scale", "zoom") if name in found):
         return True
