@@ -10,14 +10,12 @@ import json
 import os
 import queue
 import struct
-import sys
 import threading
-import traceback
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import IO, Final, Literal, Protocol
+from typing import IO, Final, Literal, NoReturn, Protocol
 
 from errors import ContextExceeded, ModelError
 
@@ -29,8 +27,10 @@ except ImportError:  # Windows has no such limits
 HEADER: Final = struct.Struct("!II")
 EXIT_IDLE: Final = 75
 """Status of a process that ended because nothing was asked of it."""
-EXIT_BROKEN: Final = 70
-"""Status of a process that could not read a request."""
+EXIT_FULL: Final = 71
+"""Status of a process that had no memory left."""
+_FULL: Final = b"MemoryError: no memory is left within the limit of this process.\n"
+"""Its last words, made while there is memory."""
 
 Fields = Mapping[str, object]
 
@@ -44,8 +44,12 @@ class Frame:
 
     def packed(self, call: int) -> bytes:
         """Return the bytes that go over the pipe, marked with the number of their call."""
+        return self.head(call) + self.blob
+
+    def head(self, call: int) -> bytes:
+        """Return those of them that come before the raw ones."""
         text = json.dumps({**self.fields, "call": call}).encode()
-        return HEADER.pack(len(text), len(self.blob)) + text + self.blob
+        return HEADER.pack(len(text), len(self.blob)) + text
 
 
 def refusal(error: ModelError) -> Frame:
@@ -136,17 +140,39 @@ def serve(load: Load, *, idle_seconds: float, memory_bytes: int | None) -> None:
         OSError
     ):  # where Linux lets us, its out-of-memory killer takes this process before the server
         Path("/proc/self/oom_score_adj").write_text("800")
-    if memory_bytes is not None and resource is not None:
+    inbox: queue.SimpleQueue[tuple[int, Frame]] = queue.SimpleQueue()
+    cancelled: set[int] = set()
+    threading.Thread(target=_listen_or_end, args=(requests, inbox, cancelled), daemon=True).start()
+    if memory_bytes is not None and resource is not None:  # once all threads have their stacks
         bound = (
             memory_bytes + memory_of("self")[0]
         )  # numpy's threads take some on each of many cores
         resource.setrlimit(resource.RLIMIT_AS, (bound, bound))
-    inbox: queue.SimpleQueue[tuple[int, Frame]] = queue.SimpleQueue()
-    cancelled: set[int] = set()
-    threading.Thread(target=_listen_or_end, args=(requests, inbox, cancelled), daemon=True).start()
+    try:
+        _answer(load, inbox, cancelled, answers, idle_seconds)
+    except MemoryError:  # of loading, computing, or sending what was computed
+        _end_full()
+
+
+def _end_full() -> NoReturn:
+    """End the process, whose caller finds the reason in its last words; that takes no memory."""
+    os.write(2, _FULL)
+    os._exit(EXIT_FULL)
+
+
+def _answer(
+    load: Load,
+    inbox: "queue.SimpleQueue[tuple[int, Frame]]",
+    cancelled: set[int],
+    answers: IO[bytes],
+    idle_seconds: float,
+) -> NoReturn:
+    """Answer what is in the queue, computing meanwhile; without calls for `idle_seconds` the
+    process ends."""
 
     def send(call: int, frame: Frame) -> None:
-        answers.write(frame.packed(call))
+        answers.write(frame.head(call))
+        answers.write(frame.blob)
         answers.flush()
 
     engine: Engine | None = None
@@ -188,10 +214,7 @@ def _listen_or_end(
     try:
         _listen(requests, inbox, cancelled)
     except MemoryError:
-        # The parent finds the reason in the last words
-        traceback.print_exc()
-        sys.stderr.flush()
-        os._exit(EXIT_BROKEN)
+        _end_full()
 
 
 def _listen(

@@ -54,6 +54,7 @@ MEMORY_WORDS: Final = (
     "failed to allocate",
     "unable to allocate",
     "annot allocate memory",
+    "failed to map segment",
 )
 """One of these is among the last words of a process that had no memory left."""
 
@@ -491,5 +492,14 @@ def _ending(code: int | None) -> str:
         name = signal.Signals(-code).name
     except ValueError:
         name = "unknown"
-    reason = ": killed, often for want of memory" if name == "SIGKILL" else ""
+    reason = _REASONS.get(name, "")
     return f"died of signal {-code} ({name}{reason})"
+
+
+_REASONS: Final = {
+    "SIGKILL": ": killed, often for want of memory",
+    **dict.fromkeys(
+        ("SIGABRT", "SIGILL", "SIGTRAP"), ": given up by native code, often for want of memory"
+    ),
+}
+"""Why signals end a process that says nothing itself."""

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import tracemalloc
 from collections.abc import Iterator, Sequence
 from contextlib import aclosing, contextmanager, suppress
 from dataclasses import replace
@@ -135,6 +136,61 @@ async def test_a_file_that_wants_too_much_memory_costs_its_own_call_only() -> No
             with pytest.raises(SourceUnreadable, match=r"could not be converted: .*memory"):
                 await converter.page(raw(greedy))
             assert "page 0" in (await converter.page(raw(long_pdf(1)))).html
+
+
+MEMORY_FILES: dict[str, bytes] = {
+    "a.pdf": make_pdf([[("Hello there world", 11)] * 20_000]),
+    "a.docx": make_docx(paragraph("Words of the council.") * 30_000),
+    "a.csv": b"name,tons\n" + b"Arn of the northern harbour,5\n" * 200_000,
+    "a.json": b"[" + b'{"name": "Arn", "tons": 5},' * 100_000 + b"{}]",
+}
+"""Each takes more memory to open, lay out or send than a process near its limit has."""
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("megabytes", [1, 2, 6, 12, 20, 32, 48])
+async def test_a_process_near_its_memory_limit_answers_in_words_in_every_phase(
+    megabytes: int,
+) -> None:
+    """It lacks memory to take the file in, to import what reads it, to lay it out, or to send the
+    page: at each limit a file is read, or said to need more, and the next call is served."""
+    limits = replace(LIMITS, memory_bytes=megabytes * 1_000_000)
+    async with aclosing(Converter(None, processes=1, limits=limits)) as converter:
+        for name, body in MEMORY_FILES.items():
+            try:
+                page = await converter.page(raw(body, name))
+            except SourceUnreadable as error:
+                assert "memory" in error.what and name in error.what
+                assert "Split it" in error.hint
+            else:
+                assert page.html and page.unread == ""
+        assert "Boats" in (await converter.page(raw(b"Boats leave at nine.", "x.txt"))).html
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (b"612 792", b"99999999999999 1"),
+        (b"612 792", b"1 99999999999999"),
+        (b"612 792", b"99999999999999999999999999999 792"),
+        (b"612 792", b"0.00000001 99999999"),
+        (b"612 792", b"-99999999999999 792"),
+        (b"72 743.2 Tm", b"99999999999 743.2 Tm"),
+        (b"/F1 12 Tf", b"/F1 99999999999 Tf"),
+    ],
+)
+def test_a_page_of_any_size_takes_little_memory(old: bytes, new: bytes) -> None:
+    """Pages and places that a damaged file makes huge, of which a picture or a search for columns
+    would fill any memory."""
+    lines = [(f"Line {number} of the report on the harbour", 12) for number in range(20)]
+    body = make_pdf([lines, lines]).replace(old, new)
+    tracemalloc.start()
+    try:
+        with suppress(SourceUnreadable):
+            to_page(raw(body))
+        assert tracemalloc.get_traced_memory()[1] < 100_000_000
+    finally:
+        tracemalloc.stop()
 
 
 @pytest.mark.anyio

@@ -713,13 +713,13 @@ def _chains_of_names(selector: str, *, folds: bool) -> tuple[_Chain, ...] | None
     """Return the compounds of a selector that holds names, blanks and `>` only."""
     chains: list[list[_Compound]] = []
     is_below = False
-    for token in selector.replace(">", " > ").split():
-        if token == ">":
+    for word in selector.replace(">", " > ").split():
+        if word == ">":
             if is_below or not chains:
                 return None
             is_below = True
             continue
-        if (compound := _of_names(token, folds)) is None:
+        if (compound := _of_names(word, folds)) is None:
             return None
         if is_below:
             chains[-1].append(compound)
@@ -732,11 +732,11 @@ def _chains_of_names(selector: str, *, folds: bool) -> tuple[_Chain, ...] | None
 
 
 @lru_cache(4096)
-def _of_names(token: str, folds: bool) -> _Compound | None:
+def _of_names(word: str, folds: bool) -> _Compound | None:
     """Return what names that stand together ask of one element, None where they are none."""
     parts, at = list[_Compound](), 0
-    while at < len(token):
-        piece = _PIECE.match(token, at)
+    while at < len(word):
+        piece = _PIECE.match(word, at)
         if piece is None or (part := _part(piece, folds=folds)) is None:
             return None
         if parts and token[at] not in ".#":

@@ -111,10 +111,17 @@ def to_page(raw: Raw, *, pdf: "PdfReading | None" = None) -> Page:
     """Return `raw` as a page of HTML; `pdf` is a PDF that was read piece by piece already.
 
     Raises `NeedsBrowser` for a page that is empty until its scripts run, `SourceUnreadable` for
-    what is binary, encrypted, scanned or empty.
+    what is binary, encrypted, scanned or empty, or takes more memory than there is.
     """
-    with unpacking(raw.most):
-        return _to_page(raw, pdf)
+    try:
+        with unpacking(raw.most):
+            return _to_page(raw, pdf)
+    except MemoryError as e:
+        raise SourceUnreadable(
+            f"{raw.url} could not be converted: that takes more memory than there is.",
+            source=raw.url,
+            hint="Split it, or save it as text.",
+        ) from e
 
 
 def _to_page(raw: Raw, pdf: "PdfReading | None") -> Page:

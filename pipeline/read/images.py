@@ -63,6 +63,7 @@ class PdfScans:
             _bounded(1, sum(width * height for width, height in sizes) // LAYERS)
             width, height = page.get_size()
             scale = min(math.sqrt(PAGE_PIXELS / (width * height)), 300 / 72)
+            scale = min(scale, PAGE_PIXELS / max(width, height))
             # PDFium looks at no clock, and a pattern of small tiles has it draw for hours.
             with ended_after(DRAW_SECONDS):
                 return Scan(

@@ -17,7 +17,7 @@ from typing import Final
 
 import numpy as np
 
-from pipeline.read.pdf_lines import TYPE, Cell, Line, is_ideograph
+from pipeline.read.pdf_lines import MOST_BLANKS, TYPE, Cell, Line, is_ideograph
 from pipeline.read.pdf_page import MOST_RULINGS, Piece, Print, Value
 
 
@@ -69,6 +69,9 @@ _SET: Final = _Set()
 _COLUMNS: Final = _Columns()
 SNAP: Final = 3.0
 """Points by which rulings that meet may miss each other."""
+MOST_PLACES: Final = 10_000
+"""Of a page at which a gutter is looked for; a page of 14,400 points, the widest that PDF knows, has
+7,200."""
 MOST_COLUMNS: Final = 40
 MOST_BANDS: Final = 3
 """Rows of rulings up to which a table may have further rows without."""
@@ -235,7 +238,7 @@ def _blank(segment: _Segment, piece: Piece, *, after_script: bool) -> str:
         return " " if gap > 0.3 * em else ""
     if piece.fixed and segment.fixed and not piece.tight:
         letter = (segment.right - segment.left) / max(len(segment.text), 1)
-        return " " * max(1, round(gap / letter)) if letter > 0 else " "
+        return " " * min(max(1, round(gap / letter)), MOST_BLANKS) if letter > 0 else " "
     return (
         " " if piece.parted or ((not piece.tight or after_script) and gap > _SET.blank * em) else ""
     )
@@ -600,7 +603,8 @@ def _gutter(segments: Sequence[_Segment]) -> float | None:
     begin, end = float(lefts.min()), float(rights.max())
     size = Counter(round(one.size) for one in segments).most_common(1)[0][0] or 10
     edge = _COLUMNS.edge * (end - begin)
-    places = np.arange(begin + edge, end - edge, max(2.0, 0.4 * size))[:, None]
+    step = max(2.0, 0.4 * size, (end - begin) / MOST_PLACES)
+    places = np.arange(begin + edge, end - edge, step)[:, None]
     crossing = ((lefts < places) & (rights > places)).sum(axis=1)
     before, after = (rights <= places).sum(axis=1), (lefts >= places).sum(axis=1)
     score = np.minimum(before, after) - 2 * crossing

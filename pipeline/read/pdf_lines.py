@@ -15,6 +15,9 @@ from typing import Final
 from pipeline.read.converted import escape, html_table
 from pipeline.text.frame import LONGEST
 
+MOST_BLANKS: Final = 1_000
+"""Between two words, and before a line; a page of the smallest print is that many letters wide."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Type:
@@ -325,7 +328,8 @@ def _indented(lines: Sequence[Line]) -> Iterator[str]:
     )
     letter = widths[len(widths) // 2] or 1.0
     for line in lines:
-        yield " " * round((line.cells[0].left - left) / letter) + line.text
+        blanks = min(round((line.cells[0].left - left) / letter), MOST_BLANKS)
+        yield " " * blanks + line.text
 
 
 def is_ideograph(letter: str) -> bool:

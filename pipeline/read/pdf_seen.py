@@ -47,8 +47,8 @@ def looked_at(
     seen would lend its ink to print that is not.
     """
     width, height = page.get_size()
-    area = max(width * height, 1.0)
-    scale = min(LOOK_DPI / 72, math.sqrt(LOOK_PIXELS / area))
+    area = max(width * height, width, height, 1.0)  # a pixel is the least breadth of a picture
+    scale = min(LOOK_DPI / 72, math.sqrt(LOOK_PIXELS / area), LOOK_PIXELS / max(width, height, 1.0))
     with_text = _picture(page, scale)
     for drawn in showing:
         pdfium.FPDFPageObj_SetIsActive(drawn, False)
