@@ -142,7 +142,7 @@ MEMORY_FILES: dict[str, bytes] = {
     "a.pdf": make_pdf([[("Hello there world", 11)] * 20_000]),
     "a.docx": make_docx(paragraph("Words of the council.") * 30_000),
     "a.csv": b"name,tons\n" + b"Arn of the northern harbour,5\n" * 200_000,
-    "a.json": b"[" + b'{"name": "Arn", "tons": 5},' * 100_000 + b"{}]",
+    "a.json": b"[" + b'{"name": "%s"},' % (b"Arn of the harbour " * 40) * 4_000 + b"{}]",
 }
 """Each takes more memory to open, lay out or send than a process near its limit has."""
 

@@ -17,7 +17,16 @@ from mcp import Client, StdioServerParameters
 from tests.support import LIBRARY, ROOT, text_of
 from tests.support.extras import needs_llama
 from tests.support.pdf import make_pdf
-from tests.support.processes import EXIT_SECONDS, HELLO, READY, answer_to, call, line, say
+from tests.support.processes import (
+    EXIT_SECONDS,
+    HELLO,
+    READY,
+    answer_to,
+    call,
+    line,
+    rest_of,
+    say,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -62,7 +71,7 @@ def test_every_byte_on_stdout_is_protocol_until_the_process_ends_and_eof_ends_it
         assert process.stdout is not None
         assert process.stderr is not None
         process.stdin.close()
-        rest = process.stdout.read()
+        rest = rest_of(process)
         noise = process.stderr.read()
         assert process.wait(EXIT_SECONDS) == 0
         assert time.monotonic() - started < EXIT_SECONDS
@@ -95,7 +104,7 @@ def test_what_libraries_print_while_it_serves_never_reaches_the_wire(cache_folde
         assert process.stdin is not None
         assert process.stdout is not None
         process.stdin.close()
-        rest = process.stdout.read()
+        rest = rest_of(process)
     for left in rest.splitlines():
         json.loads(left)
 
@@ -124,7 +133,7 @@ def test_models_in_processes_of_their_own_leave_the_wire_clean_and_end_with_the_
         assert process.stdin is not None
         assert process.stdout is not None
         process.stdin.close()
-        rest = process.stdout.read()
+        rest = rest_of(process)
         assert process.wait(EXIT_SECONDS) == 0
         while any(map(alive, below)) and time.monotonic() - started < EXIT_SECONDS:
             select.select([], [], [], 0.01)
@@ -157,7 +166,7 @@ def test_a_conversion_under_way_ends_with_the_server_and_leaves_the_wire_clean(
             process.stdin.close()
         else:
             process.send_signal(signal.SIGTERM if how == "sigterm" else signal.SIGKILL)
-        rest = process.stdout.read()
+        rest = rest_of(process)
         process.wait(EXIT_SECONDS)
         while any(map(alive, below)) and time.monotonic() - started < 2 * EXIT_SECONDS:
             select.select([], [], [], 0.01)

@@ -739,7 +739,7 @@ def _of_names(word: str, folds: bool) -> _Compound | None:
         piece = _PIECE.match(word, at)
         if piece is None or (part := _part(piece, folds=folds)) is None:
             return None
-        if parts and token[at] not in ".#":
+        if parts and word[at] not in ".#":
             return None
         parts.append(part)
         at = piece.end()

@@ -10,6 +10,7 @@ import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
+from weakref import WeakKeyDictionary
 
 import anyio
 import httpx2
@@ -60,29 +61,44 @@ def say(process: subprocess.Popen[bytes], *messages: dict[str, object]) -> None:
 
 
 def line(process: subprocess.Popen[bytes], seconds: float = 40) -> dict[str, object]:
+    """Return the next message; of several that came at once the others are held for later calls."""
     assert process.stdout is not None
-    ready, _, _ = select.select([process.stdout], [], [], seconds)
-    assert ready, "the server said nothing"
-    told = process.stdout.readline()
-    if not told:
-        raise AssertionError(
-            f"the server ended with {process.wait(EXIT_SECONDS)}: {last_words(process)}"
-        )
+    held = _HELD.setdefault(process, bytearray())
+    while b"\n" not in held:
+        ready, _, _ = select.select([process.stdout], [], [], seconds)
+        assert ready, "the server said nothing"
+        piece = os.read(process.stdout.fileno(), 1 << 16)
+        if not piece:
+            code = process.wait(EXIT_SECONDS)
+            raise AssertionError(f"the server ended with {code}: {last_words(process)}")
+        held += piece
+    told, _, rest = held.partition(b"\n")
+    held[:] = rest
     answer: dict[str, object] = json.loads(told)
     return answer
 
 
+def rest_of(process: subprocess.Popen[bytes]) -> bytes:
+    """Return what a server writes until it closes its output, and what of it was read already."""
+    assert process.stdout is not None
+    return bytes(_HELD.pop(process, b"")) + process.stdout.read()
+
+
+_HELD: WeakKeyDictionary[subprocess.Popen[bytes], bytearray] = WeakKeyDictionary()
+"""What was read of a server's output and not asked for yet."""
+
+
 def last_words(process: subprocess.Popen[bytes]) -> str:
-    assert process.stderr is not None
+    if process.stderr is None:
+        return "what it wrote is not kept"
     return process.stderr.read()[-3000:].decode("utf-8", "replace")
 
 
 def answer_to(process: subprocess.Popen[bytes], number: int) -> dict[str, object]:
-    for _ in range(100):
-        message = line(process)
-        if message.get("id") == number:
-            return message
-    raise AssertionError(f"no answer to {number}")
+    """Return the answer to a call; messages before it are passed over."""
+    while (message := line(process)).get("id") != number:
+        pass
+    return message
 
 
 def winnow(
