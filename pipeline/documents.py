@@ -203,6 +203,10 @@ class Page:
     """Where all of its words come from, at best."""
     hidden: int = 0
     """Words, of a PDF pieces of text, that no reader sees and that were left out."""
+    printed: str = ""
+    """Where the lines and rows of `html` are printed, in their order, a line of text for each page:
+    its number, then of each left, upper, right and lower edge in points from the upper left, and
+    how many letters and digits it has. Of PDFs only."""
     inside: bool = False
     """Whether it came from this machine or a network that the operator opened, without a step from
     outside: what it names may be read there."""
@@ -419,6 +423,9 @@ class Evidence:
     """Whether its words, its headings or its page's title speak to a model."""
     place: str = ""
     """`Block.place`, from its first sentence to its last."""
+    box: tuple[float, ...] = ()
+    """Left, top, width and height of its lines on the page of a PDF or image where it begins, in
+    points (of an image, pixels) from the upper left; empty for other documents."""
     more: str = ""
     """What of the list or table that it ends in follows it, such as `12 more items`; empty for
     nothing."""

@@ -139,6 +139,8 @@ class _Rows:
             "also": list(one.also),
             "score": round(one.score.value, 3),
             "by": one.score.made_by,
+            "place": one.place,
+            "box": list(one.box),
             "trust": one.trust,
             "speaks": one.speaks,
             "summary": one.is_summary,
