@@ -121,8 +121,11 @@ def _turned(body: bytes, number: int) -> bytes:
 
 
 def questions_of(path: Path) -> list[str]:
-    """Return sentences of a file, drawn, as questions."""
-    file = pypdfium2.PdfDocument(path.read_bytes())
+    """Return sentences of a file, drawn, as questions; none of a file that cannot be opened."""
+    try:
+        file = pypdfium2.PdfDocument(path.read_bytes())
+    except pypdfium2.PdfiumError:
+        return []
     text = "\n".join(page.get_textpage().get_text_range() for page in file)
     lines = [" ".join(line.split()) for line in re.split(r"(?<=[.?!])\s|\n", text)]
     lines = list(dict.fromkeys(line for line in lines if 12 < len(line) < 200))
@@ -169,9 +172,9 @@ class _Page:
         self.grey: Grey = np.asarray(shown.to_numpy()).reshape(shown.height, shown.width)
         text = page.get_textpage()
         self.letters: list[tuple[str, Edges]] = []
-        for number in range(pdfium.FPDFText_CountChars(text.raw)):
-            code = chr(pdfium.FPDFText_GetUnicode(text.raw, number) or 32)
-            edges = _shown(page, text.get_charbox(number))
+        for at in range(pdfium.FPDFText_CountChars(text.raw)):
+            code = chr(pdfium.FPDFText_GetUnicode(text.raw, at) or 32)
+            edges = _shown(page, text.get_charbox(at))
             said = unicodedata.normalize("NFKC", code)
             self.letters += [(one, edges) for one in said.casefold() if one.isalnum()]
         self.letters += _filled_in(page, file)
@@ -238,7 +241,7 @@ def looked_at(cited: Cited, page: _Page) -> Looked:
     ink, outside = _ink(page.grey, quoted, box)
     if outside > LEFT * ink:
         return Looked(cited, f"{outside} of {ink} pixels are outside")
-    lefts, tops, rights, lows = zip(*quoted, strict=True)
+    _, tops, _, lows = zip(*quoted, strict=True)
     line = max(8.0, float(np.median([low - top for _, top, _, low in quoted])) * 2)
     over = max(min(tops) - box[1], box[3] - max(lows))
     return Looked(cited, f"{over:.0f} points too high" if over > LOOSE * line else "")
@@ -251,7 +254,9 @@ def _plain(text: str) -> str:
 def _letters(page: _Page, piece: str, box: Edges) -> list[Edges]:
     """Return where the letters of a part of the quotation are, which may be there several times:
     where most are in the box."""
-    places = [found.start() for found in re.finditer(re.escape(piece), page.stream)] if piece else []
+    places = (
+        [found.start() for found in re.finditer(re.escape(piece), page.stream)] if piece else []
+    )
     if not places:
         return []
     runs = [[edges for _, edges in page.letters[at : at + len(piece)]] for at in places]

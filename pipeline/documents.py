@@ -366,6 +366,8 @@ class Reading:
     """It is `unsure` because what could hold the answer was not read."""
     unread: tuple[str, ...] = ()
     """Addresses of documents that there was no time to read; their units are not among `tagged`."""
+    late: bool = False
+    """Whether time ended before a long text was compared with the question as far as others are."""
     question: str = ""
     """What was asked; empty for several parts together, each of which has its own."""
     parts: "tuple[Reading, ...]" = ()
@@ -423,9 +425,6 @@ class Evidence:
     """Whether its words, its headings or its page's title speak to a model."""
     place: str = ""
     """`Block.place`, from its first sentence to its last."""
-    box: tuple[float, ...] = ()
-    """Left, top, width and height of its lines on the page of a PDF or image where it begins, in
-    points (of an image, pixels) from the upper left; empty for other documents."""
     more: str = ""
     """What of the list or table that it ends in follows it, such as `12 more items`; empty for
     nothing."""

@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 
 from pipeline.documents import Document, Evidence, Reading, Score, least_trust
-from pipeline.evidence.cite import Copies, box_of, cite, cite_copy, place_of
+from pipeline.evidence.cite import Copies, cite, cite_copy, place_of
 from pipeline.evidence.named import asked_whole
 from pipeline.evidence.passages import CRUMB, END, Passage, PassageMaker
 from pipeline.evidence.show import (
@@ -474,7 +474,6 @@ class _Writer:
             score=Score(round(float(self.reading.values[best]), 4), self.reading.made_by),
             citation=cite(document, *self._span(run, best)) if cited else "",
             place=place_of(document, units[0].start, units[-1].end),
-            box=box_of(document, ((unit.start, unit.end) for unit in units)),
             heading_path=headings,
             published=page.published,
             author=page.author,

@@ -516,7 +516,9 @@ def place_of(document: Document, start: int, end: int) -> str:
 
 
 def box_of(document: Document, spans: Iterable[tuple[int, int]]) -> tuple[float, ...]:
-    """Return `Evidence.box` of stretches of the text of a document."""
+    """Return left, top, width and height of the lines that stretches of a document's text have on
+    the page of a PDF or image where the first begins, in points (of an image, pixels) from the
+    upper left; empty for other documents."""
     page, boxes = "", list[tuple[float, ...]]()
     for start, end in spans:
         block, _ = _block_at(document, start)

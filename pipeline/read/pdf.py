@@ -464,7 +464,12 @@ class ImageReading(PdfReading):
 def _banded(bands: Sequence[Band], height: float) -> Iterator[str]:
     """Yield lines of a page as `Page.printed` has them, rounded outwards."""
     for (left, low, right, top), letters in bands:
-        edges = math.floor(left), math.floor(height - top), math.ceil(right), math.ceil(height - low)
+        edges = (
+            math.floor(left),
+            math.floor(height - top),
+            math.ceil(right),
+            math.ceil(height - low),
+        )
         yield ",".join(map(str, (*edges, letters)))
 
 

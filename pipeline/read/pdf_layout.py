@@ -190,20 +190,31 @@ def _joins(before: _Segment, piece: Piece, upright: Sequence[tuple[float, float,
     """Return whether a piece goes on a segment on its baseline, or below it where the writing is
     upright."""
     em = max(before.size, 1.0)
+    gap, level = _away(before, piece), abs(piece.y - before.y)
+    if level == 0:
+        return _goes_on(before, piece, gap, upright)
     if _is_below(before, piece):
         return True
-    gap, level = _away(before, piece), abs(piece.y - before.y)
     near = -0.4 * em < gap < (_SET.level if piece.tight else _SET.blank) * em
-    dropped = level > 0 and _begins_with(before, piece)
-    if near and 0 < level < _SET.raised * em and not dropped and _is_plain(before, piece, level):
+    dropped = _begins_with(before, piece)
+    if near and level < _SET.raised * em and not dropped and _is_plain(before, piece, level):
         return True
     if dropped or level > _SET.level * min(em, piece.size or em):
         return False
+    return _goes_on(before, piece, gap, upright)
+
+
+def _goes_on(
+    before: _Segment, piece: Piece, gap: float, upright: Sequence[tuple[float, float, float]]
+) -> bool:
+    """Return whether a piece goes on a segment on its baseline."""
+    em = max(before.size, 1.0)
     if not -_SET.torn * em < gap < TYPE.gap * em:
         return False
     if before.script and piece.size < _SET.script * before.size:
         return False
-    return not (gap > 0.1 * em and _is_ruled(before.right, piece.left, before.y, upright))
+    parted = bool(upright) and gap > 0.1 * em
+    return not (parted and _is_ruled(before.right, piece.left, before.y, upright))
 
 
 def _is_below(before: _Segment, piece: Piece) -> bool:
@@ -232,7 +243,8 @@ def _is_ruled(
 
 
 def _append(segment: _Segment, piece: Piece) -> None:
-    segment.hold(piece)
+    if piece.size != segment.size or piece.y != segment.y:
+        segment.hold(piece)
     closed = bool(segment.script)
     _end_script(segment)
     blank = _blank(segment, piece, after_script=closed)
@@ -391,8 +403,8 @@ def _fill_in(segments: list[_Segment], value: Value) -> None:
     else:
         place = next((number for number, one in enumerate(segments) if one.y < y), len(segments))
     text = " ".join(value.text.split())
-    reach = {"low": low, "top": top}
-    segments.insert(place, _Segment(text, left, right, y, size, 0, [(text, left)], 0, **reach))
+    filled = _Segment(text, left, right, y, size, 0, [(text, left)], 0, low=low, top=top)
+    segments.insert(place, filled)
 
 
 # --- ruled tables
@@ -687,5 +699,9 @@ def _line(row: list[_Segment]) -> Line:
     fixed = 2 * sum(one.fixed for one in row) > sum(len(one.text.replace(" ", "")) for one in row)
     text = " ".join(one.text for one in row)
     cells = [Cell(one.left, one.right, one.parts) for one in sorted(row, key=lambda one: one.left)]
-    size, low, top = sizes.most_common(1)[0][0], min(one.low for one in row), max(one.top for one in row)
+    size, low, top = (
+        sizes.most_common(1)[0][0],
+        min(one.low for one in row),
+        max(one.top for one in row),
+    )
     return Line(text, size, first.y, fixed, cells, [], low, top, first.turn)

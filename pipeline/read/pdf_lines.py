@@ -358,7 +358,9 @@ def parts_of(page: list[Line], levels: dict[float, int], leading: float) -> Iter
         for block in _blocks(page[at:begin], levels, leading):
             yield _block(block, levels)
         if rows:
-            bands = [Band(box, letters_in("".join(row))) for row, box in zip(rows, boxes, strict=True)]
+            bands = [
+                Band(box, letters_in("".join(row))) for row, box in zip(rows, boxes, strict=True)
+            ]
             yield Part(table_to_html(rows), bands)
         at = end
 

@@ -172,6 +172,9 @@ class _Face:
     fixed: bool
     unseen: bool
     unmapped: bool
+    drawn: bool
+    """Whether its font is of drawings (Type 3), whose codes are those of ASCII in all that plotting
+    programs and TeX write, though PDFium knows no letter for them."""
     base: float | None
     """The baseline of print that is level on a page that is not turned."""
 
@@ -220,7 +223,9 @@ class _Text:
         if face is None:
             face = self._faces[origin] = self._face(begin)
         piece, box = self._piece(begin, end, face, origin)
-        self.unmapped += end - begin if face.unmapped else 0
+        if face.unmapped:
+            said = self._letters[begin:end]
+            self.unmapped += sum(not one.isascii() for one in said) if face.drawn else len(said)
         before = self.pieces[-1] if self.pieces and tight else None
         if before is not None and _goes_on(before, piece) and self.unseen[-1] == face.unseen:
             before.text += piece.text
@@ -255,9 +260,10 @@ class _Text:
             unseen |= mode in _UNSEEN_MODES or (clear and self._ink[3].value < 255 * LEAST_ALPHA)
             fixed = self._is_fixed(pdfium.FPDFTextObj_GetFont(shown))
         unmapped = pdfium.FPDFText_HasUnicodeMapError(self._text, number) == 1
+        drawn = unmapped and bool(shown) and _is_drawn(pdfium.FPDFTextObj_GetFont(shown))
         level = turn % 4 == 0 and matrix.b == 0 and self._frame.turns == 0
         base = self._start(number)[1] if level else None
-        return _Face(size, turn % 4, fixed, unseen, unmapped, base)
+        return _Face(size, turn % 4, fixed, unseen, unmapped, drawn, base)
 
     def _start(self, number: int) -> tuple[float, float]:
         """Return where on the shown page a letter begins on its baseline."""
@@ -297,6 +303,12 @@ class _Text:
         return Piece(
             said, near, far, base, round(size, 1), face.fixed, face.turn, False, False, origin
         ), around
+
+
+def _is_drawn(font: Any) -> bool:
+    """Return whether a font has no program of its own, since each letter is a drawing."""
+    size = ctypes.c_size_t(1)
+    return bool(font) and bool(pdfium.FPDFFont_GetFontData(font, None, 0, size)) and not size.value
 
 
 def _along(turn: int, box: Box, at: tuple[float, float]) -> tuple[float, float, float]:
