@@ -86,7 +86,7 @@ async def examine(
 ) -> list[Check]:
     """Try every part once; `faults` are settings that were left out, by name, and `machine` stands
     in for this one."""
-    here = machine or await in_thread(look)
+    here = machine if machine is not None else await in_thread(look, None, None)
     # What the log would say of the cache, the report says, once.
     logging.getLogger("cache").setLevel(logging.CRITICAL)
     warnings = settings.warnings()

@@ -121,9 +121,9 @@ def run_models(
         *anyio.run(partial(report_roles, settings, tried=False, machine=here)),
     ]
     options = anyio.run(_options, settings, here)
-    rows: dict[str, object] = {report.name: report.line for report in reports}
-    rows |= {f"{role} options": found if args.json else _lines(found) for role, found in options}
-    show(rows, as_json=args.json)
+    told: dict[str, object] = {report.name: report.line for report in reports}
+    told |= {f"{role} options": found if args.json else _lines(found) for role, found in options}
+    show(told, as_json=args.json)
     return OK
 
 
@@ -197,9 +197,9 @@ def _served_options(model: OpenAIGenerator) -> dict[str, str]:
         for name in SAMPLING
     }
     found["context"] = f"{model.context_tokens}: " + (
-        "set in generator_options" if "context" in given else f"told by {kind}"
+        "set in generator_options" if "context" in given else f"from {kind}"
     )
-    return found | {name: f"not used: {kind} decides it" for name in unused}
+    return found | dict.fromkeys(unused, f"not used: {kind} decides it")
 
 
 def _row(hub: Hub, offered: Offered) -> dict[str, object]:

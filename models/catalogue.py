@@ -26,6 +26,10 @@ class Offered:
     megabytes: int
     licence: str
     note: str
+    layers: int = 0
+    """Transformer blocks of a generator."""
+    token_kib: int = 0
+    """KiB of keys and values for a token of context, at 16 bits."""
     writes: bool = True
     """False for a generator that scores only."""
 

@@ -213,7 +213,9 @@ _BACKENDS: Final[Mapping[Role, Mapping[str, Callable[[str, Resources], Any]]]] =
         "openai": lambda rest, given: OpenAIReranker(_endpoint(rest, given)),
     },
     "generator": {
-        "llama": lambda rest, given: LlamaGenerator(_gguf(rest, given.hub), **given.of("generator")),
+        "llama": lambda rest, given: LlamaGenerator(
+            _gguf(rest, given.hub), **given.of("generator")
+        ),
         "openai": lambda rest, given: OpenAIGenerator(
             _endpoint(rest, given), tuning=given.of("generator")["tuning"]
         ),

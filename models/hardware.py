@@ -13,7 +13,7 @@ import platform
 import re
 import shutil
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal, Protocol
@@ -26,6 +26,8 @@ PATIENCE: Final = 10.0
 MEBIBYTE: Final = 1.048576e-3
 """GB."""
 PACKAGE: Final = "llama-cpp-python"
+RANGE: Final = ">=0.3.35,<0.4"
+"""Versions that the extra `llama` allows; a test compares them."""
 
 
 class Host(Protocol):
@@ -262,9 +264,7 @@ def _apple(host: Host) -> tuple[tuple[Card, ...], bool]:
         fault = "Python runs as a program for Intel's processors" if translated else ""
         return (Card("Apple", name, 0.0, integrated=True, fault=fault),), translated
     cards = [
-        Card("AMD", name, 0.0, integrated=False)
-        for name in names
-        if re.search(r"AMD|Radeon", name)
+        Card("AMD", name, 0.0, integrated=False) for name in names if re.search(r"AMD|Radeon", name)
     ]
     return tuple(cards), False
 
@@ -330,7 +330,9 @@ def right_build(hardware: Hardware) -> Build:
 
 def command_for(backend: str, system: str) -> str:
     """Return the command that builds llama.cpp for a backend in this environment."""
-    install = f"pip install --force-reinstall --no-cache-dir --no-binary {PACKAGE} {PACKAGE}"
+    install = (
+        f"pip install --force-reinstall --no-cache-dir --no-binary {PACKAGE} '{PACKAGE}{RANGE}'"
+    )
     flag = _FLAGS.get(backend)
     if flag is None:
         return install

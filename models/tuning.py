@@ -50,7 +50,11 @@ class Tuning:
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> "Tuning":
         """Return the tuning that JSON holds, whose tuples became lists."""
-        return cls(**{k: tuple(v) if isinstance(v, list) else v for k, v in values.items()})
+        read: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value
+            for name, value in values.items()
+        }
+        return cls(**read)
 
     def sampling(self) -> dict[str, object]:
         """Return what goes into a request to a server: the temperature, and what differs from a
@@ -59,7 +63,9 @@ class Tuning:
         named = ("top_k", "top_p", "min_p", "seed")
         body: dict[str, object] = {"temperature": self.temperature}
         return body | {
-            name: getattr(self, name) for name in named if getattr(self, name) != getattr(plain, name)
+            name: getattr(self, name)
+            for name in named
+            if getattr(self, name) != getattr(plain, name)
         }
 
     @property

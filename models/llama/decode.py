@@ -446,10 +446,11 @@ class Decoder:
         finish it at its end."""
         guesses, writing.tokens = writing.tokens, []
         for number in range(len(guesses) + 1):
-            token = self._chosen(writing, self._native.logits(row + number))
-            if token is None or self._native.is_end(token):
+            chosen = self._chosen(writing, self._native.logits(row + number))
+            if chosen is None or self._native.is_end(chosen):
                 self._finish(writing, "stop")
                 return
+            token = chosen
             writing.text += self._native.piece(token)
             writing.written += 1
             if writing.guesses is not None:

@@ -605,7 +605,7 @@ def _placed(weights: Weights, tuning: Tuning) -> tuple[Placement, Handles]:
     cores = usable_cores()
     found = found_devices()
     devices = [device for device, _ in found]
-    placement = place(weights, devices, backends=gpugpu_backends(), cores=cores, tuning=tuning)
+    placement = place(weights, devices, backends=gpu_backends(), cores=cores, tuning=tuning)
     pointers = {device.number: pointer for device, pointer in found}
     return placement, _handles(*(pointers[number] for number in placement.devices))
 

@@ -63,7 +63,7 @@ def installed_build() -> Found:
     except PackageNotFoundError:
         named = "of unknown version"
     try:
-        done = subprocess.run(  # noqa: S603  our own module
+        done = subprocess.run(
             [sys.executable, "-m", "models.llama.probe"],
             cwd=ROOT,
             env={**os.environ, "PYTHONPATH": str(ROOT)},

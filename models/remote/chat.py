@@ -106,7 +106,9 @@ def request_of(server: str, form: Form, asked: Question, tuning: Tuning) -> dict
 def in_words(asked: Question) -> str:
     """Return a sentence that asks for an answer under the schema."""
     form = json.dumps(asked.schema, ensure_ascii=False)
-    return f"Answer with one JSON value and nothing else. It must be valid under this schema: {form}"
+    return (
+        f"Answer with one JSON value and nothing else. It must be valid under this schema: {form}"
+    )
 
 
 def _native(asked: Question, tuning: Tuning) -> dict[str, object]:

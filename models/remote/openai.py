@@ -218,7 +218,7 @@ class OpenAIGenerator(RemoteModel):
         list no log-probabilities."""
         more: set[Ability] = {"choose"} if self._lists else set()
         more |= {"score_tree"} if self._lists and self.server in SCORES_PATHS else set()
-        return frozenset({"generate", "schema"} | more)
+        return frozenset({"generate", "schema", *more})
 
     @property
     def context_tokens(self) -> int:
@@ -330,7 +330,9 @@ class OpenAIGenerator(RemoteModel):
             if reply.thoughts
             else "the server shows no thoughts of it"
         )
-        ended = f"its {room} tokens ran out (finish_reason length)" if reply.cut else "it then ended"
+        ended = (
+            f"its {room} tokens ran out (finish_reason length)" if reply.cut else "it then ended"
+        )
         raise ModelError(
             f"{self.name} gave no answer: {ended}; {spent}.",
             hint="Switch its thinking off on the server, or set a model that does not think.",

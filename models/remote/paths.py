@@ -194,7 +194,7 @@ def _weigh(node: Node, shares: Shares, *, among_siblings: bool) -> None:
             hint="Start llama-server or vLLM with them, or use a GGUF model (llama:FILE.gguf).",
         )
     left = max(1.0 - sum(map(math.exp, shares.values())), 1e-12)
-    most = min(math.log(left), min(shares.values()))
+    most = min(math.log(left), *shares.values())
     found = {token: shares.get(token, most) for token in node.children}
     highest = max(found.values())
     total = highest + math.log(sum(math.exp(value - highest) for value in found.values()))
