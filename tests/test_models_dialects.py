@@ -4,7 +4,7 @@ model's thoughts kept out, and every failure one typed sentence."""
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -279,12 +279,8 @@ async def test_paths_are_scored_over_http_with_one_row_for_each_fork(remote: Rem
     assert shares.sum() == pytest.approx(1)
     # b against a is 8 to 1; p and q are not listed, and level
     assert shares == pytest.approx([1 / 9, 4 / 9, 4 / 9])
-    prompts = [
-        prompt
-        for path, body, _ in remote.asked
-        if path.endswith("/completions")
-        for prompt in body["prompt"]
-    ]  # type: ignore[attr-defined]
+    bodies = [body for path, body, _ in remote.asked if path.endswith("/completions")]
+    prompts = [prompt for body in bodies for prompt in cast("list[list[int]]", body["prompt"])]
     assert ["".join(map(chr, prompt)) for prompt in prompts] == ["page<", "page<b><"]
 
 
