@@ -544,7 +544,7 @@ def _printed(document: Document, place: str, start: int, end: int) -> list[tuple
     first, bands = known
     before = letters_in(document.text[first:start])
     after = before + letters_in(document.text[start:end])
-    found, at = [], 0
+    found, at = [], 0.0
     for *edges, letters in bands:
         if at < after and before < at + letters:
             found.append(tuple(edges))

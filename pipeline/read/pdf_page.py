@@ -299,7 +299,7 @@ class _Text:
             around = near, base - 0.15 * size, far, base + 0.75 * size
         else:
             around = self._frame.box(left, low, right, top)
-        said = self._letters[begin:end].translate(_LETTERS)
+        said = _paired(self._letters[begin:end].translate(_LETTERS))
         return Piece(
             said, near, far, base, round(size, 1), face.fixed, face.turn, False, False, origin
         ), around
@@ -332,9 +332,18 @@ def _letters_of(text: Any) -> str:
     buffer = (ctypes.c_ushort * (count + 1))()
     units = pdfium.FPDFText_GetText(text, 0, count, buffer) - 1
     if units == count:
-        return bytes(buffer)[: 2 * count].decode("utf-16-le", "replace")
+        text = bytes(buffer)[: 2 * count].decode("utf-16-le", "replace")
+        # A letter beyond the first plane has two numbers.
+        return text if len(text) == count else "".join(map(chr, buffer[:count]))
     codes = (pdfium.FPDFText_GetUnicode(text, number) for number in range(count))
     return "".join(chr(code) if code < 0x110000 else "\ufffd" for code in codes)
+
+
+def _paired(text: str) -> str:
+    """Return a text with the halves of letters beyond the first plane joined."""
+    if text.isascii() or not any("\ud800" <= one <= "\udfff" for one in text):
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def _goes_on(before: Piece, piece: Piece) -> bool:
