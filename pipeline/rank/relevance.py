@@ -203,10 +203,10 @@ class Blend:
         vectors: Floats | None = np.concatenate(kept) if kept else None
         background: Background | None = None
         with anyio.move_on_after(STEP_SHARE * time_left()):
-            spoken = guess_language(question)
-            background = await background_of(embedder, spoken, counted.index.languages)
             each = list(dict.fromkeys(questions))
             found = await embedder.embed(each, kind="query")
+            spoken = guess_language(question)
+            background = await background_of(embedder, spoken, counted.index.languages, found)
             asked = found[[each.index(text) for text in questions]]
             for start in range(0, len(rows), EMBEDDED_AT_ONCE):
                 found = await embedder.embed(

@@ -49,7 +49,7 @@ _READ: Final = (-0.11, 1.09, 0.53)
 # Names are numbers where a script has no capitals; with them beside words and cosine AUC against
 # other pages is .946 in place of .970.
 _OTHER: Final = (-5.6, 5.45, 0.0, 0.0, 6.55)
-_ACROSS: Final = (-3.09, 2.03, 0.0, 0.0, 4.74)
+_ACROSS: Final = (-3.23, 0.0, 0.0, 0.0, 5.95)
 _LEAST: Final = 0.001
 """Probability below which a reader is taken by; its log-odds have no end."""
 SURE: Final = 0.6
@@ -63,10 +63,10 @@ NEAR: Final = 0.34
 .006 of 785 questions are None on their own page and .69 of 459 on another; with a confidence of .2
 .010 and .73."""
 FAR: Final = 0.06
-FAR_ACROSS: Final = 0.13
+FAR_ACROSS: Final = 0.16
 """Of the two logistics of other languages, the values below which nothing answers: the least of 190
-questions and twins on their own page are .024, .083 and .144, .158; .60 of questions of the
-language on other pages of like subjects are None so, and .18 of those in another language."""
+questions and twins on their own page are .024, .083 and .168, .195; .57 of questions of the
+language on other pages of like subjects are None so, and .27 of those in another language."""
 
 ABSENT_DIGITS: Final = 3
 """Digits of a number from which its absence is worth a word."""
@@ -204,6 +204,7 @@ def _said_otherwise(name: str, question: str, missing: Sequence[str], index: Ter
 
 def confidence_of(features: Features) -> float:
     """Return the logistic of the features, 0..1."""
+    weights: tuple[float, ...]
     if features.read is not None:
         weights = _READ
     elif features.cosine is None:
