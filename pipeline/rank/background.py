@@ -87,8 +87,8 @@ async def background_of(
             mean += LEANING * (float(found.mean()) - usual)
         return Background(mean, own["deviation"], mean + apart)
     if embedder.name not in _measured:
-        questions, passages = background_texts()
-        queries = await embedder.embed(questions, kind="query")
+        texts, passages = background_texts()
+        queries = await embedder.embed(texts, kind="query")
         found = await embedder.embed(passages, kind="passage")
         _measured[embedder.name] = measured(queries, found)
     return _measured[embedder.name]
