@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from models.pair import fitting
 from models.protocols import CrossEncoder, Embedder, Reranker, Window, WindowReading
+from models.text import reads_latin
 from pipeline.documents import ScoreMaker
 from pipeline.rank.background import Background, background_of
 from pipeline.rank.bm25 import (
@@ -41,13 +42,16 @@ from pipeline.rank.bm25 import (
     standardise,
     unit_range,
 )
-from pipeline.text.tokens import count_each, count_tokens, cut_to_tokens
-from pipeline.text.words import also_in_english, guess_language, heard
+from pipeline.text.tokens import count_each, cut_to_tokens
+from pipeline.text.words import also_in_english, count_letters, guess_language, heard
 from pipeline.work import STEP_SHARE, in_thread, time_left
 
 SIZES: Final = (0, 40, 80, 160)
 """Tokens of windows, 0 for a unit by itself; the largest leaves the reader, which sees 256, room
 for what is above."""
+LETTERS_A_TOKEN: Final = 4.7
+"""Of English prose. The token counter has up to five times as many tokens for the same text in
+other scripts: by it a window of 160 held one Greek sentence, and an embedder saw 96 letters of Thai."""
 MEANING: Final = 2.0
 """Weight of the cosine against BM25, both standardised: 1.5 shows .855 of the asked questions at
 512 tokens, 2 .863."""
@@ -202,10 +206,10 @@ class Blend:
         vectors: Floats | None = np.concatenate(kept) if kept else None
         background: Background | None = None
         with anyio.move_on_after(STEP_SHARE * time_left()) as step:
-            spoken = guess_language(question)
-            background = await background_of(embedder, spoken, counted.index.languages)
             each = list(dict.fromkeys(questions))
             found = await embedder.embed(each, kind="query")
+            spoken = guess_language(question)
+            background = await background_of(embedder, spoken, counted.index.languages, found)
             asked = found[[each.index(text) for text in questions]]
             for start in range(0, len(rows), EMBEDDED_AT_ONCE):
                 found = await embedder.embed(
@@ -266,7 +270,7 @@ class _Counted:
         self.index = TermIndex(pages)
         self.own, self.above = self.index.question_counts(question)
         texts = [text for page in pages for text in page.texts]
-        self.tokens = np.array(count_each([text.strip() for text in texts]), dtype=np.float32)
+        self.tokens = np.array(sizes_of([text.strip() for text in texts]), dtype=np.float32)
         self.windows = [cut_windows(self.tokens, self.index.page_starts, size) for size in SIZES]
         spoken = guess_language(question)
         self.foreign = bool(spoken) and spoken not in self.index.languages
@@ -280,6 +284,23 @@ class _Counted:
             shared = self.index.window_scores(letters, np.zeros_like(letters), windows)
             scores = scores + np.float32(LETTERS) * standardise(shared)
         return scores
+
+
+def sizes_of(texts: Sequence[str]) -> list[int]:
+    """Return the tokens of texts; of one that is not in Latin letters as many as an English text
+    that says the same would have."""
+    counts = count_each(texts)
+    return [
+        tokens if reads_latin(text) else min(tokens, round(count_letters(text) / LETTERS_A_TOKEN))
+        for text, tokens in zip(texts, counts, strict=True)
+    ]
+
+
+def _cut(text: str, size: int) -> str:
+    """Return the beginning of a text of `size` that has `EMBED_LONGEST`."""
+    if reads_latin(text):
+        return cut_to_tokens(text, EMBED_LONGEST)
+    return text[: len(text) * EMBED_LONGEST // size]
 
 
 def _to_embed(
@@ -308,9 +329,9 @@ def _to_embed(
         title = above.partition(JOINT)[0] if len(pages) > 1 else innermost
         heading = innermost if title == innermost else f"{title}{JOINT}{innermost}"
         text = body if not heading or body.startswith(heading) else f"{heading}: {body}"
-        cost = count_tokens(text)
+        (cost,) = sizes_of([text])
         if cost > EMBED_LONGEST:
-            text, cost = cut_to_tokens(text, EMBED_LONGEST), EMBED_LONGEST
+            text, cost = _cut(text, cost), EMBED_LONGEST
         if used + cost > most:
             break
         used += cost
