@@ -14,7 +14,7 @@ from server.settings import TABLE
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = ("cli", "server", "tools", "pipeline", "models", "prompts", "cache", "desk")
-ROOTS = ("errors.py", "extra.py")
+ROOTS = ("errors.py", "extra.py", "seams.py")
 
 
 def modules() -> list[Path]:
@@ -35,7 +35,7 @@ def tracked() -> list[Path]:
 
 def test_no_installed_distribution_owns_a_name_of_ours() -> None:
     owners = importlib.metadata.packages_distributions()
-    assert {name: owners[name] for name in (*FOLDERS, "errors", "extra") if name in owners} == {}
+    assert {name: owners[name] for name in (*FOLDERS, "errors", "extra", "seams") if name in owners} == {}
 
 
 def test_only_the_settings_look_into_the_environment() -> None:

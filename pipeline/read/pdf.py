@@ -43,7 +43,6 @@ from pipeline.read.pdf_guard import Guard
 from pipeline.read.pdf_layout import lines_of
 from pipeline.read.pdf_lines import Cell, Line, drop_running, parts_of, sizes_of
 from pipeline.read.pdf_page import Print, opened, printed
-from pipeline.read.sniff import PDF
 from pipeline.work import check_cancelled
 
 if TYPE_CHECKING:
@@ -456,29 +455,6 @@ class ImageReading(PdfReading):
     def _place(self, number: int, lines: Sequence[Line], height: float) -> str:
         place = super()._place(number, lines, height)
         return place if self.count > 1 else place.partition("&")[2]
-
-
-def reading_of(kind: str) -> type[PdfReading]:
-    """Return what reads a media type of `sniff.PAGED`."""
-    return PdfReading if kind == PDF else ImageReading
-
-
-def pdf_to_html(
-    body: bytes,
-    *,
-    span: Span = WHOLE,
-    seconds: float = SECONDS,
-    kind: str = PDF,
-    sighted: bool = True,
-) -> Converted:
-    """Return the pages `span` of a PDF or an image as HTML, as far as they are read in `seconds` of
-    processor time.
-
-    Raises `Unreadable`: encrypted, damaged, or without text.
-    """
-    reading = reading_of(kind)(body, span, sighted=sighted)
-    reading.read(seconds, left=seconds)
-    return reading.converted()
 
 
 def _read_page(page: Print) -> _PageLines:
