@@ -14,8 +14,8 @@ from pipeline.documents import Failure, Page
 from pipeline.html.document import read_document
 from pipeline.rank.relevance import Blend
 from pipeline.search.chain import Chain
-from pipeline.search.providers.scholarly import SCHOLARLY
-from pipeline.search.providers.services import WebApi
+from bench.providers import SCHOLARLY
+from pipeline.search.web_api import WebApi
 from tests.support import LIBRARY, Clock, Connect, Site, data_of, text_of
 from tests.support.model_server import loopback_client
 from tests.support.processes import winnow

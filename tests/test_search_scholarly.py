@@ -15,8 +15,8 @@ from bench.providers import OWN, SHARED, Loopback, Reply, loopback
 from pipeline.documents import SearchOutcome, SearchQuery
 from pipeline.search.chain import Chain, Found
 from pipeline.search.parse import parse_request
-from pipeline.search.providers.scholarly import SCHOLARLY
-from pipeline.search.providers.services import SERVICES, WebApi
+from bench.providers import SCHOLARLY, SERVICES
+from pipeline.search.web_api import WebApi
 from tests.support import Clock
 from tests.support.model_server import loopback_client
 from tests.support.search import ask_once
