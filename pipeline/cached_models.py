@@ -18,7 +18,7 @@ from cache.folder import LOCK_WAIT
 from cache.store import Store
 from models.pair import PairedEmbedder
 from models.protocols import (
-    Backend,
+    HeldModel,
     CrossEncoder,
     Embedder,
     Named,
@@ -260,7 +260,7 @@ class CachedCrossEncoder(_Cached[CrossEncoder]):
 
 async def _prepare(model: object) -> None:
     """Let a model behind a server learn which one it is: its name is part of the keys."""
-    if isinstance(model, Backend):
+    if isinstance(model, HeldModel):
         await model.prepare()
 
 

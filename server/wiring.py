@@ -19,8 +19,9 @@ from cache.store import Stores, open_stores
 from errors import BrokenExtra, MissingExtra, WinnowError
 from extra import require
 from models.catalogue import Role
-from models.choose import Chosen, Resources, choose
-from models.protocols import Backend, CrossEncoder, Embedder, Generator, Reranker
+from models.backend import Resources
+from models.choose import Chosen, choose
+from models.protocols import HeldModel, CrossEncoder, Embedder, Generator, Reranker
 from models.pull import Hub
 from models.worker import MemoryBudget
 from pipeline.cached_models import CachedCrossEncoder, CachedReranker, cached_embedder
@@ -231,7 +232,7 @@ async def open_models(settings: Settings, http: httpx2.AsyncClient) -> AsyncIter
     )
     async with AsyncExitStack() as stack:
         for chosen in models:
-            if isinstance(chosen.model, Backend):
+            if isinstance(chosen.model, HeldModel):
                 stack.push_async_callback(chosen.model.aclose)
                 await chosen.model.prepare()
         yield models
