@@ -33,11 +33,14 @@ class Seam(Generic[_Kind]):
     group: str
     """Entry points of other wheels, each `MODULE:OBJECT`."""
     kind: type[_Kind]
+    beside: tuple[str, ...] = ()
+    """Modules of the folder that only help the others."""
 
     def modules(self) -> list[str]:
         """Return the names of our modules, in order; none is imported."""
         package = importlib.import_module(self.folder)
-        return sorted(module.name for module in pkgutil.iter_modules(package.__path__))
+        found = (module.name for module in pkgutil.iter_modules(package.__path__))
+        return sorted(name for name in found if name not in self.beside)
 
     def load(self, module: str) -> _Kind:
         """Return what one of our modules holds.

@@ -26,10 +26,10 @@ from cli.output import OK, PATIENCE, drawn_progress, print_json
 from errors import ModelError, UsageError
 from models.protocols import (
     Ability,
-    HeldModel,
     Chooser,
     Embedder,
     Generator,
+    HeldModel,
     PathScores,
     Prompt,
     Said,

@@ -8,7 +8,7 @@ much. The second is loaded when it is first asked. Not for: choosing models (`ch
 from collections.abc import Sequence
 from typing import Final
 
-from models.protocols import HeldModel, Embedder, TextKind, Vectors
+from models.protocols import Embedder, HeldModel, TextKind, Vectors
 
 ENGLISH: Final = "en"
 

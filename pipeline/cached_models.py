@@ -18,9 +18,9 @@ from cache.folder import LOCK_WAIT
 from cache.store import Store
 from models.pair import PairedEmbedder
 from models.protocols import (
-    HeldModel,
     CrossEncoder,
     Embedder,
+    HeldModel,
     Named,
     Reranker,
     TextKind,

@@ -424,9 +424,7 @@ class Settings:
         "(extra metrics).",
         _matching(r"\S+:\d{1,5}", "Use HOST:PORT, such as 127.0.0.1:9464."),
     )
-    keys: Mapping[str, str] = field(
-        default_factory=dict, repr=False, metadata={"setting": False}
-    )
+    keys: Mapping[str, str] = field(default_factory=dict, repr=False, metadata={"setting": False})
     """Keys of search providers, by the provider's name."""
     missing: tuple[str, ...] = _noticed()
     """Folders that were named beside others and do not exist."""

@@ -18,10 +18,10 @@ import httpx2
 from cache.store import Stores, open_stores
 from errors import BrokenExtra, MissingExtra, WinnowError
 from extra import require
-from models.catalogue import Role
 from models.backend import Resources
+from models.catalogue import Role
 from models.choose import Chosen, choose
-from models.protocols import HeldModel, CrossEncoder, Embedder, Generator, Reranker
+from models.protocols import CrossEncoder, Embedder, Generator, HeldModel, Reranker
 from models.pull import Hub
 from models.worker import MemoryBudget
 from pipeline.cached_models import CachedCrossEncoder, CachedReranker, cached_embedder

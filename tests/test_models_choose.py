@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from errors import UsageError
-from models.catalogue import MODELS, Role
 from models.backend import Resources
+from models.catalogue import MODELS, Role
 from models.choose import choose, forms_of
 from models.llama.model import LlamaEmbedder, LlamaGenerator, LlamaReranker
 from models.onnx import EMBEDDED, OnnxEmbedder

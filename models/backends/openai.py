@@ -30,9 +30,7 @@ def _make(role: Role, rest: str, given: Resources) -> Any:
         raise UsageError(
             f"'openai:{rest}' does not name an http(s) address and a model.", hint=_HINT
         )
-    return _MODELS[role](
-        Endpoint(http=given.http, url=url.rstrip("/"), model=model, key=given.key)
-    )
+    return _MODELS[role](Endpoint(http=given.http, url=url.rstrip("/"), model=model, key=given.key))
 
 
 BACKEND: Final = Backend(

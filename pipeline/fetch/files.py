@@ -45,7 +45,18 @@ IMAGES: Final = endings_of(one for one in formats() if one.pictures)
 """Endings of images, where their text can be recognised: seconds each."""
 CONVERTED: Final = endings_of(one for one in formats() if one.heavy)
 """Endings of files that must be parsed for their words, 1 ms to seconds each."""
-_TEXTS: Final = (".html", ".htm", ".xhtml", ".txt", ".text", ".rst", ".adoc", ".org", ".tex", ".log")
+_TEXTS: Final = (
+    ".html",
+    ".htm",
+    ".xhtml",
+    ".txt",
+    ".text",
+    ".rst",
+    ".adoc",
+    ".org",
+    ".tex",
+    ".log",
+)
 DOCUMENTS: Final = endings_of(formats()) | {*_TEXTS, *SOURCES}
 """Endings of documents, data and code. Of a folder's other files those that begin as text are read
 as well."""

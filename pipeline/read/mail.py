@@ -28,11 +28,11 @@ from pipeline.read.converted import (
     unplaced,
     whole_page,
 )
-from pipeline.read.ledger import Ledger
-from pipeline.read.plain import plain_to_html
 from pipeline.read.formats.calendar import FORMAT as CALENDAR
 from pipeline.read.formats.mail import FORMAT as MAIL
 from pipeline.read.formats.mbox import FORMAT as MBOX
+from pipeline.read.ledger import Ledger
+from pipeline.read.plain import plain_to_html
 from pipeline.read.sniff import decode
 from pipeline.read.text import fragment_to_html
 from pipeline.work import check_cancelled

@@ -9,12 +9,11 @@ import functools
 import re
 from typing import TYPE_CHECKING, Final
 
-from pipeline.search.service import Request, Service, agent, at, since_of
+from pipeline.search.service import Api, Request, Service, agent, at, since_of
 from seams import later
 
 if TYPE_CHECKING:
     from pipeline.documents import SearchQuery, SearchStatus
-    from pipeline.search.web_api import WebApi
 
 MOST_TERMS: Final = 12
 """Words of a question that are sent where all of them must be met or each is an operand."""
@@ -27,7 +26,9 @@ catalogue: Final = functools.partial(Service, able=ABLE, most=100, longest=1_000
 @functools.cache
 def _trifles() -> frozenset[str]:
     words = later("pipeline.text.words", "words")
-    return frozenset(words("stop", "en") | words("questions.words", "en") | words("scholarly.filler"))
+    return frozenset(
+        words("stop", "en") | words("questions.words", "en") | words("scholarly.filler")
+    )
 
 
 def terms(text: str) -> list[str]:
@@ -36,7 +37,7 @@ def terms(text: str) -> list[str]:
     return (found or _TERM.findall(text))[:MOST_TERMS]
 
 
-def get(api: "WebApi", path: str, **params: str | int) -> Request:
+def get(api: Api, path: str, **params: str | int) -> Request:
     """Return a request with the parameters that have a value."""
     sent = {name: str(value) for name, value in params.items() if value}
     # Crossref and OpenAlex read the mail address there; in the address of the request it would
@@ -44,7 +45,7 @@ def get(api: "WebApi", path: str, **params: str | int) -> Request:
     return Request("GET", api.base + path, {"User-Agent": agent(api.key)}, sent)
 
 
-def between(api: "WebApi", query: "SearchQuery", form: str, *, open_end: str = "") -> str:
+def between(api: Api, query: "SearchQuery", form: str, *, open_end: str = "") -> str:
     """Return the first and last day that are wanted in a service's own form, empty for any."""
     since = since_of(api, query)
     return (

@@ -48,6 +48,7 @@ _MEANING: Final[Mapping[SearchStatus, str]] = {
     "blocked": "the service refuses us",
 }
 
+
 @dataclass(frozen=True, slots=True)
 class Exchange:
     """Calls to one search API: its name in outcomes, the client, the key that no reason may

@@ -5,15 +5,13 @@ Light on purpose: the files of providers are read at every start. Not for: askin
 """
 
 import json
-import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from datetime import timedelta
-from typing import TYPE_CHECKING, Final
+from datetime import date, timedelta
+from typing import TYPE_CHECKING, Final, Protocol
 
 if TYPE_CHECKING:
     from pipeline.documents import SearchQuery, SearchStatus
-    from pipeline.search.web_api import WebApi
 
 AGENT: Final = "winnow-mcp/0.1 (https://github.com/winnow-mcp/winnow)"
 """Wikimedia's policy asks for a name and a way to reach its maker."""
@@ -37,6 +35,16 @@ class Request:
     body: Mapping[str, object] | None = None
 
 
+class Api(Protocol):
+    """Who asks a service (`web_api.WebApi`)."""
+
+    base: str
+    """Its address, without a slash at the end."""
+    key: str
+    """The key, or the mail address of one without keys."""
+    today: Callable[[], date]
+
+
 @dataclass(frozen=True, slots=True)
 class Service:
     """One search API."""
@@ -44,7 +52,7 @@ class Service:
     name: str
     title: str
     address: str
-    write: "Callable[[WebApi, SearchQuery, str, int], Request]"
+    write: "Callable[[Api, SearchQuery, str, int], Request]"
     """Takes who asks, for what, in which words, and how many results are wanted."""
     judge: Judge
     able: frozenset[str]
@@ -85,7 +93,7 @@ def agent(contact: str) -> str:
     return f"{AGENT[:-1]}; mailto:{contact})" if contact else AGENT
 
 
-def since_of(api: "WebApi", query: "SearchQuery") -> str:
+def since_of(api: Api, query: "SearchQuery") -> str:
     """Return the first day that `query` wants, for services that know days and no periods; empty
     for any."""
     if query.since or query.until or query.freshness == "any":

@@ -4,26 +4,22 @@ Not for: the row of one API (`providers/`), their other endpoints (news, answers
 the call itself (`exchange.py`).
 """
 
-import html
-import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date
 from typing import Final
-from urllib.parse import quote
 
 import anyio
 import httpx2
 
-from pipeline.documents import SearchOutcome, SearchQuery, SearchResult, SearchStatus
+from pipeline.documents import SearchOutcome, SearchQuery, SearchResult
 from pipeline.fetch.address import names_inside
 from pipeline.search.chain import DEADLINE
 from pipeline.search.exchange import (
     Exchange,
     day_of,
     hit,
-    on_site,
     plain_text,
     sentences,
     unmet,
@@ -139,5 +135,3 @@ class WebApi:
 
 def _value(row: Mapping[str, object], field: Field) -> object:
     return at(row, field) if isinstance(field, str) else field(row)
-
-

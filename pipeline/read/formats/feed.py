@@ -10,7 +10,11 @@ FORMAT: Final = Format(
     types=(FEED,),
     to_html=later("pipeline.read.text", "xml_to_html"),
     endings=(".rss", ".atom"),
-    also=("application/rss+xml", "application/atom+xml", "application/rdf+xml",),
+    also=(
+        "application/rss+xml",
+        "application/atom+xml",
+        "application/rdf+xml",
+    ),
     begins=re.compile(rb"\s*(?=<).*?<(?:rss|feed|rdf:RDF)[\s>]", re.DOTALL),
     indexed="markup",
 )

@@ -10,6 +10,9 @@ FORMAT: Final = Format(
     to_html=later("pipeline.read.records", "json_to_html"),
     reads="text",
     endings=(".jsonl", ".ndjson"),
-    also=("application/jsonl", "application/json-seq",),
+    also=(
+        "application/jsonl",
+        "application/json-seq",
+    ),
     indexed="json",
 )

@@ -11,8 +11,9 @@ FORMAT: Final = Format(
     to_html=later("pipeline.read.subtitles", "subtitles_to_html"),
     reads="text",
     endings=(".vtt", ".srt", ".ass", ".ssa"),
-    also=("application/x-subrip", "text/srt",),
-    begins=re.compile(
-        rb"WEBVTT|\s*\d+[ \t]*\r?\n(?:\d\d:){2}\d\d,\d{3} --> |\[Script Info\]\s"
+    also=(
+        "application/x-subrip",
+        "text/srt",
     ),
+    begins=re.compile(rb"WEBVTT|\s*\d+[ \t]*\r?\n(?:\d\d:){2}\d\d,\d{3} --> |\[Script Info\]\s"),
 )

@@ -8,21 +8,20 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.search.catalogue import between, catalogue, get, terms
 from pipeline.search.provider import over
-from pipeline.search.service import Request, error_text
+from pipeline.search.service import Api, Request, error_text
 
 if TYPE_CHECKING:
     from pipeline.documents import SearchQuery, SearchStatus
-    from pipeline.search.web_api import WebApi
 
 _BUSY: Final = "Rate exceeded"
 
 
-def _arxiv(api: "WebApi", query: "SearchQuery", text: str, count: int) -> Request:
+def _arxiv(api: Api, query: "SearchQuery", text: str, count: int) -> Request:
     # Terms side by side must all be met, which a question's never are; relevance orders them well.
     searched = " OR ".join(f'all:"{term}"' for term in terms(text))
-    period = between(
-        api, query, "submittedDate:[{}0000 TO {}2359]", open_end="3000-12-31"
-    ).replace("-", "")
+    period = between(api, query, "submittedDate:[{}0000 TO {}2359]", open_end="3000-12-31").replace(
+        "-", ""
+    )
     return get(
         api,
         "/api/query",
@@ -67,7 +66,7 @@ def _arxiv_judged(code: int, answer: object) -> "SearchStatus | None":
 
 
 PROVIDER: Final = over(
-catalogue(
+    catalogue(
         name="arxiv",
         title="arXiv",
         address="https://export.arxiv.org",
@@ -81,6 +80,6 @@ catalogue(
         read=_atom,
         pause=3.0,
     ),
-kind="research",
-place=75,
+    kind="research",
+    place=75,
 )

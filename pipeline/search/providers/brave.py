@@ -4,11 +4,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from pipeline.search.provider import over
-from pipeline.search.service import Request, Service, error_code, given
+from pipeline.search.service import Api, Request, Service, error_code, given
 
 if TYPE_CHECKING:
     from pipeline.documents import SearchQuery, SearchStatus
-    from pipeline.search.web_api import WebApi
 
 _BRAVE_PERIOD: Final = {"any": "", "day": "pd", "week": "pw", "month": "pm", "year": "py"}
 _BRAVE_LANGUAGE: Final = {"zh": "zh-hans", "pt": "pt-pt", "ja": "jp"}
@@ -22,7 +21,7 @@ _BRAVE_JUDGED: Final[Mapping[str, "SearchStatus"]] = {
 }
 
 
-def _brave(api: "WebApi", query: "SearchQuery", words: str, count: int) -> Request:
+def _brave(api: Api, query: "SearchQuery", words: str, count: int) -> Request:
     between = (
         f"{query.since or '1970-01-01'}to{query.until or '9999-12-31'}"
         if query.since or query.until
@@ -47,7 +46,7 @@ def _brave_rows(answer: Mapping[str, object]) -> object:
 
 
 PROVIDER: Final = over(
-Service(
+    Service(
         name="brave",
         title="Brave",
         address="https://api.search.brave.com/res",
@@ -63,6 +62,6 @@ Service(
         published="page_age",
         language="language",
     ),
-key="Key of the Brave Search API.",
-place=20,
+    key="Key of the Brave Search API.",
+    place=20,
 )

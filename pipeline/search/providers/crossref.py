@@ -5,11 +5,10 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.search.catalogue import NAMED, catalogue, failed_within, get, terms
 from pipeline.search.provider import over
-from pipeline.search.service import Request, at, since_of
+from pipeline.search.service import Api, Request, at, since_of
 
 if TYPE_CHECKING:
     from pipeline.documents import SearchQuery
-    from pipeline.search.web_api import WebApi
 
 _WITHDRAWN: Final = frozenset({"retraction", "withdrawal", "removal"})
 """Kinds of Crossref's updates, its publishers' and Retraction Watch's, by which a work no longer
@@ -31,7 +30,7 @@ def _withdrawn(row: Mapping[str, object]) -> bool:
     )
 
 
-def _crossref(api: "WebApi", query: "SearchQuery", text: str, count: int) -> Request:
+def _crossref(api: Api, query: "SearchQuery", text: str, count: int) -> Request:
     if query.dois:
         return get(api, "/works", filter=",".join(f"doi:{doi}" for doi in query.dois), rows=count)
     since = since_of(api, query)
@@ -43,7 +42,7 @@ def _crossref(api: "WebApi", query: "SearchQuery", text: str, count: int) -> Req
 
 
 PROVIDER: Final = over(
-catalogue(
+    catalogue(
         name="crossref",
         title="Crossref",
         address="https://api.crossref.org",
@@ -61,6 +60,6 @@ catalogue(
         retracted=_withdrawn,
         pause=0.2,
     ),
-kind="research",
-place=73,
+    kind="research",
+    place=73,
 )

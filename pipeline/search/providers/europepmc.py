@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.search.catalogue import NAMED, between, catalogue, failed_within, get, terms
 from pipeline.search.provider import over
-from pipeline.search.service import Request, at
+from pipeline.search.service import Api, Request, at
 
 if TYPE_CHECKING:
     from pipeline.documents import SearchQuery
-    from pipeline.search.web_api import WebApi
 
-def _europe_pmc(api: "WebApi", query: "SearchQuery", text: str, count: int) -> Request:
+
+def _europe_pmc(api: Api, query: "SearchQuery", text: str, count: int) -> Request:
     period = between(api, query, " AND FIRST_PDATE:[{} TO {}]", open_end="3000-12-31")
     named = " OR ".join(f'DOI:"{doi}"' for doi in query.dois)
     searched = named or " ".join(terms(text)) + period
@@ -28,7 +28,7 @@ def _free_pdf(row: Mapping[str, object]) -> object:
 
 
 PROVIDER: Final = over(
-catalogue(
+    catalogue(
         name="europepmc",
         title="Europe PMC",
         address="https://www.ebi.ac.uk/europepmc/webservices/rest",
@@ -44,6 +44,6 @@ catalogue(
         retracted=lambda row: "Retracted Publication" in str(at(row, "pubTypeList.pubType")),
         pause=0.2,
     ),
-kind="research",
-place=74,
+    kind="research",
+    place=74,
 )

@@ -3,17 +3,16 @@
 from typing import TYPE_CHECKING, Final
 
 from pipeline.search.provider import over
-from pipeline.search.service import Request, Service, error_code, given, since_of
+from pipeline.search.service import Api, Request, Service, error_code, given, since_of
 
 if TYPE_CHECKING:
     from pipeline.documents import SearchQuery
-    from pipeline.search.web_api import WebApi
 
 _REFUSED_WORDS: Final = frozenset({"PROHIBITED_CONTENT", "CONTENT_FILTER_ERROR"})
 """Tags of a 403 over the words that were asked for; the key is good for others."""
 
 
-def _exa(api: "WebApi", query: "SearchQuery", words: str, count: int) -> Request:
+def _exa(api: Api, query: "SearchQuery", words: str, count: int) -> Request:
     since = since_of(api, query)
     body = given(
         query=words,
@@ -31,7 +30,7 @@ def _exa(api: "WebApi", query: "SearchQuery", words: str, count: int) -> Request
 
 
 PROVIDER: Final = over(
-Service(
+    Service(
         name="exa",
         title="Exa",
         address="https://api.exa.ai",
@@ -45,6 +44,6 @@ Service(
         snippet=("highlights",),
         published="publishedDate",
     ),
-key="Key of the Exa API.",
-place=40,
+    key="Key of the Exa API.",
+    place=40,
 )

@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.search.catalogue import NAMED, catalogue, get, terms
 from pipeline.search.provider import over
-from pipeline.search.service import Request, since_of
+from pipeline.search.service import Api, Request, since_of
 
 if TYPE_CHECKING:
     from pipeline.documents import SearchQuery, SearchStatus
-    from pipeline.search.web_api import WebApi
 
-def _openalex(api: "WebApi", query: "SearchQuery", text: str, count: int) -> Request:
+
+def _openalex(api: Api, query: "SearchQuery", text: str, count: int) -> Request:
     if query.dois:
         return get(api, "/works", filter=f"doi:{'|'.join(query.dois)}", **{"per-page": count})
     since = since_of(api, query)
@@ -37,7 +37,7 @@ def _openalex_judged(code: int, answer: object) -> "SearchStatus | None":
 
 
 PROVIDER: Final = over(
-catalogue(
+    catalogue(
         name="openalex",
         title="OpenAlex",
         address="https://api.openalex.org",
@@ -53,6 +53,6 @@ catalogue(
         able=NAMED,
         retracted=lambda row: row.get("is_retracted") is True,
     ),
-kind="research",
-place=71,
+    kind="research",
+    place=71,
 )

@@ -4,13 +4,13 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.search.catalogue import between, catalogue, get, terms
 from pipeline.search.provider import over
-from pipeline.search.service import Request
+from pipeline.search.service import Api, Request
 
 if TYPE_CHECKING:
     from pipeline.documents import SearchQuery
-    from pipeline.search.web_api import WebApi
 
-def _semantic_scholar(api: "WebApi", query: "SearchQuery", text: str, count: int) -> Request:
+
+def _semantic_scholar(api: Api, query: "SearchQuery", text: str, count: int) -> Request:
     fields = "title,abstract,url,authors,publicationDate,externalIds,openAccessPdf"
     period = between(api, query, "{}:{}")
     searched = " ".join(terms(text))
@@ -25,7 +25,7 @@ def _semantic_scholar(api: "WebApi", query: "SearchQuery", text: str, count: int
 
 
 PROVIDER: Final = over(
-catalogue(
+    catalogue(
         name="semanticscholar",
         title="Semantic Scholar",
         address="https://api.semanticscholar.org",
@@ -39,6 +39,6 @@ catalogue(
         doi="externalIds.DOI",
         pause=1.0,
     ),
-kind="research",
-place=72,
+    kind="research",
+    place=72,
 )

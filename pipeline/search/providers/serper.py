@@ -8,13 +8,13 @@ from datetime import date
 from typing import TYPE_CHECKING, Final
 
 from pipeline.search.provider import over
-from pipeline.search.service import Request, Service, error_text, given
+from pipeline.search.service import Api, Request, Service, error_text, given
 
 if TYPE_CHECKING:
     from pipeline.documents import SearchQuery
-    from pipeline.search.web_api import WebApi
 
-def _serper(api: "WebApi", query: "SearchQuery", words: str, count: int) -> Request:
+
+def _serper(api: Api, query: "SearchQuery", words: str, count: int) -> Request:
     body = given(
         q=words,
         num=count,
@@ -38,15 +38,13 @@ def _google_period(query: "SearchQuery") -> str:
 
 
 PROVIDER: Final = over(
-Service(
+    Service(
         name="serper",
         title="Serper",
         address="https://google.serper.dev",
         write=_serper,
         judge=lambda code, answer: (
-            "quota"
-            if code in (400, 402, 403) and "credit" in error_text(answer).lower()
-            else None
+            "quota" if code in (400, 402, 403) and "credit" in error_text(answer).lower() else None
         ),
         able=frozenset({"freshness", "dates", "language", "region", "paging"}),
         most=100,
@@ -57,6 +55,6 @@ Service(
         snippet=("snippet",),
         published="date",
     ),
-key="Key of the Serper API (Google's results).",
-place=50,
+    key="Key of the Serper API (Google's results).",
+    place=50,
 )

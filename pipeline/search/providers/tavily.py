@@ -3,13 +3,13 @@
 from typing import TYPE_CHECKING, Final
 
 from pipeline.search.provider import over
-from pipeline.search.service import Request, Service, given
+from pipeline.search.service import Api, Request, Service, given
 
 if TYPE_CHECKING:
     from pipeline.documents import SearchQuery
-    from pipeline.search.web_api import WebApi
 
-def _tavily(api: "WebApi", query: "SearchQuery", words: str, count: int) -> Request:
+
+def _tavily(api: Api, query: "SearchQuery", words: str, count: int) -> Request:
     dated = bool(query.since or query.until)
     body = given(
         query=words,
@@ -28,7 +28,7 @@ def _tavily(api: "WebApi", query: "SearchQuery", words: str, count: int) -> Requ
 
 
 PROVIDER: Final = over(
-Service(
+    Service(
         name="tavily",
         title="Tavily",
         address="https://api.tavily.com",
@@ -40,6 +40,7 @@ Service(
         snippet=("content",),
         published="published_date",
     ),
-key="Key of the Tavily API; tavily is asked without one if named.",
-keyless=True,place=30,
+    key="Key of the Tavily API; tavily is asked without one if named.",
+    keyless=True,
+    place=30,
 )
