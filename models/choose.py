@@ -1,8 +1,8 @@
 """From a spec string to a model: which backend stands behind each role, and why.
 
 `auto`, `none`, or the prefix of a backend (`backends/`), a colon and what it takes. `auto` takes
-what was pulled by name for the role, else what every installation has. Choosing loads nothing and downloads nothing. Not for: running
-models, or reading settings.
+what was pulled by name for the role, else what every installation has. Choosing loads nothing and
+downloads nothing. Not for: running models, or reading settings.
 """
 
 from collections.abc import Callable, Mapping
