@@ -8,15 +8,23 @@ follow from here. Not for: which model a role gets (`choose.py`), nor running on
 import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypedDict
 
 from models.catalogue import Role
 from models.pull import Hub
+from models.tuning import USUAL, Tuning
 from models.worker import MemoryBudget
 from seams import Seam
 
 if TYPE_CHECKING:
     import httpx2
+
+
+class Run(TypedDict):
+    """What a model from a GGUF file is made with."""
+
+    budget: MemoryBudget | None
+    tuning: Tuning
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +36,12 @@ class Resources:
     key: str = field(default="", repr=False)
     hub: Hub = field(default_factory=Hub)
     budget: MemoryBudget | None = None
+    tunings: Mapping[str, Tuning] = field(default_factory=dict)
+    """How the model of each role is run."""
+
+    def of(self, role: Role) -> Run:
+        """Return what a GGUF model of a role is made with, beside its file."""
+        return {"budget": self.budget, "tuning": self.tunings.get(role, USUAL)}
 
 
 @dataclass(frozen=True, slots=True)

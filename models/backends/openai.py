@@ -13,11 +13,6 @@ from models.remote.server import Endpoint
 _HINT: Final = (
     "Write openai:http://127.0.0.1:11434/v1#MODEL; a key goes to the setting model_key, not here."
 )
-_MODELS: Final[dict[Role, type[OpenAIEmbedder | OpenAIReranker | OpenAIGenerator]]] = {
-    "embedder": OpenAIEmbedder,
-    "reranker": OpenAIReranker,
-    "generator": OpenAIGenerator,
-}
 
 
 def _make(role: Role, rest: str, given: Resources) -> Any:
@@ -30,7 +25,10 @@ def _make(role: Role, rest: str, given: Resources) -> Any:
         raise UsageError(
             f"'openai:{rest}' does not name an http(s) address and a model.", hint=_HINT
         )
-    return _MODELS[role](Endpoint(http=given.http, url=url.rstrip("/"), model=model, key=given.key))
+    endpoint = Endpoint(http=given.http, url=url.rstrip("/"), model=model, key=given.key)
+    if role == "generator":
+        return OpenAIGenerator(endpoint, tuning=given.of(role)["tuning"])
+    return OpenAIEmbedder(endpoint) if role == "embedder" else OpenAIReranker(endpoint)
 
 
 BACKEND: Final = Backend(

@@ -484,6 +484,11 @@ def heard(question: str, language: str) -> str:
     return other.from_english(english) if other else english
 
 
+def translates(language: str) -> bool:
+    """Whether a list has the words of `language` in English."""
+    return language in _languages()
+
+
 def also_in_english(question: str, language: str) -> dict[str, str]:
     """Return what texts in unknown languages are asked, by language: `question`, and its English if
     that is another."""
