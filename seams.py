@@ -61,10 +61,12 @@ class Seam(Generic[_Kind]):
         try:
             found = entry.load()
         except FAILURES as error:
-            return self._fault(entry, f"{type(error).__name__}: {error}")
+            self._leave_out(entry, f"{type(error).__name__}: {error}")
+            return None
         if isinstance(found, self.kind):
             return found
-        return self._fault(entry, f"it is no {self.kind.__name__}")
+        self._leave_out(entry, f"it is no {self.kind.__name__}")
+        return None
 
     def found(self) -> list[_Kind]:
         """Return every object: ours in the order of their files, then those of other wheels."""
@@ -72,7 +74,7 @@ class Seam(Generic[_Kind]):
         others = map(self.add, self.others())
         return [*ours, *(one for one in others if one is not None)]
 
-    def _fault(self, entry: EntryPoint, why: str) -> None:
+    def _leave_out(self, entry: EntryPoint, why: str) -> None:
         name = f"{self.group}: {entry.name}"
         if name not in faults:
             _log.warning("%s (%s) is left out: %s", name, entry.value, why)

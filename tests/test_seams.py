@@ -78,7 +78,7 @@ def checkout(folder: Path) -> Path:
         ignore = shutil.ignore_patterns("__pycache__", "embedded")
         shutil.copytree(ROOT / name, folder / name, ignore=ignore)
     (folder / "models" / "embedded").symlink_to(ROOT / "models" / "embedded")
-    for name in ("errors.py", "extra.py", "seams.py"):
+    for name in ("errors.py", "extra.py", "seams.py", "pyproject.toml"):
         shutil.copy(ROOT / name, folder / name)
     return folder
 

@@ -184,7 +184,9 @@ def _convert(raw: Raw, kind: str) -> Converted:
     if found is not None and found.paged:
         return _all_pages(raw, found)
     made: Converted | None = None
-    if found is not None and found.reads == "bytes" and (made := found.to_html(raw.body)):
+    if found is not None and found.reads == "bytes":
+        made = found.to_html(raw.body)
+    if made is not None:
         return made
     decoded = decode(raw.body, content_type=raw.content_type)
     text = decoded.text.replace("\x00", "")
@@ -202,10 +204,8 @@ def _convert(raw: Raw, kind: str) -> Converted:
 
 def _all_pages(raw: Raw, paged: Format) -> Converted:
     """Return the pages wanted of a PDF or an image, as far as they are read in its time."""
-    from pipeline.read.pdf import SECONDS  # noqa: PLC0415  takes .1 s to import, for PDFs only
-
     reading = paged.to_html(raw.body, raw.span, sighted=raw.sighted)
-    reading.read(SECONDS, left=SECONDS)
+    reading.read()
     made: Converted = reading.converted()
     return made
 

@@ -194,7 +194,9 @@ class PdfReading:
         """Whether nothing is left to read."""
         return len(self.pages) >= self._last - self.first + 1
 
-    def read(self, seconds: float, *, left: float = SECONDS, most: int = MAX_PAGES) -> None:
+    def read(
+        self, seconds: float = SECONDS, *, left: float = SECONDS, most: int = MAX_PAGES
+    ) -> None:
         """Read on for about `seconds` of processor time, a page at least, and never longer than
         `left`.
 
@@ -455,6 +457,16 @@ class ImageReading(PdfReading):
     def _place(self, number: int, lines: Sequence[Line], height: float) -> str:
         place = super()._place(number, lines, height)
         return place if self.count > 1 else place.partition("&")[2]
+
+
+def pdf_to_html(body: bytes, *, seconds: float = SECONDS) -> Converted:
+    """Return the pages of a PDF as HTML, as far as they are read in `seconds` of processor time.
+
+    Raises `Unreadable`: encrypted, damaged, or without text.
+    """
+    reading = PdfReading(body)
+    reading.read(seconds, left=seconds)
+    return reading.converted()
 
 
 def _read_page(page: Print) -> _PageLines:
