@@ -7,7 +7,7 @@ what a call takes from its context, and how an answer ends (`context.py`).
 """
 
 from collections.abc import Awaitable, Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Final
 
 from mcp_types import CallToolResult
@@ -44,8 +44,13 @@ class Tool:
     @property
     def facts(self) -> dict[str, Any]:
         """What is known of it without importing it."""
-        named = asdict(self)
-        return {key: named[key] for key in ("command", "help", "by_place", "advice", "place")}
+        return {
+            "command": self.command,
+            "help": self.help,
+            "by_place": list(self.by_place),
+            "advice": self.advice,
+            "place": self.place,
+        }
 
 
 SEAM: Final = Seam("tools", "TOOL", "winnow.tools", Tool, beside=("check_draft", "context", "tool"))

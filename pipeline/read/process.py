@@ -17,7 +17,7 @@ from errors import SourceUnreadable
 from models.pipe import Counters, Fields, Frame, serve
 from pipeline.read.convert import Raw, kind_of, to_page, unreadable
 from pipeline.read.converted import Unreadable
-from pipeline.read.format import format_of
+from pipeline.read.format import format_of, formats
 from pipeline.read.pdf import SECONDS, PdfReading
 from pipeline.text.tokens import count_tokens
 from pipeline.work import Stopped, stopped_by
@@ -34,7 +34,9 @@ def main(text: str) -> None:
     """Convert what is asked until stdin ends or nothing is asked for long; `text` is JSON as
     `models.worker` sends."""
     arguments = json.loads(text)
-    count_tokens(" ")  # its table is read before memory is bounded
+    # Tables and other wheels' formats are read before memory is bounded
+    count_tokens(" ")
+    formats()
     serve(_Desk, idle_seconds=arguments["idle_seconds"], memory_bytes=arguments["memory_bytes"])
 
 
