@@ -28,13 +28,13 @@ _KEPT_INLINE: Final = tags(
     "a abbr b br cite code del dfn em i ins kbd mark q rt s samp strike strong sub sup time tt u "
     "var"
 )
-_SPACED: Final = tags("button label meter optgroup output progress")
+_SPACED: Final = tags("button label optgroup output")
 """Inline elements drawn as boxes of their own; a space keeps their words apart from the text
 around."""
-_SPEAKING: Final = tags("canvas input math script svg")
+_SPEAKING: Final = tags("canvas input math meter progress script svg")
 """Elements without text of their own that may stand for words."""
 _FRAMES: Final = tags("embed frame iframe object")
-_VALUED: Final = tags("meter progress span time")
+_VALUED: Final = tags("span time")
 """Elements that may hold nothing and yet say something by their attributes, as any may in a table's
 cell."""
 _UNCHANGED: Final = tags("del ins rt s strike sub sup")

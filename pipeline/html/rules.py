@@ -190,8 +190,44 @@ def length(value: str, *, percent: float = 10.0) -> float | None:
 
 def worked_out(value: str) -> str:
     """Return a value with its sums (`calc`) and choices (`min`, `max`, `clamp`) worked out."""
+    value = _decided(value) if "if(" in value else value
     value = _SUM.sub(_sum, value) if "calc(" in value else value
     return _CHOICE.sub(_chosen, value) if "(" in value else value
+
+
+def _decided(value: str) -> str:
+    """Return a value with the branch of its first condition that holds on a desktop's screen; one
+    that asks for styles is taken to hold."""
+    begin = value.find("if(")
+    depth, pieces, at = 0, list[str](), begin + 3
+    for end in range(at, len(value)):
+        depth += (value[end] == "(") - (value[end] == ")")
+        if depth < 0 or (value[end] == ";" and depth == 0):
+            pieces.append(value[at:end])
+            at = end + 1
+        if depth < 0:
+            break
+    chosen = next((said for said in map(_branch, pieces) if said is not None), "")
+    return f"{value[:begin]}{chosen}{value[at:]}" if depth < 0 else value
+
+
+def _branch(branch: str) -> str | None:
+    """Return the value of a branch of a condition, None where that does not hold."""
+    asked = _ASKED.match(branch)
+    if asked is None:
+        return None
+    said, value = asked[3] or "", branch[asked.end() :].strip()
+    holds = True
+    if asked[2] == "media":
+        holds = media_holds(said)
+    elif asked[2] == "supports":
+        holds = _holds_on_desktop(f"@supports {said}")
+    return value if holds != bool(asked[1]) else None
+
+
+_ASKED: Final = re.compile(
+    r"\s*(?:else|(not\s+)?(?=(media|supports|style)\()\w+(\((?:[^()]|\([^()]*\))*\)))\s*:"
+)
 
 
 def _sum(found: re.Match[str]) -> str:

@@ -19,6 +19,7 @@ from typing import Final, NamedTuple
 from selectolax.lexbor import LexborNode, SelectolaxError
 
 from pipeline.html.colours import WHITE
+from pipeline.html.defined import DEFINES, NOTHING, Defined, defined_in
 from pipeline.html.rules import (
     LONGEST,
     declarations,
@@ -33,9 +34,11 @@ from pipeline.html.rules import (
 )
 from pipeline.html.style import (
     COLOURED,
+    CUTTING,
     NOT_PLAIN,
     PRESENTING,
     SHADING,
+    SIZED,
     SHOWN,
     TELLING,
     Hiding,
@@ -59,6 +62,9 @@ LEXBOR_SECONDS: Final = 0.5
 _VARIABLE: Final = re.compile(r"(?:var\(\s*(--[\w-]+)|env\(\s*([a-z-]+)[\d ]*)\s*(?:,([^()]*))?\)")
 """A custom property, or a measure of the device, of which a desktop has none."""
 _NESTED_VARIABLES: Final = 5
+_CUTS: Final = frozenset({"overflow", "overflow-x", "overflow-y"})
+_MOST_CUTTING: Final = 200
+"""Selectors of rules that cut off, against each of which an element may be matched."""
 _ESCAPE: Final = r"\\(?:[\da-fA-F]{1,6}\s?|[^\n\da-fA-F])"
 _LETTERS: Final = rf"(?:[\w-]|[^\x00-\x7f]|{_ESCAPE})"
 _IDENT: Final = rf"(?:--|-?(?:[^\W\d]|[^\x00-\x7f]|{_ESCAPE})){_LETTERS}*+"
@@ -95,6 +101,7 @@ _PLAINLY: Final = {
 }
 """What is true of nearly each element of a page that was just opened, and old names."""
 _ODDLY_SAID: Final = re.compile("|".join(map(re.escape, _PLAINLY)), re.IGNORECASE)
+_LANG: Final = re.compile(r""":lang\(\s*["']?([\w-]+)["']?\s*\)""", re.IGNORECASE)
 _BRACKETS: Final = re.compile(
     r"(?<!\\)(?:\([^()]*+(?:\([^()]*+(?:\([^()]*+\)[^()]*+)*+\)[^()]*+)*+\)|\[[^\[\]]*+\])"
 )
@@ -113,13 +120,15 @@ _Attributes = Mapping[str, str | None]
 class _Style:
     """What some rules together say; elements that the same rules match share it."""
 
-    __slots__ = ("found", "given", "known", "owned", "rules", "said")
+    __slots__ = ("found", "given", "known", "may_be_cut", "owned", "rules", "said")
 
     def __init__(self, rules: "tuple[_Rule, ...]", given: _Given) -> None:
         self.rules = rules
         self.given = given
         self.said = False
         """Whether that hides or colours an element without a style of its own."""
+        self.may_be_cut = False
+        """Whether that would hide an element that another rule lets cut off what does not fit."""
         self.found: tuple[Mapping[str, str], Hiding] | None = None
         """Declarations of an element without a style of its own, and how they hide it; None until
         they are asked for."""
@@ -303,6 +312,9 @@ class StyleJudge:
         """How many elements stand within each other (`>`), beside each other (`+`), in all
         (`*`)."""
         self._lexbor = LEXBOR_SECONDS
+        self._defined: Defined = NOTHING
+        self._cutting: list[str] = []
+        """Selectors of rules that cut off what does not fit, and do nothing else that tells."""
         self.texts: list[str] = []
         """What the `style` elements of the page hold."""
         self.place: Place | None = None
@@ -324,12 +336,16 @@ class StyleJudge:
             if alone and (seen := known.get((own, around))):
                 return seen
             found, hiding = self._found(style, own)
+            if self._cutting and not hiding:
+                hiding = self._cut(node, found)
             seen = hiding, shade_under(around, attributes, found)
             if alone and own in self._owned:
                 known[own, around] = seen
                 if style.given and len(known) == 1:
                     self._known.append(style)
             return seen
+        if style.may_be_cut and (hiding := self._cut(node, self._of(style)[0])):
+            return hiding, around
         if not style.said:
             return SHOWN, around
         if (shaded := style.known.get(around)) is None:
@@ -337,6 +353,17 @@ class StyleJudge:
             shade = around.under(found)
             shaded = style.known[around] = hiding, None if shade is around else shade
         return shaded[0], shaded[1] or around
+
+    def _cut(self, node: LexborNode, found: Mapping[str, str]) -> Hiding:
+        """Return how an element is hidden that is shown unless it cuts off what does not fit, as
+        rules may say that say nothing else."""
+        if not (hiding := _hides_if_cut(found)):
+            return SHOWN
+        for selector in self._cutting[:_MOST_CUTTING]:
+            with suppress(SelectolaxError):
+                if node.css_matches(selector):
+                    return hiding
+        return SHOWN
 
     def hides(self, node: LexborNode) -> Hiding:
         """Return how an element is hidden by the page's sheets alone."""
@@ -372,7 +399,10 @@ class StyleJudge:
                 not SHADING.isdisjoint(style.given)
                 or any("var(" in value for _, value in style.given.values())
                 or self._of(style)[1] != SHOWN
+                or bool(self._defined.ends and not SHADING.isdisjoint(self._of(style)[0]))
             )
+            if self._cutting and not style.said:
+                style.said = style.may_be_cut = _hides_if_cut(self._of(style)[0]) != SHOWN
         return style
 
     def _found(self, style: _Style, own: str | None) -> tuple[Mapping[str, str], Hiding]:
@@ -388,7 +418,15 @@ class StyleJudge:
             if name not in given or not given[name][0][0]
         }
         found, hiding = self._of(style)
-        return ({**found, **inline}, how_hidden({**found, **inline})) if inline else (found, hiding)
+        return self._seen({**found, **inline}) if inline else (found, hiding)
+
+    def _seen(
+        self, found: Mapping[str, str], *, in_sheet: bool = False
+    ) -> tuple[Mapping[str, str], Hiding]:
+        """Return declarations as they are once animations are over, and how they hide."""
+        if self._defined.ends and (ended := self._defined.ended(found)) is not None:
+            return ended, how_hidden(ended)
+        return found, how_hidden(found, in_sheet=in_sheet)
 
     def _of(self, style: _Style) -> tuple[Mapping[str, str], Hiding]:
         """Return the declarations that count for an element without a style of its own, and how
@@ -398,7 +436,7 @@ class StyleJudge:
                 name: self._filled(value) if "(" in value else value
                 for name, (_, value) in style.given.items()
             }
-            style.found = found, how_hidden(found, in_sheet=True)
+            style.found = self._seen(found, in_sheet=True)
             self._known.append(style)
         return style.found
 
@@ -533,9 +571,9 @@ class StyleJudge:
         if (known := self._owned.get(style)) is not None:
             return known
         low = style.lower()
-        if not NOT_PLAIN.search(low):
+        if not NOT_PLAIN.search(low) and not (self._defined.ends and "animation" in low):
             known = {}, SHOWN
-        elif "--" not in low and "env(" not in low:
+        elif "--" not in low and "env(" not in low and not self._defined.ends:
             known = _plainly(low)
         if known is not None:
             self._owned[style] = known
@@ -547,7 +585,7 @@ class StyleJudge:
         found = {
             name: self._filled(value) if "(" in value else value for name, value in found.items()
         }
-        return found, how_hidden(found)
+        return self._seen(found)
 
     def _set(self, found: Iterable[tuple[str, str]]) -> None:
         """Remember what custom properties are."""
@@ -567,6 +605,7 @@ class StyleJudge:
     def _filled(self, value: str) -> str:
         """Return a value with custom properties and small sums worked out."""
         for _ in range(_NESTED_VARIABLES):
+            value = self._defined.called(value)
             if "var(" not in value and "env(" not in value:
                 break
             value = _VARIABLE.sub(
@@ -582,13 +621,23 @@ class StyleJudge:
         if sheets:
             self._folds = _folds_case(top)
             self._present = _names_in(top, folds=self._folds)
+        if any(map(DEFINES.search, sheets)):
+            self._defined = defined_in(sheets)
         for sheet in sheets:
             for above, selector, body in rules_of(sheet):
                 if "--" in body:
                     self._set(_SETS.findall(body))
-                if TELLING.search(body) or (not linked and COLOURED.search(body)):
+                if (
+                    TELLING.search(body)
+                    or (not linked and COLOURED.search(body))
+                    or (self._defined.ends and "animation" in body)
+                ):
                     for one in nested(above, selector):
                         self._add(one, body)
+                elif "overflow" in body and CUTTING.search(body):
+                    self._cutting += nested(above, selector)
+        for name, value in self._defined.initial.items():
+            self._variables.setdefault(name, value)
         ground = Shade() if linked else Shade(WHITE)
         at = None
         for node in (top, top.css_first("body")):
@@ -604,6 +653,7 @@ class StyleJudge:
         page."""
         if ":" in selector:
             selector = _ODDLY_SAID.sub(lambda said: _PLAINLY[said[0].lower()], selector)
+            selector = _LANG.sub(r':is([lang|="\1"], [lang|="\1"] *)', selector)
         bare = _BRACKETS.sub(":_", selector) if "(" in selector or "[" in selector else selector
         called: Iterable[str] = _CALLED.findall(bare)
         if self._folds or "\\" in bare:
@@ -645,6 +695,14 @@ class StyleJudge:
         return frozenset(
             [_ESCAPED.sub(unescaped, name) if "\\" in name else name for name in found]
         )
+
+
+def _hides_if_cut(found: Mapping[str, str]) -> Hiding:
+    """Return how declarations would hide an element that cuts off what does not fit, if they do not
+    say whether it does."""
+    if SIZED.isdisjoint(found) or not _CUTS.isdisjoint(found):
+        return SHOWN
+    return how_hidden({**found, "overflow": "hidden"})
 
 
 def _plainly(style: str) -> tuple[Mapping[str, str], Hiding]:

@@ -52,19 +52,24 @@ TELLING: Final = re.compile(
 )
 """What a rule's body, in lower case, must hold to be worth matching; the class of first letters
 only makes it fast."""
+CUTTING: Final = re.compile(r"overflow(?:-[xy])?\s*:[^;]*(?:hidden|clip|auto|scroll)")
+"""What a rule's body holds that cuts off what does not fit."""
+SIZED: Final = tags("height max-height width max-width line-height text-indent")
+"""Properties that hide what is in an element that cuts off."""
 _CLEARED: Final = re.compile(r"opacity\(\s*(\d*\.?\d+%?)")
 COLOURED: Final = re.compile(r"color|background|-text-fill")
 """The same on a page whose ground is known."""
 _SHIFT: Final = re.compile(
     r"translate(?:3d|x|y)?\(\s*(-?[\d.]+(?:px|em|rem|vw|vh|%)?)(?:\s*,\s*(-?[\d.]+(?:px|em|rem|vw|vh|%)?))?"
 )
-_SCALED: Final = re.compile(r"(?:scale(?:3d|x|y)?|matrix)\(([^()]*)\)")
+_SCALED: Final = re.compile(r"(?:scale(?:3d|x|y)?|matrix(?:3d)?)\(([^()]*)\)")
 _CLIPPED: Final = re.compile(
     r"(?:rect|xywh)\(\s*(?:[01](?:px)?[\s,]*){4}\)|inset\(\s*(?:50|100)%|(?:circle|ellipse)\(\s*0"
-    r"|inset\(\s*[1-9]\d{3,}px"
+    r"|inset\(\s*[1-9]\d{3,}px|path\(\s*[\"'][\s\d.,-]*m[\s\d.,-]*z?\s*[\"']"
 )
 _POLYGON: Final = re.compile(r"polygon\((?:\s*(?:nonzero|evenodd)\s*,)?([^()]*)\)")
 _EDGEWISE: Final = re.compile(
+    r"rotate3d\([^,()]*,[^,()]*,\s*0\s*,\s*-?(?:90|270)deg|skew[xy]?\(\s*-?(?:90|270)deg|"
     r"rotate[xy]\(\s*-?(?:90|270)deg|rotate[xy]\(\s*-?0?\.[27]5turn|(?<![\w(])[xy]\s+-?90deg"
 )
 """Turned so that its edge alone faces the reader."""
@@ -92,6 +97,8 @@ _FAR_RIGHT: Final = 5_000.0
 """Pixels to the right where nobody scrolls to; slides that wait have up to some screens."""
 _FROM_RIGHT: Final = 2_000.0
 """Pixels from a box's right or lower edge that lead off the screen on its other side."""
+_BELOW: Final = 1_200.0
+"""Pixels from the upper edge of the screen below which a box that does not scroll is not seen."""
 _OWN_SIZE: Final = re.compile(
     r"medium|(?:xx?-)?(?:small|large)|(?:\d*\.)?\d+(?:px|pt|rem|vw|vh|mm|cm|q)"
 )
@@ -131,7 +138,9 @@ class Shade(NamedTuple):
         behind = found.get("background-color") or found.get("background", "")
         if behind and behind not in _NO_GROUND and not is_clear_colour(behind):
             ground = _painted(behind, ground)
-        if found.get("background-image", "none") not in _NO_GROUND:
+        if (image := found.get("background-image", "none")) not in _NO_GROUND:
+            ground = _even(image)
+        if "background-size" in found and ("gradient(" in image or "gradient(" in behind):
             ground = None
         over = found.get("-webkit-text-fill-color") or found.get("color", "")
         if over and over not in _KEPT_WORDS:
@@ -159,7 +168,9 @@ class Shade(NamedTuple):
 def _painted(value: str, ground: Rgb | None) -> Rgb | None:
     """Return the ground that a background gives: its colour, None for one that is drawn or not
     known."""
-    if "url(" in value or "gradient(" in value:
+    if "gradient(" in value:
+        return _even(value)
+    if "url(" in value:
         return None
     parts = list(parted(value, " "))
     colours = [colour for part in parts if (colour := rgb_of(part)) is not None]
@@ -168,6 +179,19 @@ def _painted(value: str, ground: Rgb | None) -> Rgb | None:
     return ground if all(map(_NO_PAINT.fullmatch, parts)) else None
 
 
+def _even(value: str) -> Rgb | None:
+    """Return the colour of a gradient that fills an element with one; None for any other image."""
+    gradient = _GRADIENT.fullmatch(value.strip())
+    stops = list(parted(gradient[1], ",")) if gradient else []
+    colours = [rgb_of(next(parted(stop.strip(), " "), "")) for stop in stops]
+    if colours and colours[0] is None:  # where it leads to
+        del colours[0]
+    return colours[0] if colours and len({*colours}) == 1 else None
+
+
+_GRADIENT: Final = re.compile(
+    r"(?:repeating-)?(?:linear|radial|conic)-gradient\(((?:[^()]|\([^()]*\))*)\)"
+)
 _NO_PAINT: Final = re.compile(
     r"none|transparent|(?:no-)?repeat(?:-[xy])?|scroll|fixed|local|space|round|center|left|right|top|bottom|/|cover"
     r"|contain|auto|(?:border|padding|content)-box|-?[\d.]+(?:px|%|r?em)?"
@@ -257,6 +281,8 @@ def _is_shifted_away(found: Mapping[str, str], *, cuts: bool) -> bool:
         }
         if any(places.get(name, 0.0) >= _FROM_RIGHT for name in ("right", "bottom")):
             return True
+        if found["position"] == "fixed" and places.get("top", 0.0) >= _BELOW:
+            return True
     if any(size <= _FAR for size in places.values()):
         return True
     if any(places.get(name, 0.0) >= _FAR_RIGHT for name in ("left", "margin-left")) or (
@@ -311,6 +337,8 @@ def _scales_away(factors: str) -> bool:
         float(number) * (0.01 if unit else 1)
         for number, unit in re.findall(r"(-?\d*\.?\d+)(%?)", factors)
     ]
+    if len(found) == 16:
+        found = [found[0], found[1], found[4], found[5], found[12], found[13]]
     if len(found) == 6:
         found = [(abs(found[0] * found[3] - found[1] * found[2])) ** 0.5]
     return any(abs(factor) * PIXELS["em"] < 1 for factor in found[:2])  # type of less than a pixel

@@ -69,7 +69,19 @@ def stands_for(
         ):
             return ""
         return "[x]" if "checked" in attributes else "[ ]" if "disabled" in attributes else ""
+    if name in {"meter", "progress"}:
+        return _label(current, attributes, parent if parent in _CELLS else "") or _measured(
+            attributes
+        )
     return _label(current, attributes, parent)
+
+
+def _measured(attributes: dict[str, str | None]) -> str:
+    """Return the value that a bar draws, of its most where that is said."""
+    value, most = (attributes.get(key) or "" for key in ("value", "max"))
+    if not _MEASURED.fullmatch(value):
+        return ""
+    return f"{value} of {most}" if _MEASURED.fullmatch(most) and most != "1" else value
 
 
 def said_by(current: LexborNode, name: str, attributes: dict[str, str | None], parent: str) -> str:
@@ -83,11 +95,6 @@ def said_by(current: LexborNode, name: str, attributes: dict[str, str | None], p
     if name == "time":
         date = (attributes.get("datetime") or "").strip()
         return date if _DATE.fullmatch(date) else ""
-    if name in {"meter", "progress"}:
-        value, most = (attributes.get(key) or "" for key in ("value", "max"))
-        if not _MEASURED.fullmatch(value):
-            return ""
-        return f"{value} of {most}" if _MEASURED.fullmatch(most) and most != "1" else value
     return ""
 
 
