@@ -75,7 +75,9 @@ NOTHING: Final = Defined({}, {}, {})
 def _seconds(said: Iterable[str]) -> float:
     times = [time for value in said for time in _TIME.findall(value)]
     return sum(
-        float(size) * (0.001 if unit == "ms" else 1.0) for size, unit in times if size.count(".") < 2
+        float(size) * (0.001 if unit == "ms" else 1.0)
+        for size, unit in times
+        if size.count(".") < 2
     )
 
 

@@ -216,18 +216,15 @@ def _branch(branch: str) -> str | None:
     asked = _ASKED.match(branch)
     if asked is None:
         return None
-    said, value = asked[3] or "", branch[asked.end() :].strip()
     holds = True
-    if asked[2] == "media":
-        holds = media_holds(said)
-    elif asked[2] == "supports":
-        holds = _holds_on_desktop(f"@supports {said}")
-    return value if holds != bool(asked[1]) else None
+    if asked[1] == "media":
+        holds = media_holds(asked[2])
+    elif asked[1] == "supports":
+        holds = _holds_on_desktop(f"@supports {asked[2]}")
+    return branch[asked.end() :].strip() if holds else None
 
 
-_ASKED: Final = re.compile(
-    r"\s*(?:else|(not\s+)?(?=(media|supports|style)\()\w+(\((?:[^()]|\([^()]*\))*\)))\s*:"
-)
+_ASKED: Final = re.compile(r"\s*(?:else|(media|supports|style)(\((?:[^()]|\([^()]*\))*\)))\s*:")
 
 
 def _sum(found: re.Match[str]) -> str:

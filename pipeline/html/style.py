@@ -189,9 +189,7 @@ def _even(value: str) -> Rgb | None:
     return colours[0] if colours and len({*colours}) == 1 else None
 
 
-_GRADIENT: Final = re.compile(
-    r"(?:repeating-)?(?:linear|radial|conic)-gradient\(((?:[^()]|\([^()]*\))*)\)"
-)
+_GRADIENT: Final = re.compile(r"(?:linear|radial|conic)-gradient\(((?:[^()]|\([^()]*\))*)\)")
 _NO_PAINT: Final = re.compile(
     r"none|transparent|(?:no-)?repeat(?:-[xy])?|scroll|fixed|local|space|round|center|left|right|top|bottom|/|cover"
     r"|contain|auto|(?:border|padding|content)-box|-?[\d.]+(?:px|%|r?em)?"

@@ -69,11 +69,8 @@ def stands_for(
         ):
             return ""
         return "[x]" if "checked" in attributes else "[ ]" if "disabled" in attributes else ""
-    if name in {"meter", "progress"}:
-        return _label(current, attributes, parent if parent in _CELLS else "") or _measured(
-            attributes
-        )
-    return _label(current, attributes, parent)
+    bar = _measured(attributes) if name in {"meter", "progress"} else ""
+    return _label(current, attributes, parent) or bar
 
 
 def _measured(attributes: dict[str, str | None]) -> str:

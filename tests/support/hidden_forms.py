@@ -27,6 +27,83 @@ def _rule(style: str) -> str:
 
 
 HIDDEN_CSS: Final = {
+    # what a sheet defines for the whole page
+    "an animation that ends clear": _sheet(
+        "@keyframes k{to{opacity:0}}.x{animation:k 0s forwards}"
+    ),
+    "an animation of four properties": _sheet(
+        "@keyframes k{to{font-size:0}}"
+        ".x{animation-name:k;animation-duration:1ms;animation-fill-mode:both}"
+    ),
+    "an animation that ends in the ground's colour": _sheet(
+        "@keyframes k{to{color:#fff}}.x{animation:k 1ms forwards}"
+    ),
+    "an animation that ends off the screen": _sheet(
+        "@keyframes k{99%{opacity:1}100%{transform:translateX(-9999px)}}.x{animation:1ms k both}"
+    ),
+    "an animation of one's own": "<style>@-webkit-keyframes k{{to{{display:none}}}}</style>"
+    + _own("animation:k 1ms forwards"),
+    "a property that begins with nothing": _sheet(
+        '@property --h{syntax:"<length>";inherits:false;initial-value:0px}.x{font-size:var(--h)}'
+    ),
+    "a property that begins white": _sheet(
+        '@property --c{syntax:"<color>";inherits:true;initial-value:white}.x{color:var(--c)}'
+    ),
+    "a property of any kind": _sheet(
+        '@property --d{syntax:"*";inherits:true;initial-value:none}.x{display:var(--d)}'
+    ),
+    "a property that begins clear": "<style>@property --o{{syntax:'<number>';inherits:true;"
+    "initial-value:0}}</style>" + _own("opacity:var(--o)"),
+    "a property in capitals": _sheet(
+        '@PROPERTY --o{syntax:"<number>";inherits:true;initial-value:0}.x{opacity:var(--o)}'
+    ),
+    "a condition of the screen": _sheet(".x{display:if(media(width > 1px): none; else: block)}"),
+    "a condition of support": _sheet(".x{opacity:if(supports(color:red): 0; else: 1)}"),
+    "a condition that does not hold": _own("display:if(media(print): block; else: none)"),
+    "a condition within a size": _own("font-size:if(media(width > 9px): 0px; else: 16px)"),
+    "a condition of two branches": _sheet(
+        ".x{display:if(media(print): block; media(height > 9px): none; else: block)}"
+    ),
+    # grounds of the ink's colour
+    "an even gradient": _own("color:#fff;background:linear-gradient(#fff,#fff)"),
+    "an even gradient as an image": _own(
+        "color:black;background-image:linear-gradient(90deg,#000 0%,#000 100%)"
+    ),
+    "an even radial gradient": _own("color:red;background:radial-gradient(circle,red,red)"),
+    "an even conic gradient": _own("color:blue;background:conic-gradient(blue,blue)"),
+    "an even gradient below a clear colour": _own(
+        "color:#00f;background-color:transparent;"
+        "background-image:linear-gradient(to right,#00f,#00f)"
+    ),
+    # two rules that hide together
+    "no height, cut off by another rule": (
+        "<style>.a{{height:0}}.b{{overflow:hidden}}</style><p class='a b'>{bad}</p>"
+    ),
+    "no width, cut off by another rule": (
+        "<style>.a{{overflow:clip}}.b{{width:0}}</style><p class='a b'>{bad}</p>"
+    ),
+    "no height of its own, cut off by a rule": (
+        "<style>.b{{overflow:hidden}}</style><p class=b style='height:0'>{bad}</p>"
+    ),
+    "no height of a box, cut off by another rule": (
+        "<style>.b{{overflow:hidden}}.a{{max-height:0}}</style><div class='a b'><p>{bad}</p></div>"
+    ),
+    "flat lines, cut off by another rule": (
+        "<style>.b{{overflow:hidden}}.a{{line-height:0}}</style><p class='a b'>{bad}</p>"
+    ),
+    # turned, and elsewhere
+    "turned about an axis": _own("transform:rotate3d(0,1,0,90deg)"),
+    "slanted flat": _own("transform:skewX(90deg)"),
+    "a matrix of nothing": _own("transform:matrix3d(0,0,0,0,0,0,0,0,0,0,1,0,0,0,0,1)"),
+    "a clip path that goes nowhere": _own('clip-path:path("M0 0")'),
+    "fixed below the screen": _own("position:fixed;top:200vh"),
+    "by its language": "<style>:lang(xx){{display:none}}</style><p lang=xx>{bad}</p>",
+    # fallback of bars
+    "in a bar": "<progress value=1 max=2>{bad}</progress>",
+    "in an empty bar": "<progress value=0>{bad}</progress>",
+    "in a meter": "<meter value=1 max=2>{bad}</meter>",
+    "in a meter without a value": "<meter><b>{bad}</b></meter>",
+    "in a bar within a sentence": "<p>Half <progress value=.5><span>{bad}</span></progress> done",
     # comments, escapes and what a browser does not take for a value
     "comment before the value": _own("display:/**/none"),
     "comment before the property": _own("/*x*/display:none"),
@@ -171,6 +248,30 @@ FAINT: Final = frozenset(
 """Forms of them that are drawn, but that no eye can read."""
 
 SEEN_CSS: Final = {
+    "an animation that ends seen": _sheet(
+        "@keyframes k{from{opacity:0}to{opacity:1}}.x{opacity:0;animation:k 1ms forwards}"
+    ),
+    "an animation that is taken back": _sheet("@keyframes k{to{opacity:0}}.x{animation:k 1ms}"),
+    "an animation that nothing uses": _sheet("@keyframes k{to{opacity:0}}.x{animation:j 1ms both}"),
+    "a property that is set": _sheet(
+        '@property --o{syntax:"<number>";inherits:true;initial-value:0}.x{--o:1;opacity:var(--o)}'
+    ),
+    "a condition of paper": _own("display:if(media(print): none; else: block)"),
+    "a gradient of two colours": _own("color:#fff;background:linear-gradient(#fff,#00f)"),
+    "a gradient as a line below": _own(
+        "color:red;background:linear-gradient(red,red) no-repeat 0 100%/100% 2px"
+    ),
+    "a gradient of a given size": _own(
+        "color:red;background:linear-gradient(red,red) no-repeat;background-size:9px 2px"
+    ),
+    "no height, and not cut off": (
+        "<style>.a{{height:0}}.b{{overflow:visible}}</style><p class='a b'>{bad}</p>"
+    ),
+    "no height, where another is cut off": (
+        "<style>.a{{height:0}}.b{{overflow:hidden}}</style><p class=b>a</p><p class=a>{bad}</p>"
+    ),
+    "another language": "<style>:lang(xx){{display:none}}</style><p lang=en>{bad}</p>",
+    "turned in the plane": _own("transform:rotate3d(0,0,1,5deg)"),
     "a comment between": _own("color:/*white*/black"),
     "a property in a comment": _own("/*display:none;*/color:black"),
     "a joined name": _own("dis/**/play:none"),
