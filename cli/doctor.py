@@ -16,7 +16,7 @@ import httpx2
 
 from cache.store import cache_trouble
 from cli.install import CLIENTS, entry_in, file_of, read_config
-from cli.models import report_roles
+from cli.models import Machine, look, machine_checks, report_roles
 from cli.output import FAILED, OK, Check, print_json
 from cli.terminal import drawn_check, pen_for
 from errors import UsageError, WinnowError, without_password
@@ -24,8 +24,9 @@ from extra import is_there
 from pipeline.fetch.cookies import Cookies
 from pipeline.fetch.render import find_browser
 from pipeline.read.converted import can_recognise
-from pipeline.search.providers.scholarly import SCHOLARLY
-from pipeline.search.providers.services import SERVICES, WIKIPEDIA
+from pipeline.search.provider import providers
+from pipeline.work import in_thread
+from seams import faults as faults_of_others
 from server.clients import service_client
 from server.reading import status_text
 from server.settings import Settings, survey_settings
@@ -55,10 +56,6 @@ WHEELS: Final = {
 """Compiled modules that everything needs, and the packages that bring them."""
 READY: Final = "ready"
 """How Winnow stands in a client that can start it."""
-ADDRESSES: Final = {
-    **{name: service.address for name, service in (SERVICES | SCHOLARLY).items()},
-    "wikipedia": WIKIPEDIA.format(language="en"),
-}
 
 
 async def doctor(given: Mapping[str, str], as_json: bool) -> int:
@@ -80,8 +77,12 @@ async def doctor(given: Mapping[str, str], as_json: bool) -> int:
     return FAILED if problems else OK
 
 
-async def examine(settings: Settings, faults: Mapping[str, WinnowError]) -> list[Check]:
-    """Try every part once; `faults` are settings that were left out, by name."""
+async def examine(
+    settings: Settings, faults: Mapping[str, WinnowError], machine: Machine | None = None
+) -> list[Check]:
+    """Try every part once; `faults` are settings that were left out, by name, and `machine` stands
+    in for this one."""
+    here = machine if machine is not None else await in_thread(look, None, None)
     # What the log would say of the cache, the report says, once.
     logging.getLogger("cache").setLevel(logging.CRITICAL)
     warnings = settings.warnings()
@@ -92,7 +93,9 @@ async def examine(settings: Settings, faults: Mapping[str, WinnowError]) -> list
         for name, error in {**faults, **more}.items()
     ]
     checks += [Check(name, warning, healthy=False) for name, warning in warnings.items()]
-    checks += [role for role in await report_roles(settings, tried=True) if role.name not in more]
+    checks += machine_checks(here)
+    roles = await report_roles(settings, tried=True, machine=here)
+    checks += [role for role in roles if role.name not in more]
     checks += await _services(settings)
     checks += [
         check_wheels(WHEELS),
@@ -101,6 +104,7 @@ async def examine(settings: Settings, faults: Mapping[str, WinnowError]) -> list
         *([] if "browser" in more else [_browser(settings)]),
         *([] if "cookies" in more else [_cookies(settings)]),
         *await _providers(settings),
+        *(Check(name, why, healthy=False) for name, why in faults_of_others.items()),
         *_clients(),
     ]
     return checks
@@ -204,7 +208,8 @@ async def _providers(settings: Settings) -> list[Check]:
     """Ask each provider on the web that will be searched whether it answers at all; no key and no
     query is sent."""
     who = searched(settings)
-    wanted = {name: ADDRESSES[name] for name in (*who.web, *who.scholarly) if name in ADDRESSES}
+    asked = (providers()[name] for name in (*who.web, *who.scholarly))
+    wanted = {one.name: one.address for one in asked if one.address}
     wanted |= {"searxng": settings.searxng} if settings.searxng else {}
     checks: dict[str, Check] = {}
 

@@ -19,7 +19,8 @@ import anyio
 from errors import SourceError
 from pipeline.html.addresses import attributes_of, base_of
 from pipeline.read.convert import Raw, kind_of
-from pipeline.read.sniff import HTML, decode
+from pipeline.read.format import HTML
+from pipeline.read.sniff import decode
 from pipeline.work import in_thread
 
 MOST: Final = 5

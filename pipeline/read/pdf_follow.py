@@ -14,7 +14,7 @@ from pypdf import Configuration, PdfReader, apply_configuration
 from pypdf.errors import PyPdfError
 
 from pipeline.read.converted import DAMAGED, Unreadable
-from pipeline.read.pdf_guard import DRAWS, MOST_CONTENT, MOST_FORMS, MOST_SHOWN, SHOWS
+from pipeline.read.pdf_limits import DRAWS, MOST_CONTENT, MOST_FORMS, MOST_SHOWN, SHOWS
 from pipeline.work import check_cancelled
 
 _CAPS: Final = Configuration(
