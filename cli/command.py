@@ -26,6 +26,8 @@ CommandMaker = Callable[[str, str], argparse.ArgumentParser]
 TOOLS: Final = {tool[OURS]["command"]: tool["name"] for tool in by_place()}
 """Tools by their commands."""
 _COMMANDS: Final = {tool: command for command, tool in TOOLS.items()}
+WITHOUT_LOG: Final = frozenset({"models", "cache", "sessions", "eval"})
+"""Commands that start no server, whose log would say what is wrong with settings."""
 _MOST_PORT: Final = 65_535
 
 
@@ -86,6 +88,9 @@ def _run(args: argparse.Namespace) -> int:
     if args.command == "install":
         return install(args, given)
     settings = read_settings(given)
+    if args.command in WITHOUT_LOG:
+        for name, warning in settings.warnings().items():
+            print(f"winnow: {name}: {warning}", file=sys.stderr)
     match args.command:
         case "serve":
             code = _serve(args, settings)
