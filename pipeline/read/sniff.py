@@ -87,6 +87,8 @@ _CONTROLS: Final = bytes(byte for byte in range(32) if byte not in (0, *range(8,
 by itself."""
 _NOISE: Final = 0.01
 """Share of a text's first kilobyte that may be zeros or such bytes."""
+_ZEROS: Final = 0.05
+"""Share of it that may be zero bytes where all else is text."""
 _BYTES: Final = "application/octet-stream"
 _TAGS: Final = rb"!doctype\s+html|html|head|body|title|meta|script|style|div|p|h[1-6]|table|article|main|section|br|a"
 _HTML_START: Final = re.compile(
@@ -281,7 +283,7 @@ def _has_stray_zeros(start: bytes) -> bool:
     width."""
     zeros = start.count(0)
     text = start.translate(None, b"\x00")
-    if zeros > 1 + _NOISE * len(start) or text.translate(None, _CONTROLS) != text:
+    if zeros > 1 + _ZEROS * len(start) or text.translate(None, _CONTROLS) != text:
         return False
     try:
         text.decode("utf-8")
@@ -526,6 +528,8 @@ def unmarked_utf16(body: bytes) -> str:
     numbers has such zeros too, but control characters, or no blanks, among what it then reads as.
     """
     start = body[: min(len(body), _LOOKED_AT) // 2 * 2]
+    if _has_stray_zeros(start):
+        return ""
     even, odd = start[::2].count(0), start[1::2].count(0)
     if min(even, odd) * 20 > max(even, odd) or max(even, odd) * 25 < len(start) // 2:
         return ""
