@@ -19,8 +19,9 @@ import anyio
 from cli.install import CLIENTS, client_name, install
 from cli.output import FAILED, NO_ANSWER, OK, USAGE, drawn_progress, print_json
 from errors import UsageError, WinnowError
-from server.offered import OURS, by_place
+from server.offered import by_place
 from server.settings import Settings, did_you_mean, read_settings, refuse_unknown
+from tools.tool import OURS
 
 CommandMaker = Callable[[str, str], argparse.ArgumentParser]
 TOOLS: Final = {tool[OURS]["command"]: tool["name"] for tool in by_place()}
