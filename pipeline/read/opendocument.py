@@ -312,17 +312,11 @@ class _Reader:
                 continue
             unseen = self.looks.is_unseen(one, above=unseen)
             pieces.append(_BLANKS.get(one.tag, ""))
-            if (
-                one.get(f"{_TEXT}style-name") in self.raised
-                and 0 < len(one.text or "") <= _RAISED
-                and not unseen
-            ):
+            if not unseen and self._is_raised(one):
                 pieces.append("^")
             if one.tag == _NOTE:
                 pieces.append(f"[{_citation(one)}]")
-            elif one.get(f"{_TEXT}style-name") in self.hiding or (
-                one.tag == _HIDDEN_TEXT and _is_on(one)
-            ):
+            elif self._is_left_out(one):
                 self._miss(one)
             else:
                 inherited = (
@@ -334,6 +328,16 @@ class _Reader:
                         stack.append((child, inherited))
                 stack.append((one.text or "", inherited))
         return " ".join("".join(pieces).split())
+
+    def _is_raised(self, element: etree._Element) -> bool:
+        """Whether a piece of text is a short raised one, as an exponent is."""
+        raised = element.get(f"{_TEXT}style-name") in self.raised
+        return raised and 0 < len(element.text or "") <= _RAISED
+
+    def _is_left_out(self, element: etree._Element) -> bool:
+        """Whether its style hides a piece of text, or a field that hides now."""
+        styled = element.get(f"{_TEXT}style-name") in self.hiding
+        return styled or (element.tag == _HIDDEN_TEXT and _is_on(element))
 
     def _miss(self, element: etree._Element) -> None:
         """Count the words of what is left out."""
