@@ -454,6 +454,8 @@ class _Writer:
         """Whether a stretch is near a unit and under the same heading, so that it is read in
         order with it: the end of a story is not understood before its beginning."""
         far = max(run[0] - best, best - run[-1], 0)
+        if not far:
+            return True
         headings = {self.places[row][1].heading_path for row in (run[0], best)}
         return far <= BESIDE and len(headings) == 1
 

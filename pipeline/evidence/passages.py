@@ -423,7 +423,7 @@ class PassageMaker:
         their table."""
         tables: dict[tuple[int, int], list[int]] = {}
         found: list[list[int]] = []
-        for run in map(list, joined(passages, self._begins_place)):
+        for run in map(list, joined(passages, self._begins_section)):
             table = self._table(run)
             if table in tables:
                 tables[table] += run
@@ -432,6 +432,11 @@ class PassageMaker:
                 tables[table] = run
             found.append(run)
         return found
+
+    def _begins_section(self, row: int) -> bool:
+        """Whether a passage that begins with a unit is shown by itself: under a heading of its own,
+        which the passage before it is not under, or at another place of its file."""
+        return self._kind(row) == "heading" or self._begins_place(row)
 
     def _begins_place(self, row: int) -> bool:
         """Whether a unit begins a page, slide or message of its file: a passage is cited by one of
