@@ -39,10 +39,12 @@ from cli.doctor import client_state, examine
 from cli.install import CLIENTS, file_of, make_change, plan_change
 from cli.kept import row_of
 from cli.library import describe_library
-from cli.models import report_roles
+from cli.models import Machine, report_roles
 from cli.output import FAILED, OK
 from desk.page import desk_html
 from errors import UsageError, WinnowError
+from models.hardware import ThisHost, hardware_of
+from models.llama.probe import Found
 from pipeline.session import Session, find_session, list_sessions, remove_session, rename_session
 from pipeline.work import in_thread
 from server.app import build_server
@@ -229,7 +231,8 @@ class _Desk:
     async def health(self, request: Request) -> Response:
         """Tell every setting, the models by role, what the cache holds, and the clients that have
         Winnow."""
-        roles = await report_roles(self._settings, tried=False)
+        here = Machine(await in_thread(hardware_of, ThisHost()), Found())
+        roles = await report_roles(self._settings, tried=False, machine=here)
         return JSONResponse(
             {
                 "settings": setting_rows(self._settings),

@@ -16,7 +16,7 @@ import httpx2
 
 from cache.store import cache_trouble
 from cli.install import CLIENTS, entry_in, file_of, read_config
-from cli.models import report_roles
+from cli.models import Machine, look, machine_checks, report_roles
 from cli.output import FAILED, OK, Check, print_json
 from cli.terminal import drawn_check, pen_for
 from errors import UsageError, WinnowError, without_password
@@ -26,6 +26,7 @@ from pipeline.fetch.render import find_browser
 from pipeline.read.converted import can_recognise
 from pipeline.search.providers.scholarly import SCHOLARLY
 from pipeline.search.providers.services import SERVICES, WIKIPEDIA
+from pipeline.work import in_thread
 from server.clients import service_client
 from server.reading import status_text
 from server.settings import Settings, survey_settings
@@ -80,8 +81,12 @@ async def doctor(given: Mapping[str, str], as_json: bool) -> int:
     return FAILED if problems else OK
 
 
-async def examine(settings: Settings, faults: Mapping[str, WinnowError]) -> list[Check]:
-    """Try every part once; `faults` are settings that were left out, by name."""
+async def examine(
+    settings: Settings, faults: Mapping[str, WinnowError], machine: Machine | None = None
+) -> list[Check]:
+    """Try every part once; `faults` are settings that were left out, by name, and `machine` stands
+    in for this one."""
+    here = machine if machine is not None else await in_thread(look, None, None)
     # What the log would say of the cache, the report says, once.
     logging.getLogger("cache").setLevel(logging.CRITICAL)
     warnings = settings.warnings()
@@ -92,7 +97,9 @@ async def examine(settings: Settings, faults: Mapping[str, WinnowError]) -> list
         for name, error in {**faults, **more}.items()
     ]
     checks += [Check(name, warning, healthy=False) for name, warning in warnings.items()]
-    checks += [role for role in await report_roles(settings, tried=True) if role.name not in more]
+    checks += machine_checks(here)
+    roles = await report_roles(settings, tried=True, machine=here)
+    checks += [role for role in roles if role.name not in more]
     checks += await _services(settings)
     checks += [
         check_wheels(WHEELS),

@@ -6,7 +6,8 @@ Nothing is fetched but by `pull`. Not for: answering questions.
 
 import argparse
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, cast
 
@@ -21,17 +22,21 @@ from models.catalogue import (
     Offered,
     Profile,
     fitting_profile,
-    this_machine,
     wanted,
 )
 from models.choose import Chosen
 from models.flag import FlagModel
-from models.llama.model import GgufModel
+from models.hardware import OFFLOADS, Hardware, Host, ThisHost, hardware_of, right_build
+from models.llama.model import GgufModel, LlamaGenerator
+from models.llama.placement import place
+from models.llama.probe import Found, installed_build
 from models.pipe import memory_of
 from models.protocols import CrossEncoder, Embedder, Generator, Reranker, Said, Window, abilities_of
 from models.pull import Hub, describe, kept_files, pull, remove
-from models.remote.openai import OpenAIEmbedder
+from models.remote.openai import OpenAIEmbedder, OpenAIGenerator
 from models.remote.server import RemoteModel
+from models.shares import usable_cores
+from models.tuning import set_options
 from pipeline.text.tokens import count_tokens
 from server.clients import service_client
 from server.settings import Settings
@@ -47,15 +52,52 @@ BENCH_PROMPT: Final = "Write a story about a ferry."
 Model = Embedder | CrossEncoder | Reranker | Generator
 
 
-def run_models(args: argparse.Namespace, settings: Settings) -> int:
-    """Do what `winnow models` was asked; return the exit code."""
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """The machine that models run on, and the build of llama.cpp that it has."""
+
+    hardware: Hardware
+    build: Found
+
+
+def look(host: Host | None = None, build: Found | None = None) -> Machine:
+    """Return what this machine has; `host` and `build` stand in for it."""
+    hardware = hardware_of(host or ThisHost())
+    return Machine(hardware, build if build is not None else installed_build())
+
+
+def machine_checks(machine: Machine) -> list[Check]:
+    """Return the graphics, and which build of llama.cpp is there, with the command of the right
+    one."""
+    right, there = right_build(machine.hardware), machine.build
+    cards = [str(card) for card in machine.hardware.cards]
+    graphics = Check("graphics", "; ".join(cards) or "none that models can use")
+    best = machine.hardware.best
+    if best is not None and best.fault:
+        graphics = Check("graphics", f"{graphics.line}", healthy=False)
+    line, wanted_build = str(there), right.backend in OFFLOADS
+    suits = there.offloads and bool(there.devices) if wanted_build else not there.fault
+    if not there.version:
+        line += "; only GGUF models need it"
+    if (there.version and suits) or (not there.version and not wanted_build):
+        return [graphics, Check("llama.cpp", line)]
+    told = [f"for {right.why} the right build is {right.backend}"]
+    told += [f"which needs {right.needs}"] if right.needs else []
+    told += [right.command or "pip install 'winnow-mcp[llama]'", *filter(None, [right.wheels])]
+    return [graphics, Check("llama.cpp", f"{line}; {'; '.join(told)}", healthy=not there.version)]
+
+
+def run_models(
+    args: argparse.Namespace, settings: Settings, *, machine: Callable[[], Machine] = look
+) -> int:
+    """Do what `winnow models` was asked, on `machine`; return the exit code."""
     hub = Hub(settings.hub or None, settings.models)
     if args.action in ("pull", "remove") and not args.names:
         raise UsageError(
             f"`winnow models {args.action}` needs a name.", hint="`winnow models list` shows them."
         )
     if args.action == "list":
-        return _list(hub, args.json)
+        return _list(hub, machine(), args.json)
     if args.action == "pull":
         return _pull(hub, wanted(tuple(args.names)), args)
     if args.action == "remove":
@@ -73,9 +115,91 @@ def run_models(args: argparse.Namespace, settings: Settings) -> int:
             show(row, as_json=False)
             print()
         return OK
-    reports = anyio.run(partial(report_roles, settings, tried=False))
-    show({report.name: report.line for report in reports}, as_json=args.json)
+    here = machine()
+    reports = [
+        *machine_checks(here),
+        *anyio.run(partial(report_roles, settings, tried=False, machine=here)),
+    ]
+    options = anyio.run(_options, settings, here)
+    told: dict[str, object] = {report.name: report.line for report in reports}
+    told |= {f"{role} options": found if args.json else _lines(found) for role, found in options}
+    show(told, as_json=args.json)
     return OK
+
+
+async def _options(settings: Settings, machine: Machine) -> list[tuple[str, dict[str, str]]]:
+    """Return for each role with options: every one with its value and where that comes from."""
+    async with service_client(settings.seconds) as http, open_models(settings, http) as models:
+        return [
+            (role, options_of(chosen.model, machine.build))
+            for role, chosen in models._asdict().items()
+            if isinstance(chosen.model, GgufModel | OpenAIGenerator)
+        ]
+
+
+def _lines(options: dict[str, str]) -> str:
+    return "".join(f"\n    {name:12} {told}" for name, told in options.items())
+
+
+def options_of(model: GgufModel | OpenAIGenerator, build: Found) -> dict[str, str]:
+    """Return every option of a model with its value and where that comes from."""
+    if isinstance(model, OpenAIGenerator):
+        return _served_options(model)
+    tuning, plan = model.tuning, model.plan
+    given = set_options(tuning)
+    backends = list(build.backends)
+    try:
+        placed = place(
+            model.weights, build.devices, backends=backends, cores=usable_cores(), tuning=tuning
+        )
+    except WinnowError as error:
+        return {"devices": str(error)}
+    layers = model.weights.layers
+    on_gpu = layers if placed.gpu_layers < 0 else placed.gpu_layers
+    trained = f"the file's {model.trained_tokens} and our most" if plan.context else ""
+    flash = "on" if plan.role != "generator" or plan.kv.startswith("q") else "off on the processor"
+    flash = "llama.cpp decides" if on_gpu and plan.role == "generator" else flash
+    values: dict[str, tuple[object, str]] = {
+        "layers": (f"{on_gpu} of {layers} on a GPU", f"free memory: {placed.reason}"),
+        "devices": (", ".join(placed.devices) or "processor", "the roomiest of this build"),
+        "split": ("all on one device", "usual"),
+        "context": (plan.context, trained),
+        "kv": (plan.kv or "f16", "32 bits while the cache is under 1 GB, else 16"),
+        "flash": (flash, "usual for the role and the device"),
+        "threads": (placed.threads, f"{usable_cores()} cores"),
+        "batch": (plan.batch, "usual"),
+        "mmap": ("on", "usual"),
+    }
+    if isinstance(model, LlamaGenerator):
+        values |= {name: (getattr(tuning, name), "usual") for name in SAMPLING}
+        values["prompt cache"] = ("on", "beginnings that prompts share are evaluated once")
+        guessed = "none" if not tuning.speculate else f"{tuning.speculate} tokens by prompt lookup"
+        values["speculate"] = (guessed, "usual")
+    shown = {"split": tuning.split, "flash": tuning.flash, "mmap": tuning.mmap}
+    return {
+        name: f"{shown.get(name, value) if name in given else value}: "
+        + (f"set in {plan.role}_options" if name in given else source)
+        for name, (value, source) in values.items()
+    }
+
+
+SAMPLING: Final = ("temperature", "top_k", "top_p", "min_p", "seed", "thinking")
+
+
+def _served_options(model: OpenAIGenerator) -> dict[str, str]:
+    """Return the options of a model behind a server, which runs it in its own way."""
+    given = set_options(model.tuning)
+    kind = model.server or "the server"
+    unused = [name for name in given if name not in (*SAMPLING, "context")]
+    found = {
+        name: f"{getattr(model.tuning, name)}: "
+        + ("set in generator_options" if name in given else "usual")
+        for name in SAMPLING
+    }
+    found["context"] = f"{model.context_tokens}: " + (
+        "set in generator_options" if "context" in given else f"from {kind}"
+    )
+    return found | dict.fromkeys(unused, f"not used: {kind} decides it")
 
 
 def _row(hub: Hub, offered: Offered) -> dict[str, object]:
@@ -91,9 +215,9 @@ def _row(hub: Hub, offered: Offered) -> dict[str, object]:
     }
 
 
-def _list(hub: Hub, as_json: bool) -> int:
-    machine = this_machine()
-    fitting = fitting_profile(machine)
+def _list(hub: Hub, machine: Machine, as_json: bool) -> int:
+    fitting = fitting_profile(machine.hardware)
+    checks = machine_checks(machine)
     models = {
         name: {
             **_row(hub, offered),
@@ -113,14 +237,16 @@ def _list(hub: Hub, as_json: bool) -> int:
             for p in PROFILES.values()
         }
         data = {
-            "machine": str(machine),
+            "machine": str(machine.hardware),
+            **{check.name: check.line for check in checks},
             "fitting": fitting.name,
             "profiles": profiles,
             "models": models,
         }
         print_json({**data, "others": list(others)})
         return OK
-    print(f"This machine: {machine}; profile {fitting.name}.\n")
+    print(f"This machine: {machine.hardware}; profile {fitting.name}.")
+    print(f"llama.cpp: {checks[-1].line}.\n")
     for profile in PROFILES.values():
         total = sum(MODELS[name].megabytes for name in profile.models) / 1_000
         print(
@@ -159,9 +285,9 @@ def _pull(hub: Hub, models: list[Offered], args: argparse.Namespace) -> int:
     return OK
 
 
-async def report_roles(settings: Settings, *, tried: bool) -> list[Check]:
+async def report_roles(settings: Settings, *, tried: bool, machine: Machine) -> list[Check]:
     """Return a report for each role; with `tried`, each model answers something small first."""
-    profile = fitting_profile(this_machine())
+    profile = fitting_profile(machine.hardware)
     async with service_client(settings.seconds) as http, open_models(settings, http) as models:
         return [
             await _report(role, chosen, profile, tried=tried)

@@ -5,16 +5,13 @@ Both are listed in `catalogue.toml`. Not for: fetching (`models/pull.py`) or cho
 (`models/choose.py`).
 """
 
-import os
-import platform
-import shutil
-import subprocess
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
 from errors import UsageError
+from models.hardware import Hardware
 
 Role = Literal["embedder", "reader", "reranker", "generator"]
 
@@ -29,6 +26,10 @@ class Offered:
     megabytes: int
     licence: str
     note: str
+    layers: int = 0
+    """Transformer blocks of a generator."""
+    token_kib: int = 0
+    """KiB of keys and values for a token of context, at 16 bits."""
     writes: bool = True
     """False for a generator that scores only."""
 
@@ -54,7 +55,7 @@ class Profile:
     resident: str
     """Memory with all of them loaded, estimated: weights, and 8 to 16 k tokens of context."""
     system: str = ""
-    """How `Machine.system` begins."""
+    """How system and processor of the machine begin."""
     memory: float = 0.0
     """GB of main memory; less than it is sold with, for the system keeps some for itself."""
     graphics: float = 0.0
@@ -90,51 +91,18 @@ def wanted(names: tuple[str, ...]) -> list[Offered]:
     return list(found.values())
 
 
-@dataclass(frozen=True, slots=True)
-class Machine:
-    """What this machine has; 0 where a figure is not known."""
+def fitting_profile(hardware: Hardware) -> Profile:
+    """Return the most demanding profile that a machine meets.
 
-    system: str
-    """`Linux`, `Darwin`, `Windows`, with the processor's kind."""
-    memory: float
-    """GB of main memory."""
-    graphics: float
-    """GB of the largest NVIDIA card."""
-
-    def __str__(self) -> str:
-        """The facts as a person reads them."""
-        card = f", graphics card with {self.graphics:.0f} GB" if self.graphics else ""
-        return f"{self.system}, {self.memory:.0f} GB{card}"
-
-
-def this_machine() -> Machine:
-    """Return what this machine has; asks `nvidia-smi` where it is installed."""
-    try:
-        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9
-    except (AttributeError, ValueError, OSError):
-        memory = 0.0  # Windows has no sysconf
-    return Machine(f"{platform.system()} {platform.machine()}", memory, _graphics())
-
-
-def fitting_profile(machine: Machine) -> Profile:
-    """Return the most demanding profile that a machine meets."""
+    Only a card with memory of its own counts as one: graphics inside a processor read no faster
+    than it does.
+    """
+    graphics = max((card.memory for card in hardware.cards if not card.integrated), default=0.0)
+    system = f"{hardware.system} {hardware.processor}"
     return next(
         profile
         for profile in reversed(PROFILES.values())
-        if machine.graphics >= profile.graphics
-        and machine.memory >= profile.memory
-        and machine.system.startswith(profile.system)
+        if graphics >= profile.graphics
+        and hardware.memory >= profile.memory
+        and system.startswith(profile.system)
     )
-
-
-def _graphics() -> float:
-    program = shutil.which("nvidia-smi")
-    if program is None:
-        return 0.0
-    command = [program, "--query-gpu=memory.total", "--format=csv,noheader,nounits"]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=5, check=False)  # noqa: S603  a program of the system, fixed arguments
-    except (OSError, subprocess.TimeoutExpired):
-        return 0.0
-    figures = [int(line) for line in done.stdout.splitlines() if line.strip().isdecimal()]
-    return max(figures, default=0) * 1.048576 / 1_000

@@ -9,7 +9,7 @@ models, or reading settings.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypedDict, TypeVar
 
 import httpx2
 
@@ -24,6 +24,7 @@ from models.protocols import CrossEncoder, Embedder, Generator, Reranker
 from models.pull import Hub, kept_files
 from models.remote.openai import OpenAIEmbedder, OpenAIGenerator, OpenAIReranker
 from models.remote.server import Endpoint
+from models.tuning import USUAL, Tuning
 from models.worker import MemoryBudget
 
 _GGUF: Final = "llama:FILE.gguf, llama:OWNER/REPO/FILE.gguf"
@@ -54,6 +55,13 @@ _WITHOUT: Final[Mapping[Role, str]] = {
 """What the steps of a role do without a model."""
 
 
+class Run(TypedDict):
+    """What a model from a GGUF file is made with."""
+
+    budget: MemoryBudget | None
+    tuning: Tuning
+
+
 @dataclass(frozen=True, slots=True)
 class Resources:
     """What models need from outside: the HTTP client and key of remote ones, downloads, and the
@@ -63,6 +71,12 @@ class Resources:
     key: str = field(default="", repr=False)
     hub: Hub = field(default_factory=Hub)
     budget: MemoryBudget | None = None
+    tunings: Mapping[str, Tuning] = field(default_factory=dict)
+    """How the model of each role is run."""
+
+    def of(self, role: Role) -> "Run":
+        """Return what a GGUF model of a role is made with, beside its file."""
+        return {"budget": self.budget, "tuning": self.tunings.get(role, USUAL)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,19 +202,23 @@ _OURS: Final[Mapping[str, Path]] = {"embedded": EMBEDDED, "multilingual": MULTIL
 _BACKENDS: Final[Mapping[Role, Mapping[str, Callable[[str, Resources], Any]]]] = {
     "embedder": {
         "onnx": lambda rest, _: OnnxEmbedder(_OURS.get(rest) or _onnx_folder(rest)),
-        "llama": lambda rest, given: LlamaEmbedder(_gguf(rest, given.hub), budget=given.budget),
+        "llama": lambda rest, given: LlamaEmbedder(_gguf(rest, given.hub), **given.of("embedder")),
         "flag": lambda rest, _: FlagEmbedder(_flag(rest)),
         "openai": lambda rest, given: OpenAIEmbedder(_endpoint(rest, given)),
     },
     "reader": {"onnx": lambda rest, _: OnnxReader(_folder_with([WEIGHTS], rest))},
     "reranker": {
-        "llama": lambda rest, given: LlamaReranker(_gguf(rest, given.hub), budget=given.budget),
+        "llama": lambda rest, given: LlamaReranker(_gguf(rest, given.hub), **given.of("reranker")),
         "flag": lambda rest, _: FlagReranker(_flag(rest)),
         "openai": lambda rest, given: OpenAIReranker(_endpoint(rest, given)),
     },
     "generator": {
-        "llama": lambda rest, given: LlamaGenerator(_gguf(rest, given.hub), budget=given.budget),
-        "openai": lambda rest, given: OpenAIGenerator(_endpoint(rest, given)),
+        "llama": lambda rest, given: LlamaGenerator(
+            _gguf(rest, given.hub), **given.of("generator")
+        ),
+        "openai": lambda rest, given: OpenAIGenerator(
+            _endpoint(rest, given), tuning=given.of("generator")["tuning"]
+        ),
     },
 }
 """What makes a model of the rest of a spec, by the name that the spec begins with."""

@@ -75,6 +75,8 @@ class Counters:
     tokens: int = 0
     calls_a_batch: int = 0
     """Most calls that one batch held."""
+    guessed: int = 0
+    """Tokens of answers that were guessed ahead, and right."""
 
 
 class Engine(Protocol):

@@ -108,6 +108,36 @@ def instructions_for(*names: str) -> Instructions:
     return Instructions()
 
 
+_OPENED: Final = re.compile(
+    r"\s*(?:<\|channel\|>analysis<\|message\|>|<(?:think|thinking|thought|reasoning|seed:think)>|"
+    r"\[THINK\])",
+    re.IGNORECASE,
+)
+"""How thoughts begin: Qwen, DeepSeek and SmolLM3; Seed; gpt-oss in its raw form; Magistral."""
+_CLOSED: Final = re.compile(
+    r"(?:<\|end\|>\s*)?(?:<\|start\|>assistant)?<\|channel\|>final<\|message\|>|"
+    r"</(?:think|thinking|thought|reasoning|seed:think)>|\[/THINK\]",
+    re.IGNORECASE,
+)
+
+_ALONE: Final = re.compile(r"^\s*</(?:think|thinking)>[ \t]*$", re.IGNORECASE | re.MULTILINE)
+
+
+def without_thoughts(text: str) -> tuple[str, str]:
+    """Return the answer in `text` and the thoughts before it, each "" where there is none.
+
+    Some chat templates open the thoughts in the prompt, so that only their end is in the text: it
+    then counts on a line of its own, for an answer may quote it. Thoughts that are opened and never
+    closed leave no answer.
+    """
+    opened = _OPENED.match(text)
+    closed = _CLOSED.search(text, opened.end()) if opened else _ALONE.search(text)
+    if closed:
+        thoughts = text[opened.end() if opened else 0 : closed.start()]
+        return text[closed.end() :].lstrip(), thoughts.strip()
+    return ("", text[opened.end() :].strip()) if opened else (text, "")
+
+
 def checked_json(text: str, schema: dict[str, object], *, model: str, cut: bool) -> str:
     """Return `text` without blanks around it, once it is JSON and valid under `schema`; else raise
     `ModelError`.
@@ -129,7 +159,8 @@ def checked_json(text: str, schema: dict[str, object], *, model: str, cut: bool)
     except jsonschema.ValidationError as error:
         path = "/".join(str(part) for part in error.absolute_path) or "the answer"
         raise ModelError(
-            f"{model} answered JSON that is not valid at {path}: {said(error.message)}",
+            f"{model} answered JSON that is not valid at {path}: {said(error.message)}; it wrote "
+            f"{said(text.strip())}",
             hint="Try again, or set a larger model.",
         ) from error
     return text.strip()

@@ -203,6 +203,10 @@ class Page:
     """Where all of its words come from, at best."""
     hidden: int = 0
     """Words, of a PDF pieces of text, that no reader sees and that were left out."""
+    printed: str = ""
+    """Where the lines and rows of `html` are printed, in their order, a line of text for each page:
+    its number, then of each left, upper, right and lower edge in points from the upper left, and
+    how many letters and digits it has. Of PDFs only."""
     inside: bool = False
     """Whether it came from this machine or a network that the operator opened, without a step from
     outside: what it names may be read there."""
@@ -362,6 +366,8 @@ class Reading:
     """It is `unsure` because what could hold the answer was not read."""
     unread: tuple[str, ...] = ()
     """Addresses of documents that there was no time to read; their units are not among `tagged`."""
+    late: bool = False
+    """Whether time ended before a long text was compared with the question as far as others are."""
     question: str = ""
     """What was asked; empty for several parts together, each of which has its own."""
     parts: "tuple[Reading, ...]" = ()

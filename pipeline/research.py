@@ -169,7 +169,7 @@ async def research(
     gathered = await gather_pages(wanted, services, report=report)
     # 5.–6. Documents, best page first; EXTRACTOR: the core's reading of all of them, or None
     documents, reading = await _read(wanted.question, gathered, services)
-    gathered = replace(gathered, failures=(*gathered.failures, *left_unread(reading)))
+    gathered = replace(gathered, failures=(*gathered.failures, *left_unread(reading, documents)))
     reading = unless_cut(reading, gathered.missing())
     await report(8, 10, reading.reason)
     # 7. Hops: what the passage nearest to an open part names is asked about

@@ -20,6 +20,7 @@ from typing import Any, Final, Literal, NamedTuple, get_args, get_origin, get_ty
 from platformdirs import user_cache_dir
 
 from errors import UsageError, without_password
+from models.tuning import Role, Tuning, read_tuning
 from pipeline.fetch.forge import Forge, forge_at
 
 MEGABYTE: Final = 1_000_000
@@ -153,6 +154,18 @@ def _matching(pattern: str, hint: str) -> Read:
         return text
 
     return read
+
+
+def _tuning(role: Role) -> Read:
+    return lambda text: read_tuning(text, role)
+
+
+def _options(model: str) -> str:
+    """Return the help of an encoder's options."""
+    return (
+        f"How {model} from a GGUF file is run, as NAME=VALUE separated by blanks: layers, devices, "
+        f"split, context (tokens of a text), flash, threads, batch, mmap (docs/local-models.md)."
+    )
 
 
 _key = _matching(r"[!-~]*", "Copy the key again: it holds a space or a character beyond ASCII.")
@@ -323,6 +336,15 @@ class Settings:
     )
     reranker: str = _setting("auto", "auto, none, llama:FILE.gguf, flag:NAME, openai:URL#MODEL.")
     generator: str = _setting("auto", "auto, none, llama:FILE.gguf, openai:URL#MODEL.")
+    embedder_options: Tuning = _setting("", _options("an embedder"), _tuning("embedder"))
+    reranker_options: Tuning = _setting("", _options("a reranker"), _tuning("reranker"))
+    generator_options: Tuning = _setting(
+        "",
+        "How a generator is run, as NAME=VALUE separated by blanks: layers, devices, split, context, "
+        "kv, flash, threads, batch, mmap; temperature, top_k, top_p, min_p, seed, thinking, "
+        "speculate; `winnow models show` prints each with where its value comes from.",
+        _tuning("generator"),
+    )
     pruner: Literal["trained", "any"] = _setting(
         "trained", "Which generator scores block paths: trained (HTML-Pruner models only), or any."
     )

@@ -235,9 +235,13 @@ async def open_models(settings: Settings, http: httpx2.AsyncClient) -> AsyncIter
 
 
 def _resources(settings: Settings, http: httpx2.AsyncClient) -> Resources:
-    return Resources(
-        http, settings.model_key, Hub(settings.hub or None, settings.models), MemoryBudget()
-    )
+    tunings = {
+        "embedder": settings.embedder_options,
+        "reranker": settings.reranker_options,
+        "generator": settings.generator_options,
+    }
+    hub = Hub(settings.hub or None, settings.models)
+    return Resources(http, settings.model_key, hub, MemoryBudget(), tunings)
 
 
 def _idms(settings: Settings) -> IdmsOptions:

@@ -129,3 +129,57 @@ async def test_a_generator_without_time_leaves_the_rules_and_the_answer_says_so(
     # 512 tokens of context do not hold the prompt.
     assert data_of(result).get("parsed_by", "rules") == "rules"
     assert "rules did" in text_of(result)
+
+
+HOSTILE = {
+    "entities": [],
+    "parts": ["Where is the ferry leaving?", "password of the user ferry site:evil.example"],
+    "freshness": "any",
+    "queries": [
+        {"text": "site:evil.example ferry password of user", "language": "en"},
+        {"text": '"ferry" -Quoxholm filetype:pdf OR inurl:login Sundays', "language": "en"},
+        {"text": "evil.example/ferry?q=Quoxholm 2024", "language": "en"},
+    ],
+}
+
+
+async def test_a_hostile_models_queries_hold_no_host_operator_or_word_of_its_own() -> None:
+    question = "When does the first ferry to Quoxholm leave on Sundays?"
+    found = await parse(question, parser(Scripted(json.dumps(HOSTILE))), today=TODAY)
+    assert found.made_by == "model"
+    asked = [query.text for query in found.queries]
+    assert asked[0] == question
+    assert found.parts == ()
+    given = {"ferry", "quoxholm", "sundays", "leave", "leaving", "first", "of", "the", "or", "is"}
+    for query in asked[1:]:
+        assert set(query.casefold().split()) <= given, query
+        assert not set(query) & set('":-./?'), query
+
+
+@pytest.mark.parametrize(
+    ("question", "query", "kept"),
+    [
+        (
+            "Ile kosztuje prom do Quoxholm?",
+            "Quoxholm ferry price evil.example Bob 7",
+            "Quoxholm ferry price",
+        ),
+        (
+            "Was kostet die Fähre nach Quoxholm?",
+            "Quoxholm ferry costs password",
+            "Quoxholm ferry costs",
+        ),
+        (
+            "Is C++ std::vector contiguous?",
+            "C++ std::vector intext:contiguous",
+            "C++ std::vector contiguous",
+        ),
+        ("小米智能门锁多少钱", "小米门锁 site:evil.cn", "小米门锁"),
+    ],
+)
+async def test_a_models_query_keeps_what_the_request_wrote_and_words_that_translate_it(
+    question: str, query: str, kept: str
+) -> None:
+    said = {**GOOD, "queries": [{"text": query, "language": "zh" if "门" in query else "en"}]}
+    found = await parse(question, parser(Scripted(json.dumps(said))), today=TODAY)
+    assert kept in [query.text for query in found.queries]

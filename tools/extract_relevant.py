@@ -94,7 +94,8 @@ async def extract_relevant(
     reading = await extract(
         question, loaded.documents, reader=services.reader, asking=services.asking
     )
-    loaded = replace(loaded, failures=(*loaded.failures, *left_unread(reading)))
+    unread = left_unread(reading, loaded.documents)
+    loaded = replace(loaded, failures=(*loaded.failures, *unread))
     reading = unless_cut(reading, loaded.failures)
     # 3. Fill the budget with cited passages
     sheet, assembled = await in_thread(_sheet, loaded, reading, max_tokens)

@@ -302,7 +302,7 @@ async def _from_documents(
         max_tokens=max_tokens,
         mark=mark,
     )
-    return _Found(await in_thread(fill), loaded.documents, left_unread(reading))
+    return _Found(await in_thread(fill), loaded.documents, left_unread(reading, loaded.documents))
 
 
 async def _pages(tree: Tree, places: Iterable[int], services: Services) -> dict[int, Document]:

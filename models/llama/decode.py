@@ -24,7 +24,14 @@ from models.llama.native import Code, Grammar, Native, Row, schema_grammar
 from models.llama.token_tree import Part, TokenTree, grow, parts, read
 from models.pipe import Fields, Frame, refusal
 from models.protocols import ANSWERS_AT_ONCE
+from models.tuning import Tuning
 
+GUESSED_AFTER: Final = 3
+"""Tokens that must stand before, in the prompt or the answer, for what followed them to be guessed
+(prompt lookup: Saxena 2023)."""
+UNLIKELY: Final = np.float32(-1e30)
+"""Logit of a token that sampling leaves out; a grammar that allows nothing else may still take
+it."""
 SHARED: Final = 32
 """Fewest tokens of a beginning worth keeping: chat templates alone share some twenty."""
 
@@ -194,6 +201,9 @@ class _Writing:
     position: int = 0
     text: bytearray = field(default_factory=bytearray)
     written: int = 0
+    drawn: np.random.Generator | None = None
+    """Where the sampling's chance comes from; None where the likeliest token is taken."""
+    guesses: "Lookup | None" = None
 
 
 @dataclass(slots=True)
@@ -209,6 +219,30 @@ class _Scoring:
     rows: int
     cells: int
     evaluated: int = 0
+
+
+class Lookup:
+    """Guesses what a text goes on with by what followed its last tokens before."""
+
+    def __init__(self, tokens: Sequence[int], most: int) -> None:
+        """Begin with the `tokens` of a prompt; guess at most `most` at a time."""
+        self._all: list[int] = []
+        self._ends: dict[tuple[int, ...], int] = {}
+        self._most = most
+        for token in tokens:
+            self.add(token)
+
+    def add(self, token: int) -> None:
+        """Take note of the next token."""
+        if len(self._all) >= GUESSED_AFTER:
+            self._ends[tuple(self._all[-GUESSED_AFTER:])] = len(self._all)
+        self._all.append(token)
+
+    def guess(self) -> list[int]:
+        """Return what followed the last tokens where they stood before; empty where they did
+        not."""
+        at = self._ends.get(tuple(self._all[-GUESSED_AFTER:]))
+        return self._all[at : at + self._most] if at is not None else []
 
 
 class Decoder:
@@ -286,7 +320,17 @@ class Decoder:
         if left < 1:
             raise ModelError("An answer of no tokens was asked for.", hint="Allow at least one.")
         grammar = Grammar(self._native, str(text)) if text is not None else None
-        return _Writing(call, tokens, left, len(tokens) + left, grammar)
+        tuning = self._native.plan.tuning
+        ahead = 0 if self._native.keeps_state else tuning.speculate
+        return _Writing(
+            call,
+            tokens,
+            left,
+            len(tokens) + left + ahead,
+            grammar,
+            drawn=np.random.default_rng(tuning.seed) if tuning.temperature else None,
+            guesses=Lookup(tokens, ahead) if ahead else None,
+        )
 
     def _scored(self, call: int, prefix: list[int], request: Fields, *, choosing: bool) -> _Scoring:
         texts: list[str] = request["texts"]  # type: ignore[assignment]  # JSON that our own side wrote
@@ -368,14 +412,19 @@ class Decoder:
             fitting = writing.tokens[
                 : self._opening.stop(writing.slot, writing.position, max(0, most - len(rows)))
             ]
+            if writing.written and fitting:
+                # guesses for which the batch has no room are given up
+                writing.tokens = list(fitting)
             whole = len(fitting) == len(writing.tokens)
             for offset, token in enumerate(fitting):
-                wanted = whole and offset == len(fitting) - 1
+                # behind the first token of an answer stand guesses, each of which is checked
+                wanted = whole and (offset == len(fitting) - 1 or writing.written > 0)
                 rows.append(Row(token, writing.position + offset, (writing.slot,), wanted=wanted))
             if fitting:
-                ends.append((writing, len(rows) - 1 if whole else -1))
+                guessed = len(fitting) - 1 if writing.written else 0
+                ends.append((writing, len(rows) - 1 - guessed if whole else -1))
                 writing.position += len(fitting)
-                del writing.tokens[: len(fitting)]
+                del writing.tokens[: -guessed if whole and guessed else len(fitting)]
         calls = {writing.call for writing, _ in ends}
         try:
             if not self._compute(rows, calls):
@@ -393,19 +442,39 @@ class Decoder:
                 self._ready.append((call, refusal(error)))
 
     def _take(self, writing: _Writing, row: int) -> None:
-        """Choose the next token of an answer, and finish it at its end."""
-        logits = self._native.logits(row)
-        token = (
-            writing.grammar.best(logits) if writing.grammar is not None else int(logits.argmax())
-        )
-        if token is None or self._native.is_end(token):
-            self._finish(writing, "stop")
-            return
-        writing.text += self._native.piece(token)
-        writing.written += 1
-        writing.tokens = [token]
-        if writing.written == writing.left:
-            self._finish(writing, "length")
+        """Choose the next token of an answer, and those after it as far as the guesses were right;
+        finish it at its end."""
+        guesses, writing.tokens = writing.tokens, []
+        for number in range(len(guesses) + 1):
+            chosen = self._chosen(writing, self._native.logits(row + number))
+            if chosen is None or self._native.is_end(chosen):
+                self._finish(writing, "stop")
+                return
+            token = chosen
+            writing.text += self._native.piece(token)
+            writing.written += 1
+            if writing.guesses is not None:
+                writing.guesses.add(token)
+            if writing.written == writing.left:
+                self._finish(writing, "length")
+                return
+            if number == len(guesses) or token != guesses[number]:
+                break
+            self.counters.guessed += 1
+        wrong = len(guesses) - number
+        if wrong:
+            writing.position -= wrong
+            self._native.cut(writing.slot, writing.position)
+        room = writing.left - writing.written
+        ahead = writing.guesses.guess()[:room] if writing.guesses is not None else []
+        writing.tokens = [token, *ahead]
+
+    def _chosen(self, writing: _Writing, logits: NDArray[np.float32]) -> int | None:
+        """Return the next token: the likeliest, or one drawn; None where a grammar allows none."""
+        tuning = self._native.plan.tuning
+        if writing.drawn is not None:
+            logits = drawn(logits, tuning, writing.drawn)
+        return writing.grammar.best(logits) if writing.grammar is not None else int(logits.argmax())
 
     def _finish(self, writing: _Writing, ended: str) -> None:
         fields = {"ended": ended, "tokens": writing.written}
@@ -506,6 +575,27 @@ class Decoder:
         raise ModelError(
             f"The context of {self._native.path} is full.", hint="Ask for less at once."
         )
+
+
+def drawn(
+    logits: NDArray[np.float32], tuning: Tuning, chance: np.random.Generator
+) -> NDArray[np.float32]:
+    """Return numbers whose greatest is a draw from the softmax of `logits` at the temperature.
+
+    Gumbel noise on logits makes the argmax a draw (Gumbel 1954), also among those that a grammar
+    allows. What `top_k`, `min_p` and `top_p` leave out comes last.
+    """
+    scaled = logits.astype(np.float64) / tuning.temperature
+    order = np.argsort(scaled)[::-1]
+    shares = np.exp(scaled[order] - scaled[order[0]])
+    kept = shares >= tuning.min_p
+    kept[tuning.top_k or len(order) :] = False
+    before = np.cumsum(shares) - shares
+    kept &= before < tuning.top_p * shares.sum()
+    kept[0] = True
+    noisy = scaled + chance.gumbel(size=len(scaled))
+    noisy[order[~kept]] = UNLIKELY
+    return noisy.astype(np.float32)
 
 
 def _rows(job: _Scoring, part: Part) -> list[Row]:

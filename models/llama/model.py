@@ -9,14 +9,14 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from errors import ModelError
+from errors import QUOTED, ModelError, said
 from models.llama.gguf import Header, read_header
-from models.llama.placement import BATCH, BUFFERS, Plan, Weights
+from models.llama.placement import BATCH, BUFFERS, KV_SIZES, Plan, Weights
 from models.pipe import Fields, Frame
 from models.protocols import (
     CONTEXT_TOKENS,
@@ -37,7 +37,9 @@ from models.text import (
     instructions_for,
     printable,
     reads_latin,
+    without_thoughts,
 )
+from models.tuning import THOUGHTS, USUAL, Tuning
 from models.worker import Limits, MemoryBudget, Worker
 
 TEXTS: Final = BATCH // 8
@@ -51,11 +53,17 @@ class GgufModel(Backend):
     """What the three share: file, header, process."""
 
     def __init__(
-        self, path: Path, *, limits: Limits | None = None, budget: MemoryBudget | None = None
+        self,
+        path: Path,
+        *,
+        limits: Limits | None = None,
+        budget: MemoryBudget | None = None,
+        tuning: Tuning = USUAL,
     ) -> None:
-        """Name a GGUF file, the limits of its process, and the memory that it shares with others;
-        nothing is read."""
+        """Name a GGUF file, the limits of its process, the memory that it shares with others, and
+        how it is run; nothing is read."""
         self._path = path
+        self.tuning = tuning
         self._limits = limits
         self._budget = budget
         self._worker: Worker | None = None
@@ -79,7 +87,8 @@ class GgufModel(Backend):
     @property
     def name(self) -> str:
         """File, runtime, and the file's fingerprint."""
-        return f"{self._path.stem}:llama:{self._header.digest}"
+        key = self.tuning.key
+        return f"{self._path.stem}:llama:{self._header.digest}" + (f":{key}" if key else "")
 
     @property
     def pid(self) -> int | None:
@@ -103,11 +112,25 @@ class GgufModel(Backend):
         return (await self._ask("count")).fields
 
     @property
-    def _plan(self) -> Plan:
+    def plan(self) -> Plan:
+        """How its context is made."""
         raise NotImplementedError
 
+    @property
+    def weights(self) -> Weights:
+        """Sizes that decide where it fits."""
+        header, plan = self._header, self.plan
+        cells = plan.context if plan.role == "generator" else 0
+        bytes_of_cells = int(header.token_bytes * cells * KV_SIZES[plan.kv or "f16"])
+        return Weights(header.layers + 1, header.file_bytes, bytes_of_cells, header.output_bytes)
+
+    @property
+    def trained_tokens(self) -> int:
+        """Tokens of context that the model was trained for."""
+        return self._header.context_length
+
     async def _ask(self, doing: str, request: object = None) -> Frame:
-        header, plan = self._header, self._plan
+        header, plan = self._header, self.plan
         if self._worker is not None and self._working != header.digest:
             # The file was replaced: answers under its name must not come from the old one's
             # weights.
@@ -115,13 +138,7 @@ class GgufModel(Backend):
             await old.aclose()
         if self._worker is None:
             self._working = header.digest
-            cells = plan.context * (1 + plan.wide) if plan.role == "generator" else 0
-            weights = Weights(
-                header.layers + 1,
-                header.file_bytes,
-                header.token_bytes * cells,
-                header.output_bytes,
-            )
+            weights = self.weights
             self._worker = Worker(
                 "models.llama.process",
                 {"path": str(self._path), "plan": asdict(plan), "weights": asdict(weights)},
@@ -136,7 +153,7 @@ class GgufModel(Backend):
         self, doing: str, texts: Sequence[str], **request: object
     ) -> NDArray[np.float32]:
         """Return a row for each text [n, width], the texts cut to what the process reads."""
-        plan = self._plan
+        plan = self.plan
         found = [np.zeros((0, plan.width), dtype=np.float32)]
         for start in range(0, len(texts), TEXTS_AT_ONCE):
             part = [
@@ -180,9 +197,9 @@ class LlamaEmbedder(GgufModel):
         )
 
     @property
-    def _plan(self) -> Plan:
-        longest = min(BATCH, self._header.context_length)
-        return Plan("embedder", longest, longest, TEXTS, width=self.dimension)
+    def plan(self) -> Plan:
+        """How its context is made: a text is read in one batch."""
+        return _encoder_plan("embedder", BATCH, self._header, self.tuning, width=self.dimension)
 
 
 class LlamaReranker(GgufModel):
@@ -203,13 +220,13 @@ class LlamaReranker(GgufModel):
                 hint="Set a GGUF file of a reranker; Qwen3-Reranker must be converted with "
                 "upstream's script.",
             )
-        asked = _sendable(query[: self._plan.batch * CHARACTERS_A_TOKEN])
+        asked = _sendable(query[: self.plan.batch * CHARACTERS_A_TOKEN])
         return (await self._encode("score", texts, query=asked))[:, 0]
 
     @property
-    def _plan(self) -> Plan:
-        longest = min(2 * BATCH, self._header.context_length)
-        return Plan("reranker", longest, longest, TEXTS, width=1)
+    def plan(self) -> Plan:
+        """How its context is made: query and text are read in one batch."""
+        return _encoder_plan("reranker", 2 * BATCH, self._header, self.tuning, width=1)
 
 
 class LlamaGenerator(GgufModel):
@@ -223,7 +240,7 @@ class LlamaGenerator(GgufModel):
     @property
     def context_tokens(self) -> int:
         """Tokens in prompt and answer together."""
-        return min(CONTEXT_TOKENS, self._header.context_length)
+        return min(self.tuning.context or CONTEXT_TOKENS, self._header.context_length)
 
     async def generate(
         self,
@@ -242,19 +259,33 @@ class LlamaGenerator(GgufModel):
             raise ModelError(
                 "A schema and a grammar were given; an answer can be held to one.", hint="Give one."
             )
+        free = self.tuning.thinking and schema is None and grammar is None
+        thoughts = min(THOUGHTS, self.context_tokens // 2) if free else 0
         request = {
             "prompt": _prompt(messages),
-            "max_tokens": max_tokens,
+            "max_tokens": max_tokens + thoughts,
             "schema": schema,
             "grammar": grammar,
         }
         frame = await self._ask("generate", request)
         text = frame.blob.decode("utf-8", "replace")
         if schema is None:
-            return text
+            return text if grammar is not None else self._answer(text)
         return checked_json(
             text, schema, model=self.name, cut=frame.fields.get("ended") == "length"
         )
+
+    def _answer(self, text: str) -> str:
+        """Return what stands behind a model's thoughts; raises `ModelError` where nothing does."""
+        answer, thoughts = without_thoughts(text)
+        if thoughts and not answer.strip():
+            raise ModelError(
+                f"{self.name} thought for {len(thoughts)} characters and gave no answer: "
+                f"{said(thoughts[-QUOTED:])}",
+                hint="Set a model that does not think, or one whose chat template can switch it "
+                "off.",
+            )
+        return answer
 
     async def choose(self, prompt: Prompt, options: Sequence[str]) -> NDArray[np.float64]:
         """Return the probability of each option [n], exact, from one pass over the prompt; see
@@ -285,10 +316,20 @@ class LlamaGenerator(GgufModel):
         return PathScores(scores, evaluated, before, tree, before * len(texts) + apart)
 
     @property
-    def _plan(self) -> Plan:
+    def plan(self) -> Plan:
+        """How its context is made: one cache that all sequences share."""
         context = self.context_tokens
         wide = 2 * self._header.token_bytes * context <= WIDE_CACHE
-        return Plan("generator", context, min(BATCH, context), wide=wide)
+        kv = self.tuning.kv or ("f32" if wide else "")
+        batch = min(self.tuning.batch or BATCH, context)
+        return Plan("generator", context, batch, kv=kv, tuning=self.tuning)
+
+
+def _encoder_plan(
+    role: Literal["embedder", "reranker"], usual: int, header: Header, tuning: Tuning, *, width: int
+) -> Plan:
+    longest = min(tuning.context or usual, header.context_length)
+    return Plan(role, longest, longest, TEXTS, width=width, tuning=tuning)
 
 
 def _prompt(prompt: Prompt) -> str | list[dict[str, str]]:

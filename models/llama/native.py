@@ -16,7 +16,7 @@ import sys
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from enum import IntEnum
-from typing import Any, Final
+from typing import Any, Final, TypedDict
 
 import jinja2
 import llama_cpp
@@ -32,12 +32,12 @@ from models.llama.placement import (
     Placement,
     Plan,
     Weights,
-    chosen_device,
     fallen_back,
     place,
 )
 from models.pipe import Counters
 from models.shares import usable_cores
+from models.tuning import Tuning
 
 WRONG: Final = (
     ValueError,
@@ -55,13 +55,20 @@ class ChatTemplate:
     """One model's template, or none: then the messages' texts are continued."""
 
     def __init__(
-        self, template: str | None, *, begins: str, ends: str, control: Iterable[str]
+        self,
+        template: str | None,
+        *,
+        begins: str,
+        ends: str,
+        control: Iterable[str],
+        thinks: bool = False,
     ) -> None:
         """Compile `template`, Jinja source.
 
         `begins`, `ends` and `control` are the spellings of the tokens at a text's edges, and of all
-        control tokens.
+        control tokens; `thinks` lets a model think aloud.
         """
+        self._thinks = thinks
         self.begins = begins
         texts = sorted({text for text in control if len(text) > 1}, key=len, reverse=True)
         self._control = re.compile("|".join(map(re.escape, texts))) if texts else None
@@ -75,7 +82,7 @@ class ChatTemplate:
 
     def render(self, messages: Sequence[dict[str, str]]) -> str:
         """Return the text up to where the answer begins; a model that can think aloud is asked not
-        to."""
+        to, unless that was set."""
         said = [
             {"role": message["role"], "content": self.defused(message["content"])}
             for message in messages
@@ -85,7 +92,7 @@ class ChatTemplate:
         try:
             # Typed for messages of every kind that OpenAI's API has.
             told: Any = self._told(said)
-            return str(self._formatter(messages=told, enable_thinking=False).prompt)
+            return str(self._formatter(messages=told, enable_thinking=self._thinks).prompt)
         except (jinja2.TemplateError, *WRONG) as error:
             raise ModelError(
                 f"The model's chat template refuses the messages: {error}.",
@@ -180,7 +187,7 @@ class Native:
         self._log = llama_cpp.llama_log_callback(_written)
         llama_cpp.llama_log_set(self._log, ctypes.c_void_p(0))
         llama_cpp.llama_backend_init()
-        self.placement, devices = _placed(weights)
+        self.placement, devices = _placed(weights, plan.tuning)
         self._model: Any = None
         try:
             self._load(weights, devices)
@@ -203,7 +210,8 @@ class Native:
     @property
     def facts(self) -> dict[str, object]:
         """Where the model runs and why, and the size of its context."""
-        return {**asdict(self.placement), "context": self.n_context}
+        made = {"context": self.n_context, "kv": self.plan.kv or "f16", "batch": self.plan.batch}
+        return {**asdict(self.placement), **made}
 
     @property
     def n_context(self) -> int:
@@ -398,6 +406,13 @@ class Native:
         options.n_gpu_layers = (
             self.placement.gpu_layers if self.placement.gpu_layers >= 0 else weights.layers + 1
         )
+        tuning = self.plan.tuning
+        options.use_mmap = tuning.mmap != "off"
+        if len(self.placement.devices) > 1 and tuning.split:
+            # By the order of the devices named; llama.cpp reads as many as it could have.
+            shares = [*tuning.split, *[0.0] * int(llama_cpp.llama_max_devices())]
+            self._split = (ctypes.c_float * len(shares))(*shares)
+            options.tensor_split = self._split
         self._model = llama_cpp.llama_model_load_from_file(os.fsencode(self.path), options)
         if not self._model:
             raise ModelError(
@@ -421,15 +436,17 @@ class Native:
         options.kv_unified = options.swa_full = True
         options.n_threads = options.n_threads_batch = self.placement.threads
         options.embeddings = plan.role != "generator"
-        if plan.wide:
-            options.type_k = options.type_v = llama_cpp.GGML_TYPE_F32
+        if plan.kv:
+            options.type_k = options.type_v = getattr(llama_cpp, f"GGML_TYPE_{plan.kv.upper()}")
         if plan.role == "reranker":
             options.pooling_type = llama_cpp.LLAMA_POOLING_TYPE_RANK
         on_gpu = self.placement.gpu_layers != 0
         # Flash attention: encoders run at twice the speed with it; scores of generators on the CPU
         # would depend on what else is in the batch by 0.04 nats and more. On a GPU llama.cpp
-        # decides.
-        options.flash_attn_type = 1 if options.embeddings else (-1 if on_gpu else 0)
+        # decides. Values of fewer than 16 bits are only read with it.
+        narrow = plan.kv.startswith("q")
+        usual = 1 if options.embeddings or narrow else (-1 if on_gpu else 0)
+        options.flash_attn_type = {"on": 1, "off": 0}.get(plan.tuning.flash, usual)
         context = llama_cpp.llama_init_from_model(self._model, options)
         if not context:
             raise ModelError(
@@ -448,7 +465,11 @@ class Native:
             if llama_cpp.llama_vocab_is_control(self.vocabulary, token)
         )
         return ChatTemplate(
-            self.metadata("tokenizer.chat_template"), begins=begins, ends=ends, control=control
+            self.metadata("tokenizer.chat_template"),
+            begins=begins,
+            ends=ends,
+            control=control,
+            thinks=self.plan.tuning.thinking,
         )
 
     def _text(self, token: int) -> str:
@@ -573,23 +594,42 @@ def _written(level: int, text: bytes, _data: object) -> None:
         sys.stderr.flush()
 
 
-def _placed(weights: Weights) -> tuple[Placement, Handles]:
+def _placed(weights: Weights, tuning: Tuning) -> tuple[Placement, Handles]:
     """Return where a model of these sizes goes on this machine, by what the build offers and is
     free now.
 
-    With it, the one device to name to llama.cpp, or none: by itself it spreads over all cards,
-    whose free memory the choice did not count, and computes long prompts on a card that was found
-    too full.
+    With it, the devices to name to llama.cpp, or none: by itself it spreads over all cards, whose
+    free memory the choice did not count, and computes long prompts on a card that was found too
+    full.
     """
     cores = usable_cores()
-    llama_cpp.llama_supports_gpu_offload()  # loads the backends of a build that keeps them in files
-    _declare()
-    found = _devices()
+    found = found_devices()
     devices = [device for device, _ in found]
-    placement = place(weights, devices, backends=_backends(), cores=cores)
-    if placement.gpu_layers == 0:
-        return placement, _handles()
-    return placement, _handles(found[devices.index(chosen_device(devices))][1])
+    placement = place(weights, devices, backends=gpu_backends(), cores=cores, tuning=tuning)
+    pointers = {device.number: pointer for device, pointer in found}
+    return placement, _handles(*(pointers[number] for number in placement.devices))
+
+
+class Described(TypedDict):
+    """What this build of llama.cpp says of itself."""
+
+    offloads: bool
+    backends: list[str]
+    devices: list[Device]
+    processor: str
+
+
+def described_build() -> Described:
+    """Return what this build offers and finds."""
+    devices = [device for device, _ in found_devices()]
+    line = llama_cpp.llama_print_system_info().decode("utf-8", "replace")
+    used = re.findall(r"(\w+) = 1\b", line)
+    return {
+        "offloads": bool(llama_cpp.llama_supports_gpu_offload()),
+        "backends": gpu_backends(),
+        "devices": devices,
+        "processor": ", ".join(dict.fromkeys(used)),
+    }
 
 
 def _handles(*pointers: ctypes.c_void_p) -> Handles:
@@ -614,7 +654,7 @@ def _declare() -> None:
         getattr(libggml, name).restype = result
 
 
-def _backends() -> list[str]:
+def gpu_backends() -> list[str]:
     """Return the names of the backends that may have a GPU; those whose driver is missing are not
     among them."""
     found = []
@@ -624,8 +664,10 @@ def _backends() -> list[str]:
     return [name for name in found if name not in NO_GPU]
 
 
-def _devices() -> list[tuple[Device, ctypes.c_void_p]]:
+def found_devices() -> list[tuple[Device, ctypes.c_void_p]]:
     """Return ggml's devices that are no processor, and the pointer to each."""
+    llama_cpp.llama_supports_gpu_offload()  # loads the backends of a build that keeps them in files
+    _declare()
     found = []
     for number in range(libggml.ggml_backend_dev_count()):
         device = ctypes.c_void_p(libggml.ggml_backend_dev_get(ctypes.c_size_t(number)))
@@ -641,6 +683,7 @@ def _devices() -> list[tuple[Device, ctypes.c_void_p]]:
             description,
             free.value,
             integrated=kind == DeviceKind.INTEGRATED,
+            number=backend,
         )
         found.append((named, device))
     return found

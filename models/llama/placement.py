@@ -9,7 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
+from errors import ModelError
 from models.shares import MOST_CORES
+from models.tuning import USUAL, Tuning
 
 BATCH: Final = 512
 """Tokens of a generator's batch (llama.cpp's own micro-batch), of a batch of several texts, and of
@@ -31,6 +33,8 @@ class Device:
     free: int
     """Bytes of free memory."""
     integrated: bool = False
+    number: str = ""
+    """What llama.cpp calls this one, such as CUDA0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +63,9 @@ class Plan:
     """Sequences that share the cells; 0 for as many as llama.cpp can."""
     width: int = 0
     """Numbers that come out for a text, of an embedder or a reranker."""
-    wide: bool = False
+    kv: str = ""
+    """Type of keys and values; "" for 16-bit floats."""
+    tuning: Tuning = USUAL
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,50 +78,108 @@ class Placement:
     """Layers on the device; -1 for all."""
     threads: int
     reason: str
+    devices: tuple[str, ...] = ()
+    """Numbers of the devices that layers go to."""
+
+
+KV_SIZES: Final = {
+    "f32": 2.0,
+    "f16": 1.0,
+    "bf16": 1.0,
+    "q8_0": 34 / 64,
+    "q5_1": 24 / 64,
+    "q5_0": 22 / 64,
+    "q4_1": 20 / 64,
+    "q4_0": 18 / 64,
+}
+"""Size of a type of keys and values against 16-bit floats: bytes of a block of 32 values, over
+64."""
 
 
 def chosen_device(devices: Sequence[Device]) -> Device:
-    """Return the one device that layers go to: a card before graphics inside the processor, then
-    the roomiest."""
+    """Return the one device that layers go to where none was set: a card before graphics inside
+    the processor, then the roomiest."""
     return max(devices, key=lambda found: (not found.integrated, found.free))
 
 
-def place(
-    weights: Weights, devices: Sequence[Device], *, backends: Sequence[str], cores: int
-) -> Placement:
-    """Return where the model goes: as many layers as fit in the free memory of the chosen
-    device."""
+def chosen_devices(devices: Sequence[Device], tuning: Tuning) -> list[Device]:
+    """Return the devices that layers go to, in the order set; raises `ModelError` for one that is
+    not there."""
+    if not tuning.devices:
+        return [chosen_device(devices)] if devices else []
+    known = {device.number.lower(): device for device in devices}
+    missing = [name for name in tuning.devices if name.lower() not in known]
+    if missing:
+        there = ", ".join(device.number for device in devices) or "none beside the processor"
+        raise ModelError(
+            f"The options name the device {missing[0]!r}, which this build of llama.cpp has not.",
+            hint=f"It has: {there}.",
+        )
+    return [known[name.lower()] for name in tuning.devices]
+
+
+def threads_for(cores: int, tuning: Tuning = USUAL) -> int:
+    """Return how many threads compute on the processor."""
     # Of many cores half are mostly second threads of the others.
-    threads = max(1, min(2 * MOST_CORES, cores if cores <= MOST_CORES else cores // 2))
+    usual = max(1, min(2 * MOST_CORES, cores if cores <= MOST_CORES else cores // 2))
+    return tuning.threads or usual
+
+
+def place(
+    weights: Weights,
+    devices: Sequence[Device],
+    *,
+    backends: Sequence[str],
+    cores: int,
+    tuning: Tuning = USUAL,
+) -> Placement:
+    """Return where the model goes: as many layers as fit in the free memory of the chosen devices,
+    or as many as `tuning` says.
+
+    Raises `ModelError` where `tuning` names a device that is not there.
+    """
+    threads = threads_for(cores, tuning)
     cpu = f"{threads} of {cores} cores"
-    if not devices:
+    chosen = chosen_devices(devices, tuning)
+    if not chosen or tuning.layers == 0:
         looked = (
             f"{' and '.join(backends)} of this build of llama.cpp found no GPU" if backends else ""
         )
-        reason = looked or "this build of llama.cpp has no GPU backend"
+        unset = looked or "this build of llama.cpp has no GPU backend"
+        reason = "layers=0 was set" if chosen else unset
         return Placement("CPU", "CPU", 0, threads, f"{reason}; {cpu}")
-    device = chosen_device(devices)
-    room = device.free * (1 - KEPT_FREE) - BUFFERS
-    block = (weights.file_bytes - weights.output_bytes + weights.context_bytes) / max(
-        1, weights.layers - 1
+    fitting = _fitting(weights, sum(device.free for device in chosen))
+    free = " and ".join(
+        f"{one.backend} ({one.name}) has {one.free / 1e9:.1f} GB free" for one in chosen
     )
-    fitting = 1 + int((room - weights.output_bytes) / block) if room > weights.output_bytes else 0
-    free = f"{device.backend} ({device.name}) has {device.free / 1e9:.1f} GB free"
     needed = (
         f"the model needs {(weights.file_bytes + weights.context_bytes + BUFFERS) / 1e9:.1f} GB"
     )
-    if fitting >= weights.layers:
-        return Placement(
-            device.backend,
-            device.name,
-            -1,
-            threads,
-            f"{free}, {needed}: all {weights.layers} layers",
-        )
+    found = f"{free}, {needed}"
+    if tuning.layers is not None:
+        found = f"layers={'all' if tuning.layers < 0 else tuning.layers} was set; {found}"
+        fitting = weights.layers if tuning.layers < 0 else tuning.layers
     if fitting == 0:
-        return Placement("CPU", "CPU", 0, threads, f"{free}, {needed}: no layer fits; {cpu}")
-    reason = f"{free}, {needed}: {fitting} of {weights.layers} layers; the rest on {cpu}"
-    return Placement(device.backend, device.name, fitting, threads, reason)
+        return Placement("CPU", "CPU", 0, threads, f"{found}: no layer fits; {cpu}")
+    whole = fitting >= weights.layers
+    told = f"all {weights.layers} layers" if whole else f"{fitting} of {weights.layers} layers"
+    return Placement(
+        chosen[0].backend,
+        ", ".join(device.name for device in chosen),
+        -1 if whole else fitting,
+        threads,
+        f"{found}: {told}" + ("" if whole else f"; the rest on {cpu}"),
+        tuple(device.number for device in chosen),
+    )
+
+
+def _fitting(weights: Weights, free: int) -> int:
+    """Return how many layers fit in `free` bytes."""
+    room = free * (1 - KEPT_FREE) - BUFFERS
+    block = (weights.file_bytes - weights.output_bytes + weights.context_bytes) / max(
+        1, weights.layers - 1
+    )
+    return 1 + int((room - weights.output_bytes) / block) if room > weights.output_bytes else 0
 
 
 def fallen_back(placement: Placement) -> Placement:

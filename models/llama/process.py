@@ -11,6 +11,7 @@ from models.llama.encode import Encoder
 from models.llama.native import Native
 from models.llama.placement import Plan, Weights
 from models.pipe import Engine, serve
+from models.tuning import Tuning
 
 
 def main(text: str) -> None:
@@ -19,7 +20,7 @@ def main(text: str) -> None:
     arguments = json.loads(text)
 
     def load(cancelled: set[int]) -> Engine:
-        plan = Plan(**arguments["plan"])
+        plan = Plan(**{**arguments["plan"], "tuning": Tuning.of(arguments["plan"]["tuning"])})
         native = Native(
             arguments["path"],
             weights=Weights(**arguments["weights"]),

@@ -4,12 +4,14 @@ hosted ones.
 OpenAI's `/embeddings` and `/chat/completions`; `/rerank` in the form of Jina and Cohere
 (llama-server, vLLM, Infinity) or of TEI, and TEI's `/embed`. What the API has no field for
 (context, dimension, which model it is) is asked of the server in its own way
-(`models/remote/server.py`). Not for: starting servers.
+(`models/remote/server.py`); how each kind is asked for a chat is in `models/remote/chat.py`. Not
+for: starting servers.
 """
 
 import math
-import re
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
@@ -17,15 +19,43 @@ import numpy as np
 from numpy.typing import NDArray
 
 from errors import QUOTED, ContextExceeded, ModelError
-from models.protocols import CONTEXT_TOKENS, Ability, Prompt, Said, TextKind, Vectors, unit_rows
-from models.remote.server import RemoteModel, by_index, shortened
+from errors import said as quoted
+from models.protocols import (
+    CONTEXT_TOKENS,
+    Ability,
+    PathScores,
+    Prompt,
+    Said,
+    TextKind,
+    Vectors,
+    unit_rows,
+)
+from models.remote.chat import (
+    Form,
+    Question,
+    Reply,
+    forms_of,
+    in_words,
+    is_native,
+    json_in,
+    listed_tokens,
+    read_reply,
+    request_of,
+)
+from models.remote.paths import SCORES_PATHS, score_paths
+from models.remote.server import (
+    OTHER_FORM,
+    Endpoint,
+    RefusedCall,
+    RemoteModel,
+    by_index,
+    shortened,
+)
 from models.text import checked_json, instructions_for, printable
+from models.tuning import THOUGHTS, USUAL, Tuning
 
-_STRANGE: Final = (KeyError, IndexError, TypeError, ValueError, AttributeError)
+STRANGE: Final = (KeyError, IndexError, TypeError, ValueError, AttributeError)
 """What comes of reading JSON of another form than the documented one."""
-LISTED: Final = 20
-"""Tokens listed for one position: what OpenAI's API and vLLM allow at most."""
-_FENCED: Final = re.compile(r"\s*```(?:json)?\s*\n(?P<inner>.*?)\n?\s*```\s*", re.DOTALL)
 
 
 class OpenAIEmbedder(RemoteModel):
@@ -82,7 +112,7 @@ class OpenAIEmbedder(RemoteModel):
         try:
             vectors = answer if as_tei else by_index(answer["data"], "embedding", len(texts))
             found = np.array(vectors, dtype=np.float32)
-        except _STRANGE as error:
+        except STRANGE as error:
             raise self._endpoint.nonsense(path, answer) from error
         if (
             found.ndim != 2
@@ -135,59 +165,102 @@ class OpenAIReranker(RemoteModel):
             rows = answer["results"] if isinstance(answer, Mapping) else answer
             key = "relevance_score" if isinstance(answer, Mapping) else "score"
             found = np.array(by_index(rows, key, len(texts)), dtype=np.float32)
-        except _STRANGE as error:
+        except STRANGE as error:
             raise self._endpoint.nonsense("/rerank", answer) from error
         if found.ndim != 1 or not np.isfinite(found).all():
             raise self._endpoint.nonsense("/rerank", answer)
         return found
 
 
-class OpenAIGenerator(RemoteModel):
-    """A `Generator` behind `/chat/completions`."""
+@dataclass(slots=True)
+class ServedTokens:
+    """Tokens that a server says it read and wrote."""
 
-    _lists = True
+    read: int = 0
+    written: int = 0
+
+    def add(self, read: int, written: int) -> None:
+        """Count one reply."""
+        self.read += read
+        self.written += written
+
+
+class OpenAIGenerator(RemoteModel):
+    """A `Generator` behind `/chat/completions`, or Ollama's own `/api/chat`."""
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        *,
+        tuning: Tuning = USUAL,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Keep the endpoint and how its model is run; nothing is asked before `prepare` or the
+        first use."""
+        super().__init__(endpoint, clock=clock)
+        self.tuning = tuning
+        self.counts = ServedTokens()
+        self._lists = True
+        self._thinks = tuning.thinking
+        """Whether an answer of this model had thoughts that no switch stopped."""
+        self._forms: dict[bool, Form] = {}
+        """The form that the server takes, with a schema and without."""
+
+    @property
+    def name(self) -> str:
+        """Model, server and identity, and what of the tuning changes an answer."""
+        name, key = super().name, self.tuning.key
+        return f"{name}:{key}" if key else name
 
     @property
     def abilities(self) -> frozenset[Ability]:
-        """Generating under a schema; choosing, until the server turns out to list no
-        log-probabilities."""
-        return frozenset(
-            {"generate", "schema", "choose"} if self._lists else {"generate", "schema"}
-        )
+        """Generating under a schema; choosing, and scoring paths, until the server turns out to
+        list no log-probabilities."""
+        more: set[Ability] = {"choose"} if self._lists else set()
+        more |= {"score_tree"} if self._lists and self.server in SCORES_PATHS else set()
+        return frozenset({"generate", "schema", *more})
 
     @property
     def context_tokens(self) -> int:
-        """Tokens in prompt and answer together, as the server tells; 8,192 where it does not."""
-        return self._facts.context_tokens or CONTEXT_TOKENS
+        """Tokens in prompt and answer together: as set, else as the server says; 8,192 where it
+        says nothing."""
+        told = self._facts.context_tokens
+        if self.server == "Ollama" and self.tuning.context:
+            return min(self.tuning.context, self._facts.longest or self.tuning.context)
+        return told or self.tuning.context or CONTEXT_TOKENS
+
+    async def counters(self) -> Mapping[str, object]:
+        """Return the tokens that the server says it read and wrote; empty where it says nothing."""
+        told = self.counts
+        return {"tokens": told.read + told.written} if told.read + told.written else {}
 
     async def generate(
         self, messages: Sequence[Said], *, max_tokens: int, schema: dict[str, object] | None = None
     ) -> str:
-        """Return the answer's text; with `schema`, JSON that was checked under it here.
+        """Return the answer's text without thoughts; with `schema`, JSON that was checked under it
+        here.
 
         Servers differ in whether they hold a model to a schema or only mention it; an answer that
         is not valid is shown to the model once, with what is wrong.
         """
         await self.prepare()
         said = _sendable(messages)
-        text, cut = await self._answer(said, max_tokens, schema)
+        reply = await self._answer(Question(said, max_tokens, schema))
         if schema is None:
-            return text
+            return reply.text
         try:
-            return checked_json(_unfenced(text), schema, model=self.name, cut=cut)
+            return checked_json(json_in(reply.text), schema, model=self.name, cut=reply.cut)
         except ModelError as error:
-            if cut:
+            if reply.cut:
                 raise
-            wrong = (
-                f"That is not valid: {error.what[-QUOTED:]} Answer again, with the corrected "
-                f"JSON alone."
-            )
+            asked = Question(said, max_tokens, schema)
+            wrong = f"That is not valid: {error.what[-QUOTED:]} {in_words(asked)}"
             said += [
-                {"role": "assistant", "content": printable(text)},
+                {"role": "assistant", "content": printable(reply.text)},
                 {"role": "user", "content": wrong},
             ]
-        text, cut = await self._answer(said, max_tokens, schema)
-        return checked_json(_unfenced(text), schema, model=self.name, cut=cut)
+        reply = await self._answer(Question(said, max_tokens, schema))
+        return checked_json(json_in(reply.text), schema, model=self.name, cut=reply.cut)
 
     async def choose(self, prompt: Prompt, options: Sequence[str]) -> NDArray[np.float64]:
         """Return the probability of each option [n] as the answer's beginning, summing to 1 over
@@ -210,74 +283,110 @@ class OpenAIGenerator(RemoteModel):
             if isinstance(prompt, str)
             else _sendable(prompt)
         )
-        count = LISTED * 10 if self.server == "llama-server" else LISTED
-        body = {
-            "messages": messages,
-            "max_tokens": 1,
-            "temperature": 0,
-            "logprobs": True,
-            "top_logprobs": count,
-        }
-        answer = await self._endpoint.post("/chat/completions", body)
+        answer = await self._sent(Question(messages, 1, lists=True))
         try:
-            listed = _listed_tokens(answer["choices"][0])
+            listed = listed_tokens(answer)
         except ModelError:
             self._lists = False
             raise
-        except _STRANGE as error:
+        except STRANGE as error:
             raise self._endpoint.nonsense("/chat/completions", answer) from error
         return _weigh(options, listed)
 
-    async def _answer(
-        self, said: Sequence[Mapping[str, str]], max_tokens: int, schema: dict[str, object] | None
-    ) -> tuple[str, bool]:
-        """Return the answer's text, and whether it ended because its tokens ran out."""
-        body: dict[str, object] = {
-            "messages": list(said),
-            "max_tokens": max_tokens,
-            "temperature": 0,
-        }
-
-        async def ask(older: bool) -> object:
-            """Ask with the schema in OpenAI's form, or in llama.cpp's older one where the server
-            knows only that."""
-            newer = {
-                "type": "json_schema",
-                "json_schema": {"name": "answer", "schema": schema, "strict": True},
-            }
-            form = {"type": "json_object", "schema": schema} if older else newer
-            return await self._endpoint.post("/chat/completions", {**body, "response_format": form})
-
-        if schema is None:
-            answer = await self._endpoint.post("/chat/completions", body)
-        else:
-            answer = await self.in_known_form(ask)
+    async def score_tree(
+        self, prefix: Prompt, paths: Sequence[str], *, among_siblings: bool = False
+    ) -> PathScores:
+        """Return log P(path | prefix) of each path, as near as the server's lists of tokens allow;
+        see `TreeScorer.score_tree` and `models/remote/paths.py`."""
+        await self.prepare()
+        if not paths:
+            return PathScores(np.zeros(0, dtype=np.float64), 0, 0, 0, 0)
+        given = prefix if isinstance(prefix, str) else _sendable(prefix)
+        texts = [printable(path) for path in paths]
         try:
-            choice = answer["choices"][0]
-            text, cut = choice["message"]["content"], choice.get("finish_reason") == "length"
-            count = (answer.get("usage") or {}).get("prompt_tokens")
-        except _STRANGE as error:
+            return await score_paths(
+                self._endpoint, self.server, given, texts, among_siblings=among_siblings
+            )
+        except STRANGE as error:
+            raise self._endpoint.nonsense("/completions", repr(error)) from error
+
+    async def _answer(self, asked: Question) -> Reply:
+        """Return the reply, asked again with room for thoughts where they took all of it.
+
+        Raises `ModelError` where there is no answer beside the thoughts, `ContextExceeded` where
+        the server cut the prompt.
+        """
+        room = min(THOUGHTS, self.context_tokens // 2) + asked.max_tokens
+        wide = asked._replace(max_tokens=room)
+        reply = await self._reply(wide if self._thinks else asked)
+        if not self._thinks and reply.cut and (reply.thoughts or not reply.text.strip()):
+            self._thinks = True
+            reply = await self._reply(wide)
+        if reply.text.strip() or not (reply.cut or reply.thoughts):
+            return reply
+        spent = (
+            f"it thought for {len(reply.thoughts)} characters, which end in "
+            f"{quoted(reply.thoughts[-QUOTED:])}"
+            if reply.thoughts
+            else "the server shows no thoughts of it"
+        )
+        ended = (
+            f"its {room} tokens ran out (finish_reason length)" if reply.cut else "it then ended"
+        )
+        raise ModelError(
+            f"{self.name} gave no answer: {ended}; {spent}.",
+            hint="Switch its thinking off on the server, or set a model that does not think.",
+        )
+
+    async def _reply(self, asked: Question) -> Reply:
+        answer = await self._sent(asked)
+        try:
+            reply = read_reply(answer)
+        except STRANGE as error:
             raise self._endpoint.nonsense("/chat/completions", answer) from error
-        if not isinstance(text, str):
-            raise self._endpoint.nonsense("/chat/completions", answer)
+        self.counts.add(reply.prompt_tokens, reply.written)
         # Ollama cuts a prompt that is longer than its context without saying so.
-        if isinstance(count, int) and count >= self._facts.context_tokens > 0:
+        window = self.context_tokens if self.server == "Ollama" else self._facts.context_tokens
+        if reply.prompt_tokens >= window > 0:
             raise ContextExceeded(
-                f"{self.name} read {count} tokens of the prompt, all that its context holds.",
+                f"{self.name} read {reply.prompt_tokens} tokens of the prompt, all that its "
+                f"context holds.",
                 hint="Shorten the input, or set a larger context on the server.",
             )
-        return text, cut
+        return reply
+
+    async def _sent(self, asked: Question) -> Any:
+        """Return what the server answers to the first form of the request that it takes, which is
+        kept."""
+        schema = asked.schema is not None
+        known = self._forms.get(schema)
+        forms = (known,) if known is not None else forms_of(self.server, schema=schema)
+        first: RefusedCall | None = None
+        for form in forms:
+            body = request_of(self.server, form, asked, self.tuning)
+            try:
+                answer = await self._ask(form, body)
+            except RefusedCall as error:
+                # the first form is the one that most servers know: its refusal says more
+                first = first or error
+                if error.status not in OTHER_FORM:
+                    raise
+                continue
+            self._forms[schema] = form
+            return answer
+        assert first is not None  # noqa: S101  each form was refused
+        raise first
+
+    async def _ask(self, form: Form, body: Mapping[str, object]) -> Any:
+        endpoint = self._endpoint
+        if is_native(form):
+            named = {"model": endpoint.model, **body}
+            return await endpoint.ask("POST", f"{endpoint.root}/api/chat", named)
+        return await endpoint.post("/chat/completions", body)
 
 
 def _sendable(messages: Sequence[Said]) -> list[dict[str, str]]:
     return [{"role": message.role, "content": printable(message.content)} for message in messages]
-
-
-def _unfenced(text: str) -> str:
-    """Return the inside of a Markdown fence around the whole answer, as chat models write JSON
-    where nothing holds them."""
-    found = _FENCED.fullmatch(text)
-    return found["inner"] if found else text
 
 
 def _weigh(options: Sequence[str], listed: Mapping[str, float]) -> NDArray[np.float64]:
@@ -306,28 +415,3 @@ def _weigh(options: Sequence[str], listed: Mapping[str, float]) -> NDArray[np.fl
     found = np.array([math.exp(listed[token]) if token else most for token in tokens])
     shares: NDArray[np.float64] = found / max(float(found.sum()), 1e-300)
     return shares
-
-
-def _listed_tokens(choice: Mapping[str, Any]) -> dict[str, float]:
-    """Return token to log-probability for the first position of an answer, in the form of chats or
-    of completions."""
-    told = choice.get("logprobs") or {}
-    content, older = told.get("content"), told.get("top_logprobs")
-    listed = (
-        [(one["token"], one["logprob"]) for one in content[0].get("top_logprobs") or ()]
-        if content
-        else []
-    )
-    if older and not content:
-        listed = list(older[0].items())
-    found = {
-        str(token): min(float(value), 0.0)
-        for token, value in listed
-        if token and not math.isnan(value)
-    }
-    if not found:
-        raise ModelError(
-            "The server lists no log-probabilities, so it cannot weigh options.",
-            hint="Use llama-server, vLLM or Ollama 0.12.11, or a GGUF model (llama:FILE.gguf).",
-        )
-    return found

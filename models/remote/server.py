@@ -1,8 +1,8 @@
 """A model behind an HTTP server: asking it with time limits, retries and plain errors, and what it
 tells of the model.
 
-Told by llama-server (`/v1/models` with `meta`, `/props`), vLLM (`max_model_len`), Ollama
-(`/api/show`, `/api/tags`), LM Studio (`/api/v0/models`), TEI (`/info`); a server that says nothing
+Told by llama-server (`/v1/models` with `meta`, `/props`), vLLM and SGLang (`max_model_len`), Ollama
+(`/api/show`, `/api/tags`, `/api/ps`), LM Studio (`/api/v0/models`), TEI (`/info`); a server that says nothing
 gets no facts, never guessed ones. The HTTP client is passed in and stays the caller's. The key
 travels in one header; it is in no message, no name and no repr. Not for: the calls of each role
 (`models/remote/openai.py`).
@@ -231,6 +231,8 @@ class Facts:
 
     server: str = ""
     context_tokens: int = 0
+    longest: int = 0
+    """Tokens that the model was trained for, where that is more than the server gives it."""
     dimension: int = 0
     batch: int = 0
     identity: str = ""
@@ -345,14 +347,24 @@ async def _ask_facts(endpoint: Endpoint) -> Facts:
     # Which server it is shows in the fields of its entry.
     if "meta" in entry:
         return await _llama_server(endpoint, entry)
+    owner = entry.get("owned_by")
     if _whole(entry.get("max_model_len")):
+        kind = "SGLang" if owner == "sglang" else "vLLM"
         identity = _digest(entry.get("root"), entry.get("parent"), entry["max_model_len"])
-        return Facts("vLLM", context_tokens=_whole(entry["max_model_len"]), identity=identity)
-    if entry.get("owned_by") == "library":
-        return await _ollama(endpoint)
-    if entry.get("owned_by") == "organization_owner":
+        return Facts(kind, context_tokens=_whole(entry["max_model_len"]), identity=identity)
+    if owner == "organization_owner":
         return await _lm_studio(endpoint)
+    # Ollama names as owner whoever published the model; its version is asked where none is known.
+    if owner == "library" or await _is_ollama(endpoint, owner):
+        return await _ollama(endpoint)
     return Facts()
+
+
+async def _is_ollama(endpoint: Endpoint, owner: object) -> bool:
+    if not isinstance(owner, str) or not owner:
+        return False
+    version = _fields(await _ask_once(endpoint, f"{endpoint.root}/api/version"))
+    return isinstance(version.get("version"), str)
 
 
 def _unknown() -> Facts:
@@ -378,6 +390,12 @@ async def _ollama(endpoint: Endpoint) -> Facts:
         await _ask_once(endpoint, f"{endpoint.root}/api/show", {"model": endpoint.model})
     )
     tags = await _ask_once(endpoint, f"{endpoint.root}/api/tags")
+    loaded = await _ask_once(endpoint, f"{endpoint.root}/api/ps")
+    given = [
+        _whole(item.get("context_length"))
+        for item in _items(loaded, "models")
+        if _same(item, endpoint.model)
+    ]
     info = _fields(shown.get("model_info"))
     architecture = str(info.get("general.architecture", ""))
     longest = _whole(info.get(f"{architecture}.context_length"))
@@ -391,9 +409,12 @@ async def _ollama(endpoint: Endpoint) -> Facts:
         for item in _items(tags, "models")
         if _same(item, endpoint.model)
     ]
+    # What it is loaded with counts: a person may have set the server's own context length.
+    window = next(filter(None, given), window)
     return Facts(
         "Ollama",
         context_tokens=min(window, longest) if longest else window,
+        longest=longest,
         dimension=_whole(info.get(f"{architecture}.embedding_length")),
         identity=_digest(*digests) if any(digests) else "",
     )

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from pipeline.html.tree import LABEL_WORDS, Node, count_words, label_children, text_of, walk
+from pipeline.html.ordinals import items_of, ordinals_of
+from pipeline.html.tree import LABEL_WORDS, Node, count_words, label_children, pieces, text_of, walk
 
 MAX_SPAN: Final = 64
 """Columns that one cell may cover; 1,000 is legal, but no real page of 495 has more than 40."""
@@ -194,9 +195,15 @@ def _is_bold(cell: Node) -> bool:
 
 
 def _cell_text(cell: Node) -> str:
-    """Return a cell's text behind what its images are said to show (a flag, a tick), where the text
-    does not say it."""
-    text = text_of(cell)
+    """Return a cell's text, with the numbers of its lists, behind what its images are said to show
+    (a flag, a tick), where the text does not say it."""
+    lists = [node for node in walk(cell) if node.tag == "ol"]
+    marks = {
+        id(item): number.mark
+        for one in lists
+        for item, number in zip(items_of(one), ordinals_of(one), strict=True)
+    }
+    text = " ".join("".join(pieces(cell, marks)).split()) if marks else text_of(cell)
     images = [node.attrs.get("alt", "") for node in walk(cell) if node.tag == "img"]
     said = [
         alt for alt in dict.fromkeys(images) if alt not in text and count_words(alt) <= LABEL_WORDS

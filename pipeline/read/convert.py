@@ -163,6 +163,7 @@ def _to_page(raw: Raw, pdf: "PdfReading | None") -> Page:
         tables_whole=not made.unread and made.ledger.leaves_tables_whole,
         trust=made.trust,
         hidden=made.hidden,
+        printed=made.printed,
         rest=f"{raw.final_url.partition('#')[0]}#pages={made.rest}" if made.rest else "",
     )
 

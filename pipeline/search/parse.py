@@ -36,10 +36,13 @@ from pipeline.text.words import (
     OTHER_SCRIPTS,
     any_of,
     find_entities,
+    fold,
     guess_language,
     heard,
     index_terms,
     is_cjk,
+    raw_words,
+    translates,
     whole_words,
     words,
 )
@@ -559,17 +562,18 @@ def _merged(rules: ParsedRequest, said: _Answer) -> ParsedRequest:
     # request: SmolLM2-135M narrowed 7 of 8 requests that name no time (`winnow eval --steps
     # parse`), and what is filtered out is lost.
     freshness = first.freshness if first.freshness != "any" else said["freshness"]
+    held = _Held(rules)
     queries = [
-        SearchQuery(one_line(one["text"])[:LONGEST_QUERY], one["language"], freshness)
+        SearchQuery(text[:LONGEST_QUERY], one["language"], freshness)
         for one in said["queries"]
-        # A translation need not share a word with the request.
-        if one_line(one["text"]) and (known & _words(one["text"]) or not request.isascii())
+        if (text := held.kept(one["text"], one["language"]))
     ]
     if not queries:
         raise ModelError(
             "none of its queries has a word of the request.", hint="Set a larger model."
         )
-    parts = rules.parts or _parts(said["parts"], known)
+    asked = [held.kept(part, first.language) for part in said["parts"]]
+    parts = rules.parts or _parts(asked, known)
     queries = [*(SearchQuery(part, first.language, first.freshness) for part in parts), *queries]
     return ParsedRequest(
         first_distinct([first, *queries]),
@@ -577,6 +581,60 @@ def _merged(rules: ParsedRequest, said: _Answer) -> ParsedRequest:
         parts,
         made_by="model",
     )
+
+
+class _Held:
+    """Holds a model's queries to what the request, or the rules of its language, gave.
+
+    A query goes to strangers. A model that is wrong, or that a page has turned, could send a
+    person's search to a host, exclude pages by an operator, or search for something else; so what
+    is sent are words of the request, of the rules' queries, of the word lists' translation, and
+    stop words. Where no list translates the request's language, ordinary words of an English query
+    pass too, as many as the request has: no names, hosts or numbers.
+    """
+
+    def __init__(self, rules: ParsedRequest) -> None:
+        self._request = rules.queries[0].text
+        self._spoken = rules.queries[0].language
+        self._texts = [query.text for query in rules.queries]
+        self._texts += [heard(self._request, language) for language in ("en", self._spoken)]
+        self._written = {part.casefold().strip(",.?!") for part in self._request.split()}
+        self._signs = frozenset("".join(self._texts))
+        self._folded = frozenset(fold(word) for text in self._texts for word in raw_words(text))
+
+    def kept(self, text: str, language: str) -> str:
+        """Return what of a query in `language` may be sent; empty where none of it says
+        anything."""
+        given = self._terms(self._texts, language)
+        foreign = language == "en" != self._spoken and not translates(self._spoken)
+        left = len(self._folded) if foreign else 0
+        parts: list[str] = []
+        for part in one_line(text).split():
+            # what a person wrote stays as it is: C++, 2.0.1, and operators of their own
+            if part.casefold().strip(",.?!") in self._written:
+                parts.append(part)
+                continue
+            for word in _WORD.findall(part):
+                if is_cjk(word):
+                    parts.append("".join(sign for sign in word if sign in self._signs))
+                elif not self._terms([word], language):
+                    # a stop word; in capitals some engines read it as an operator
+                    parts.append(word.lower())
+                elif fold(word) in self._folded or self._terms([word], language) <= given:
+                    parts.append(word)
+                elif left and word.isalpha() and word.islower() and part.strip(",.?!") == word:
+                    parts.append(word)
+                    left -= 1
+        found = " ".join(filter(None, parts))
+        return found if self._terms([found], language) or _words(found) else ""
+
+    def _terms(self, texts: Iterable[str], language: str) -> frozenset[str]:
+        """Return the terms of `texts` as the request's language, the query's and English have
+        them; stop words are none."""
+        languages = {self._spoken or "en", language, "en"}
+        return frozenset(
+            term for one in languages for text in texts for term in index_terms(text, language=one)
+        )
 
 
 def _parts(said: list[str], known: frozenset[str]) -> tuple[str, ...]:

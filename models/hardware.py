@@ -1,0 +1,349 @@
+"""What hardware a machine has for models, and which build of llama.cpp is the right one for it.
+
+Seen from outside: device files of the kernel, drivers, and the programs that makers ship
+(`nvidia-smi`, `system_profiler`, `sysctl`, PowerShell). All of it is asked through `Host`, so that
+a test passes a machine of its own. What a build of llama.cpp itself offers is asked in a process of
+its own (`models/llama/probe.py`). Not for: where a model is placed (`models/llama/placement.py`).
+"""
+
+import glob
+import json
+import os
+import platform
+import re
+import shutil
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Literal, Protocol
+
+Vendor = Literal["NVIDIA", "AMD", "Intel", "Apple"]
+PCI: Final[Mapping[str, Vendor]] = {"0x10de": "NVIDIA", "0x1002": "AMD", "0x8086": "Intel"}
+"""Makers of graphics by their number on the PCI bus."""
+PATIENCE: Final = 10.0
+"""Seconds that a program of the system may take; `system_profiler` needs two or three."""
+MEBIBYTE: Final = 1.048576e-3
+"""GB."""
+PACKAGE: Final = "llama-cpp-python"
+RANGE: Final = ">=0.3.35,<0.4"
+"""Versions that the extra `llama` allows; a test compares them."""
+
+
+class Host(Protocol):
+    """What is asked of a machine; each answer is empty where there is none."""
+
+    system: str
+    """`Linux`, `Darwin`, `Windows`."""
+    processor: str
+    """`x86_64`, `arm64`, …"""
+
+    @property
+    def memory(self) -> float:
+        """GB of main memory; 0 where it is not known."""
+        ...
+
+    def paths(self, pattern: str) -> list[str]:
+        """Return the files and folders that a pattern matches, sorted."""
+        ...
+
+    def text(self, path: str) -> str:
+        """Return what a small text file holds, without blanks around it."""
+        ...
+
+    def run(self, *command: str) -> str:
+        """Return what a program prints."""
+        ...
+
+
+class ThisHost:
+    """The machine that this process runs on."""
+
+    system = platform.system()
+    processor = platform.machine()
+
+    @property
+    def memory(self) -> float:
+        """See `Host.memory`."""
+        try:
+            return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9
+        except (AttributeError, ValueError, OSError):
+            return 0.0  # Windows has no sysconf
+
+    def paths(self, pattern: str) -> list[str]:
+        """See `Host.paths`."""
+        return sorted(glob.glob(pattern))
+
+    def text(self, path: str) -> str:
+        """See `Host.text`."""
+        try:
+            return Path(path).read_text(encoding="utf-8", errors="replace").strip()
+        except OSError:
+            return ""
+
+    def run(self, *command: str) -> str:
+        """See `Host.run`."""
+        program = shutil.which(command[0])
+        if program is None:
+            return ""
+        try:
+            done = subprocess.run(  # noqa: S603  a program of the system, fixed arguments
+                [program, *command[1:]],
+                capture_output=True,
+                text=True,
+                timeout=PATIENCE,
+                check=False,
+            )
+        except (OSError, subprocess.TimeoutExpired):
+            return ""
+        return done.stdout if done.returncode == 0 else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """A device that computes beside the processor."""
+
+    vendor: Vendor
+    name: str
+    memory: float
+    """GB of its own; 0 where it is not known, or shared with the processor."""
+    integrated: bool = False
+    fault: str = ""
+    """Why nothing can use it as it is; "" where a driver is there."""
+
+    def __str__(self) -> str:
+        """The facts as a person reads them."""
+        size = f", {self.memory:.0f} GB" if self.memory else ""
+        kind = ", with the processor's memory" if self.integrated else ""
+        return f"{self.name}{size}{kind}" + (f" ({self.fault})" if self.fault else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Hardware:
+    """What a machine has."""
+
+    system: str
+    processor: str
+    memory: float
+    """GB."""
+    cards: tuple[Card, ...]
+    toolkits: frozenset[str] = frozenset()
+    """Of `CUDA`, `ROCm` and `Vulkan`: what is installed that a build from source needs."""
+    translated: bool = False
+    """Whether Python is one for Intel's processors on Apple silicon, which finds no Metal."""
+
+    @property
+    def best(self) -> Card | None:
+        """The card that models go to: one with memory of its own first, then the largest."""
+        usable = [card for card in self.cards if not card.fault] or list(self.cards)
+        return max(usable, key=lambda card: (not card.integrated, card.memory), default=None)
+
+    def __str__(self) -> str:
+        """The facts as a person reads them."""
+        cards = "; ".join(map(str, self.cards)) or "no graphics that models can use"
+        return f"{self.system} {self.processor}, {self.memory:.0f} GB; {cards}"
+
+
+def hardware_of(host: Host) -> Hardware:
+    """Return what `host` has for models."""
+    if host.system == "Darwin":
+        cards, translated = _apple(host)
+        return Hardware(host.system, host.processor, host.memory, cards, translated=translated)
+    listed = _nvidia(host)
+    others = _windows(host) if host.system == "Windows" else _drm(host)
+    # A card that its maker's program lists is on the bus, too.
+    cards = (*listed, *(card for card in others if not (listed and card.vendor == "NVIDIA")))
+    toolkits = {
+        "CUDA": host.run("nvcc", "--version") or host.paths("/usr/local/cuda*/bin/nvcc"),
+        "ROCm": host.paths("/opt/rocm*/bin/hipcc") or host.run("hipcc", "--version"),
+        "Vulkan": host.run("glslc", "--version"),
+    }
+    there = frozenset(name for name, found in toolkits.items() if found)
+    return Hardware(host.system, host.processor, host.memory, cards, there)
+
+
+def _nvidia(host: Host) -> list[Card]:
+    listed = host.run(
+        "nvidia-smi", "--query-gpu=name,memory.total", "--format=csv,noheader,nounits"
+    )
+    cards = []
+    for line in listed.splitlines():
+        name, _, memory = line.rpartition(",")
+        size = float(memory) * MEBIBYTE if re.fullmatch(r"\s*\d+(\.\d+)?\s*", memory) else 0.0
+        if name.strip():
+            # Jetson's graphics have the processor's memory and list none of their own.
+            cards.append(Card("NVIDIA", name.strip(), size, integrated=not size))
+    return cards
+
+
+def _drm(host: Host) -> list[Card]:
+    """Return the cards that Linux lists on the bus."""
+    cards = []
+    for path in host.paths("/sys/class/drm/card[0-9]*/device/vendor"):
+        device = path.rpartition("/")[0]
+        if "-" in device.rpartition("/device")[0].rpartition("/")[2]:
+            continue  # a plug of the card, such as card0-HDMI-A-1
+        vendor = PCI.get(host.text(path).lower())
+        if vendor is None:
+            continue
+        name = host.text(f"{device}/product_name") or f"{vendor} graphics"
+        own = host.text(f"{device}/mem_info_vram_total") or host.text(
+            f"{device.rpartition('/')[0]}/lmem_total_bytes"
+        )
+        size = int(own) / 1e9 if own.isdecimal() else 0.0
+        driver = re.search(r"^DRIVER=(\S+)", host.text(f"{device}/uevent"), re.MULTILINE)
+        cards.append(
+            Card(
+                vendor,
+                name,
+                size,
+                integrated=vendor != "NVIDIA" and not _own_memory(host, device, size),
+                fault=_fault(vendor, driver[1] if driver else "", host),
+            )
+        )
+    return cards
+
+
+def _own_memory(host: Host, device: str, size: float) -> bool:
+    """Whether a card's memory is its own: amdgpu names the maker of its chips, and graphics inside
+    a processor are given 4 GB of its memory at most, as a rule."""
+    return size > 4.5 or host.text(f"{device}/mem_info_vram_vendor") not in ("", "unknown")
+
+
+def _fault(vendor: Vendor, driver: str, host: Host) -> str:
+    """Return why nothing can compute on a card on the bus, "" where its driver is there."""
+    if vendor == "NVIDIA":
+        own = host.paths("/proc/driver/nvidia/version") or driver == "nvidia"
+        return "" if own else "NVIDIA's driver is not installed: nvidia-smi is missing"
+    if not driver:
+        return "the kernel has no driver for it"
+    icds = [
+        host.paths(f"{root}/vulkan/icd.d/*{word}*.json")
+        for root in ("/usr/share", "/etc", "/usr/local/share")
+        for word in ({"AMD": "radeon", "Intel": "intel"}[vendor], "amd")
+    ]
+    rocm = vendor == "AMD" and host.paths("/dev/kfd") and host.paths("/opt/rocm*")
+    return "" if rocm or any(icds) else "no Vulkan driver: install Mesa's (mesa-vulkan-drivers)"
+
+
+def _windows(host: Host) -> list[Card]:
+    """Return the cards that Windows lists; it gives no size above 4 GB."""
+    asked = "Get-CimInstance Win32_VideoController | Select-Object Name | ConvertTo-Json"
+    try:
+        listed = json.loads(host.run("powershell", "-NoProfile", "-Command", asked) or "[]")
+    except ValueError:
+        return []
+    rows = listed if isinstance(listed, list) else [listed]
+    names = [str(row.get("Name", "")) for row in rows if isinstance(row, dict)]
+    cards = []
+    for name in names:
+        vendor = next(
+            (one for one in ("AMD", "Intel") if one.lower() in name.lower()),
+            "AMD" if "radeon" in name.lower() else None,
+        )
+        if vendor == "AMD":
+            cards.append(Card("AMD", name, 0.0, integrated=bool(re.search(r"\bGraphics$", name))))
+        elif vendor == "Intel":
+            cards.append(Card("Intel", name, 0.0, integrated="Arc" not in name))
+    return cards
+
+
+def _apple(host: Host) -> tuple[tuple[Card, ...], bool]:
+    """Return a Mac's graphics, and whether Python is not of its processor."""
+    silicon = host.run("sysctl", "-n", "hw.optional.arm64").strip() == "1"
+    translated = silicon and host.processor != "arm64"
+    try:
+        told: Any = json.loads(host.run("system_profiler", "SPDisplaysDataType", "-json") or "{}")
+    except ValueError:
+        told = {}
+    rows = told.get("SPDisplaysDataType", []) if isinstance(told, dict) else []
+    names = [str(row.get("sppci_model") or row.get("_name") or "") for row in rows]
+    if silicon or host.processor == "arm64":
+        chip = host.run("sysctl", "-n", "machdep.cpu.brand_string").strip()
+        name = next(filter(None, [chip, *names]), "Apple silicon")
+        fault = "Python runs as a program for Intel's processors" if translated else ""
+        return (Card("Apple", name, 0.0, integrated=True, fault=fault),), translated
+    cards = [
+        Card("AMD", name, 0.0, integrated=False) for name in names if re.search(r"AMD|Radeon", name)
+    ]
+    return tuple(cards), False
+
+
+@dataclass(frozen=True, slots=True)
+class Build:
+    """A build of llama.cpp for a machine, and how it is got."""
+
+    backend: str
+    """CUDA, ROCm, Vulkan, Metal; CPU for none of them."""
+    why: str
+    command: str = ""
+    """What a person types; "" where the usual installation is right."""
+    wheels: str = ""
+    """Which prebuilt wheels there are, in words."""
+    needs: str = ""
+    """What must be installed before the command; "" where it is there."""
+
+
+_FLAGS: Final = {
+    "CUDA": "-DGGML_CUDA=on",
+    "ROCm": "-DGGML_HIP=on",
+    "Vulkan": "-DGGML_VULKAN=on",
+    "Metal": "-DGGML_METAL=on",
+}
+_NEEDS: Final = {
+    "CUDA": "the CUDA toolkit (nvcc)",
+    "ROCm": "ROCm (hipcc)",
+    "Vulkan": "the Vulkan SDK (glslc and the headers)",
+}
+_WHEELS: Final = {
+    "CUDA": "cu118 to cu132, by the driver's CUDA version",
+    "ROCm": "rocm72 for Linux, hip-radeon for Windows",
+    "Vulkan": "vulkan for Linux and Windows",
+    "Metal": "metal",
+    "CPU": "cpu",
+}
+"""Folders of prebuilt wheels on the extra index of llama-cpp-python's maintainer."""
+OFFLOADS: Final = frozenset(_FLAGS)
+"""Builds that compute on a GPU."""
+
+
+def right_build(hardware: Hardware) -> Build:
+    """Return the build of llama.cpp that suits a machine."""
+    card = hardware.best
+    if hardware.translated:
+        return Build("Metal", "Apple silicon", needs="Python for arm64 (this one is for x86_64)")
+    if card is None:
+        return Build("CPU", "this machine has no graphics that models can use")
+    backend = {"NVIDIA": "CUDA", "Intel": "Vulkan", "Apple": "Metal", "AMD": "Vulkan"}[card.vendor]
+    if card.vendor == "AMD":
+        backend = "ROCm" if "ROCm" in hardware.toolkits and not card.integrated else "Vulkan"
+    if hardware.system == "Darwin":
+        backend = "Metal"
+    lacking = card.fault or (
+        f"{_NEEDS[backend]}, or a prebuilt wheel"
+        if backend in _NEEDS and backend not in hardware.toolkits
+        else ""
+    )
+    command = command_for(backend, hardware.system)
+    return Build(backend, str(card), command, wheels_for(backend), lacking)
+
+
+def command_for(backend: str, system: str) -> str:
+    """Return the command that builds llama.cpp for a backend in this environment."""
+    install = (
+        f"pip install --force-reinstall --no-cache-dir --no-binary {PACKAGE} '{PACKAGE}{RANGE}'"
+    )
+    flag = _FLAGS.get(backend)
+    if flag is None:
+        return install
+    if system == "Windows":
+        return f'$env:CMAKE_ARGS="{flag}"; {install}'
+    return f'CMAKE_ARGS="{flag}" {install}'
+
+
+def wheels_for(backend: str) -> str:
+    """Return in words how a prebuilt wheel is got instead."""
+    return (
+        f"or prebuilt, without a compiler: pip install --only-binary {PACKAGE} {PACKAGE} with "
+        f"--extra-index-url and the address in {PACKAGE}'s README (folder {_WHEELS[backend]})"
+    )

@@ -1,0 +1,188 @@
+"""How each kind of server is asked for an answer of a chat, and how its reply is read.
+
+A schema goes in the server's own way: Ollama's `format`; `response_format` of OpenAI (LM Studio,
+vLLM, SGLang, llama-server); `guided_json` of older vLLM; `json_object` with a schema, or
+`json_schema` beside it, of older llama.cpp servers; at last in words, for a server that refuses
+every form. Thinking is switched off where the server has a switch: Ollama's `think`, the template's
+argument `enable_thinking` at llama-server, vLLM and SGLang. Where it has none, thoughts are
+recognised in the reply and taken out. Pure; sends nothing. Not for: connections and facts
+(`models/remote/server.py`).
+"""
+
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Literal, NamedTuple
+
+from errors import ModelError
+from models.text import without_thoughts
+from models.tuning import Tuning
+
+Form = Literal[
+    "format", "response_format", "json_object", "json_schema", "guided_json", "words", "native", ""
+]
+"""How a schema is named in a request; `native` and "" are requests without one, to Ollama's own
+call and to OpenAI's."""
+_FORMS: Final[Mapping[str, tuple[Form, ...]]] = {
+    "Ollama": ("format", "response_format", "words"),
+    "LM Studio": ("response_format", "words"),
+    "llama-server": ("response_format", "json_object", "json_schema", "words"),
+    "vLLM": ("response_format", "guided_json", "words"),
+    "SGLang": ("response_format", "words"),
+}
+_USUAL: Final[tuple[Form, ...]] = ("response_format", "json_object", "words")
+"""Forms for a server that is not recognised, the newest first."""
+_SWITCHED: Final = frozenset({"llama-server", "vLLM", "SGLang"})
+"""Servers that hand arguments to the chat template: Qwen's calls the switch `enable_thinking`,
+DeepSeek's `thinking`; a template that knows neither is not changed by them."""
+LISTED: Final = 20
+"""Tokens listed for one position: what OpenAI's API, vLLM and Ollama allow at most."""
+LISTED_LONG: Final = 10 * LISTED
+"""The same at llama-server, which lists any number."""
+_FENCED: Final = re.compile(r"```(?:json)?\s*\n(?P<inner>.*?)\n?\s*```", re.DOTALL)
+
+
+class Question(NamedTuple):
+    """What is asked of a server."""
+
+    said: Sequence[Mapping[str, str]]
+    max_tokens: int
+    schema: dict[str, object] | None = None
+    lists: bool = False
+    """Whether the likeliest first tokens are wanted."""
+
+
+class Reply(NamedTuple):
+    """What a server answered."""
+
+    text: str
+    """The answer without thoughts."""
+    thoughts: str
+    cut: bool
+    """Whether it ended because its tokens ran out."""
+    prompt_tokens: int
+    """Tokens of the prompt that the server read; 0 where it gives no number."""
+    written: int
+    """Tokens that the model wrote; 0 where the server gives no number."""
+
+
+def forms_of(server: str, *, schema: bool) -> tuple[Form, ...]:
+    """Return the forms of a request that a kind of server may know, the best first."""
+    if schema:
+        return _FORMS.get(server, _USUAL)
+    return ("native", "") if server == "Ollama" else ("",)
+
+
+def is_native(form: Form) -> bool:
+    """Whether a request goes to Ollama's own call `/api/chat` instead of OpenAI's."""
+    return form in ("format", "native")
+
+
+def request_of(server: str, form: Form, asked: Question, tuning: Tuning) -> dict[str, object]:
+    """Return the body of a request in `form`, without the model's name."""
+    if is_native(form):
+        return _native(asked, tuning)
+    said = list(asked.said)
+    body: dict[str, object] = {"max_tokens": asked.max_tokens, **tuning.sampling()}
+    if server in _SWITCHED and not tuning.thinking:
+        body["chat_template_kwargs"] = {"enable_thinking": False, "thinking": False}
+    if asked.lists:
+        many = LISTED_LONG if server == "llama-server" else LISTED
+        body |= {"logprobs": True, "top_logprobs": many}
+    if asked.schema is not None:
+        named = {"name": "answer", "schema": asked.schema, "strict": True}
+        ways: dict[str, dict[str, object]] = {
+            "response_format": {"response_format": {"type": "json_schema", "json_schema": named}},
+            "json_object": {"response_format": {"type": "json_object", "schema": asked.schema}},
+            "json_schema": {"json_schema": asked.schema},
+            "guided_json": {"guided_json": asked.schema},
+        }
+        body |= ways.get(form, {})
+        said = said if form in ways else [*said, {"role": "user", "content": in_words(asked)}]
+    return {"messages": said, **body}
+
+
+def in_words(asked: Question) -> str:
+    """Return a sentence that asks for an answer under the schema."""
+    form = json.dumps(asked.schema, ensure_ascii=False)
+    return (
+        f"Answer with one JSON value and nothing else. It must be valid under this schema: {form}"
+    )
+
+
+def _native(asked: Question, tuning: Tuning) -> dict[str, object]:
+    options: dict[str, object] = {"num_predict": asked.max_tokens, **tuning.sampling()}
+    options |= {"num_ctx": tuning.context} if tuning.context else {}
+    body: dict[str, object] = {
+        "messages": list(asked.said),
+        "stream": False,
+        "think": tuning.thinking,
+        "options": options,
+    }
+    body |= {"format": asked.schema} if asked.schema is not None else {}
+    return body | ({"logprobs": True, "top_logprobs": LISTED} if asked.lists else {})
+
+
+def read_reply(answer: Any) -> Reply:
+    """Return what a server answered, in OpenAI's form or Ollama's own.
+
+    Raises one of `KeyError`, `IndexError`, `TypeError`, `ValueError` and `AttributeError` where it
+    is in neither.
+    """
+    if "choices" in answer:
+        choice = answer["choices"][0]
+        message, ended = choice["message"], choice.get("finish_reason")
+        usage = answer.get("usage") or {}
+        counts = usage.get("prompt_tokens"), usage.get("completion_tokens")
+    else:
+        message, ended = answer["message"], answer.get("done_reason")
+        counts = answer.get("prompt_eval_count"), answer.get("eval_count")
+    told = message.get("reasoning_content") or message.get("reasoning") or message.get("thinking")
+    content = message["content"]
+    cut = ended == "length"
+    if content is None and (told or cut):
+        content = ""
+    if not isinstance(content, str):
+        raise TypeError("no text")
+    text, thoughts = without_thoughts(content)
+    read, written = (count if isinstance(count, int) else 0 for count in counts)
+    return Reply(text, thoughts or str(told or ""), cut, read, written)
+
+
+def listed_tokens(answer: Any) -> dict[str, float]:
+    """Return token to log-probability for the first position of an answer, in the form of chats,
+    of completions, or of Ollama.
+
+    Raises `ModelError` where the server lists none.
+    """
+    told = answer["choices"][0].get("logprobs") if "choices" in answer else answer.get("logprobs")
+    content = told if isinstance(told, list) else (told or {}).get("content")
+    older = None if isinstance(told, list) else (told or {}).get("top_logprobs")
+    listed = (
+        [(one["token"], one["logprob"]) for one in content[0].get("top_logprobs") or ()]
+        if content
+        else []
+    )
+    if older and not content:
+        listed = list(older[0].items())
+    found = {
+        str(token): min(float(value), 0.0)
+        for token, value in listed
+        if token and not math.isnan(value)
+    }
+    if not found:
+        raise ModelError(
+            "The server lists no log-probabilities, so it cannot weigh options.",
+            hint="Use llama-server, vLLM or Ollama 0.12.11, or a GGUF model (llama:FILE.gguf).",
+        )
+    return found
+
+
+def json_in(text: str) -> str:
+    """Return the JSON within an answer: inside its Markdown fence, or from the first bracket to the
+    last, as chat models write it where nothing holds them; else `text`."""
+    fenced = _FENCED.search(text)
+    inner = fenced["inner"] if fenced else text
+    found = re.search(r"[{\[].*[}\]]", inner, re.DOTALL)
+    return found[0] if found else inner

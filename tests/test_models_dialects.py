@@ -1,0 +1,292 @@
+"""Ollama, LM Studio, llama-server, vLLM and SGLang: each recognised, asked in its own way, its
+model's thoughts kept out, and every failure one typed sentence."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+import pytest
+from starlette.responses import JSONResponse, Response
+
+from errors import ModelError
+from models.protocols import Said, chooser, tree_scorer
+from models.remote.openai import OpenAIGenerator
+from models.remote.server import Endpoint
+from models.tuning import read_tuning
+from tests.support.model_server import Remote, loopback_client
+
+pytestmark = pytest.mark.anyio
+SCHEMA: dict[str, object] = {
+    "type": "object",
+    "properties": {"answer": {"type": "integer"}},
+    "required": ["answer"],
+    "additionalProperties": False,
+}
+ASKED = [Said("user", "6 x 7?")]
+GOOD = '{"answer": 42}'
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of server: how it is recognised, and where its chat is."""
+
+    name: str
+    entry: Mapping[str, object]
+    path: str = "/v1/chat/completions"
+
+    def serve(self, remote: Remote, *answers: Callable[[dict[str, object]], Response]) -> None:
+        """Let a server of this kind answer with these in turn."""
+        remote.told["/v1/models"] = {"data": [{"id": "m", **self.entry}]}
+        remote.told["/api/version"] = {"version": "0.12.11"} if self.name == "Ollama" else {}
+        remote.answers[self.path] = list(answers)
+
+
+KINDS = {
+    kind.name: kind
+    for kind in (
+        Kind("Ollama", {"owned_by": "library"}, "/api/chat"),
+        Kind("LM Studio", {"owned_by": "organization_owner"}),
+        Kind("llama-server", {"owned_by": "llamacpp", "meta": {"n_ctx": 8_192}}),
+        Kind("vLLM", {"owned_by": "vllm", "max_model_len": 8_192}),
+        Kind("SGLang", {"owned_by": "sglang", "max_model_len": 8_192}),
+    )
+}
+
+
+def says(
+    text: str | None, *, ended: str = "stop", thoughts: str = "", field: str = "reasoning_content"
+) -> Callable[[dict[str, object]], Response]:
+    """Return an answer in the form of the call that is made."""
+
+    def answer(body: dict[str, object]) -> Response:
+        message: dict[str, object] = {"role": "assistant", "content": text}
+        if "options" in body:
+            told = {"message": {**message, **({"thinking": thoughts} if thoughts else {})}}
+            counts = {"prompt_eval_count": 9, "eval_count": 3}
+            return JSONResponse({**told, "done": True, "done_reason": ended, **counts})
+        message |= {field: thoughts} if thoughts else {}
+        usage = {"prompt_tokens": 9, "completion_tokens": 3}
+        return JSONResponse(
+            {"choices": [{"message": message, "finish_reason": ended}], "usage": usage}
+        )
+
+    return answer
+
+
+async def asked(remote: Remote, **more: Any) -> str:
+    async with loopback_client() as http:
+        generator = OpenAIGenerator(Endpoint(http, remote.url, "m"))
+        return await generator.generate(ASKED, max_tokens=20, **more)
+
+
+@pytest.mark.parametrize("name", KINDS)
+async def test_each_server_is_recognised_and_takes_a_schema_in_its_own_way(
+    remote: Remote, name: str
+) -> None:
+    KINDS[name].serve(remote, says(GOOD))
+    async with loopback_client() as http:
+        generator = OpenAIGenerator(Endpoint(http, remote.url, "m"))
+        found = await generator.generate(ASKED, max_tokens=20, schema=SCHEMA)
+        assert generator.server == name
+        assert (await generator.counters())["tokens"] == 12
+    assert json.loads(found) == {"answer": 42}
+    path, body, _ = next(one for one in remote.asked if one[0] == KINDS[name].path)
+    assert path == KINDS[name].path
+    if name == "Ollama":
+        assert (body["format"], body["think"], body["stream"]) == (SCHEMA, False, False)
+        assert body["options"] == {"num_predict": 20, "temperature": 0.0}
+        return
+    form = body["response_format"]
+    assert isinstance(form, dict)
+    assert form["json_schema"]["schema"] == SCHEMA
+    switched = {"enable_thinking": False, "thinking": False}
+    assert body.get("chat_template_kwargs") == (None if name == "LM Studio" else switched)
+
+
+async def test_an_ollama_model_of_another_publisher_is_recognised_by_the_servers_version(
+    remote: Remote,
+) -> None:
+    Kind("Ollama", {"owned_by": "hf.co"}, "/api/chat").serve(remote, says("Paris."))
+    assert await asked(remote) == "Paris."
+    assert "/api/chat" in [path for path, _, _ in remote.asked]
+
+
+@pytest.mark.parametrize("name", ["vLLM", "LM Studio", "llama-server"])
+async def test_a_server_that_refuses_the_usual_form_is_asked_in_its_others_and_that_is_kept(
+    remote: Remote, name: str
+) -> None:
+    other = {"vLLM": "guided_json", "llama-server": "json_schema"}.get(name, "")
+
+    def refuse(body: dict[str, object]) -> Response:
+        taken = other in body if other else "response_format" not in body
+        refused = JSONResponse({"error": "response_format is unknown"}, status_code=400)
+        return says(GOOD)(body) if taken else refused
+
+    KINDS[name].serve(remote, refuse)
+    async with loopback_client() as http:
+        generator = OpenAIGenerator(Endpoint(http, remote.url, "m"))
+        for _ in range(2):
+            assert await generator.generate(ASKED, max_tokens=20, schema=SCHEMA) == GOOD
+    last = remote.asked[-1][1]
+    assert len([path for path, _, _ in remote.asked if path == KINDS[name].path]) <= 5
+    if not other:
+        messages = last["messages"]
+        assert isinstance(messages, list)
+        assert json.dumps(SCHEMA) in messages[-1]["content"]
+
+
+FORMS = {
+    "tags": f"<think>\nSix sevens…\n</think>\n\n{GOOD}",
+    "opened in the prompt": f"Six sevens…\n</think>\n{GOOD}",
+    "Magistral": f"[THINK]Six sevens…[/THINK]{GOOD}",
+    "gpt-oss": f"<|channel|>analysis<|message|>Six…<|end|><|start|>assistant<|channel|>final"
+    f"<|message|>{GOOD}",
+    "fence and words": f"<think>6</think>Here it is:\n```json\n{GOOD}\n```\nAnything else?",
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+async def test_thoughts_before_an_answer_are_no_part_of_it(remote: Remote, form: str) -> None:
+    KINDS["LM Studio"].serve(remote, says(FORMS[form]))
+    assert await asked(remote, schema=SCHEMA) == GOOD
+    assert len([path for path, _, _ in remote.asked if path.endswith("completions")]) == 1
+
+
+async def test_an_answer_may_speak_of_the_tags_of_thoughts(remote: Remote) -> None:
+    KINDS["LM Studio"].serve(remote, says("Models end their thoughts with </think> and go on."))
+    assert await asked(remote) == "Models end their thoughts with </think> and go on."
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        says("<think>Let me see, six times", ended="length"),
+        says("", ended="length", thoughts="Let me see"),
+        says(None, ended="length", thoughts="Let me see", field="reasoning"),
+        says("", ended="length"),
+    ],
+    ids=["unclosed", "reasoning_content", "null content", "nothing shown"],
+)
+async def test_a_model_whose_thoughts_took_all_tokens_is_given_room_from_then_on(
+    remote: Remote, first: Callable[[dict[str, object]], Response]
+) -> None:
+    KINDS["LM Studio"].serve(remote, first, says(GOOD))
+    async with loopback_client() as http:
+        generator = OpenAIGenerator(Endpoint(http, remote.url, "m"))
+        for _ in range(2):
+            assert await generator.generate(ASKED, max_tokens=20, schema=SCHEMA) == GOOD
+    sizes = [body["max_tokens"] for path, body, _ in remote.asked if "chat" in path]
+    assert sizes == [20, 2_068, 2_068]
+
+
+@pytest.mark.parametrize("name", KINDS)
+async def test_thoughts_without_an_answer_are_one_typed_failure_with_the_models_words(
+    remote: Remote, name: str
+) -> None:
+    thoughts = "" if name == "LM Studio" else "Wait, is it 42?"
+    shown = "<think>Wait, is it 42?" if name == "LM Studio" else ""
+    KINDS[name].serve(remote, says(shown, ended="length", thoughts=thoughts))
+    with pytest.raises(ModelError, match=r"gave no answer.*finish_reason length") as caught:
+        await asked(remote, schema=SCHEMA)
+    assert "Wait, is it 42?" in str(caught.value)
+    assert "thinking off" in caught.value.hint
+
+
+@pytest.mark.parametrize("name", KINDS)
+async def test_a_wrong_answer_is_repaired_once_and_then_fails_with_the_models_words(
+    remote: Remote, name: str
+) -> None:
+    KINDS[name].serve(remote, says('{"answer": "plenty"}'))
+    with pytest.raises(ModelError, match="plenty"):
+        await asked(remote, schema=SCHEMA)
+    bodies = [body for path, body, _ in remote.asked if path == KINDS[name].path]
+    assert len(bodies) == 2
+    repair = bodies[1]["messages"]
+    assert isinstance(repair, list)
+    assert "not of type 'integer'" in repair[-1]["content"]
+    assert json.dumps(SCHEMA) in repair[-1]["content"]
+
+
+async def test_a_model_that_is_let_to_think_gets_room_at_once(remote: Remote) -> None:
+    KINDS["Ollama"].serve(remote, says("42", thoughts="six sevens"))
+    tuning = read_tuning("thinking=on context=16384 seed=7 temperature=0.2", "generator")
+    async with loopback_client() as http:
+        generator = OpenAIGenerator(Endpoint(http, remote.url, "m"), tuning=tuning)
+        assert await generator.generate(ASKED, max_tokens=20) == "42"
+        assert generator.context_tokens == 16_384
+        assert "seed=7" in generator.name
+    body = remote.asked[-1][1]
+    assert body["think"] is True
+    assert body["options"] == {
+        "num_predict": 2_068,
+        "temperature": 0.2,
+        "seed": 7,
+        "num_ctx": 16_384,
+    }
+
+
+async def test_ollama_lists_log_probabilities_at_its_own_call(remote: Remote) -> None:
+    listed = [{"token": "Yes", "logprob": -0.1}, {"token": "No", "logprob": -3.0}]
+    answer = {
+        "message": {"content": "Yes"},
+        "done_reason": "length",
+        "logprobs": [{"token": "Yes", "logprob": -0.1, "top_logprobs": listed}],
+    }
+    KINDS["Ollama"].serve(remote, lambda _body: JSONResponse(answer))
+    async with loopback_client() as http:
+        model = chooser(OpenAIGenerator(Endpoint(http, remote.url, "m")))
+        assert model is not None
+        found = await model.choose(ASKED, ["Yes", "No"])
+    assert found[0] == pytest.approx(np.exp(-0.1) / (np.exp(-0.1) + np.exp(-3.0)))
+    assert remote.asked[-1][1]["top_logprobs"] == 20
+
+
+def _letters(remote: Remote) -> None:
+    """A vLLM whose tokens are characters, and which finds `b` likelier than anything else."""
+
+    def tokenize(body: dict[str, object]) -> Response:
+        text = body.get("prompt", "")
+        messages = body.get("messages")
+        text = messages[0]["content"] if isinstance(messages, list) else text
+        return JSONResponse({"tokens": [ord(letter) for letter in str(text)]})
+
+    def complete(body: dict[str, object]) -> Response:
+        prompts = body["prompt"]
+        assert isinstance(prompts, list)
+        shares = {f"token_id:{ord('b')}": np.log(0.8), f"token_id:{ord('a')}": np.log(0.1)}
+        choice = {"logprobs": {"top_logprobs": [shares]}}
+        return JSONResponse(
+            {"choices": [{"index": n, **choice} for n in range(len(prompts))][::-1]}
+        )
+
+    KINDS["vLLM"].serve(remote, says("x"))
+    remote.will_at_root("/tokenize", tokenize)
+    remote.will("/completions", complete)
+
+
+async def test_paths_are_scored_over_http_with_one_row_for_each_fork(remote: Remote) -> None:
+    _letters(remote)
+    async with loopback_client() as http:
+        generator = OpenAIGenerator(Endpoint(http, remote.url, "m"))
+        await generator.prepare()
+        scorer = tree_scorer(generator)
+        assert scorer is not None
+        paths = ["<a><p>", "<b><p>", "<b><q>"]
+        found = await scorer.score_tree([Said("user", "page")], paths, among_siblings=True)
+    shares = np.exp(found.log_probabilities)
+    assert shares.sum() == pytest.approx(1)
+    # b against a is 8 to 1; p and q are not listed, and level
+    assert shares == pytest.approx([1 / 9, 4 / 9, 4 / 9])
+    bodies = [body for path, body, _ in remote.asked if path.endswith("/completions")]
+    prompts = [prompt for body in bodies for prompt in cast("list[list[int]]", body["prompt"])]
+    assert ["".join(map(chr, prompt)) for prompt in prompts] == ["page<", "page<b><"]
+
+
+async def test_a_server_that_is_no_path_scorer_says_so(remote: Remote) -> None:
+    KINDS["LM Studio"].serve(remote, says("x"))
+    async with loopback_client() as http:
+        generator = OpenAIGenerator(Endpoint(http, remote.url, "m"))
+        await generator.prepare()
+        assert tree_scorer(generator) is None
