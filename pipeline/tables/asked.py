@@ -517,8 +517,8 @@ class _Asking:
             token.text for token in self._within(sorted(spoken.ranks | spoken.least | spoken.most))
         )
         what = f"{said}: {self.table.columns[column]}"
-        value = self.table.rows[found[0]][column] if spoken.rows == 1 else ""
-        return self._answer(value, what, found, (column,), over=len(rows), whole=True)
+        extreme = self.table.rows[found[0]][column] if spoken.rows == 1 else ""
+        return self._answer(extreme, what, found, (column,), over=len(rows), whole=True)
 
     def _dates(self, hints: str) -> int | None:
         if not any(
