@@ -452,12 +452,16 @@ class _Writer:
 
     def _is_beside(self, run: Sequence[int], best: int) -> bool:
         """Whether a stretch is near a unit and under the same heading, so that it is read in
-        order with it: the end of a story is not understood before its beginning."""
+        order with it: the end of a story is not understood before its beginning.
+
+        A definition is understood alone.
+        """
         far = max(run[0] - best, best - run[-1], 0)
         if not far:
             return True
         headings = {self.places[row][1].heading_path for row in (run[0], best)}
-        return far <= BESIDE and len(headings) == 1
+        alone = self._kind(best) == "definition"
+        return far <= BESIDE and len(headings) == 1 and not alone
 
     def _passage(self, run: Sequence[int], *, cited: bool) -> Evidence:
         document = self.documents[self.places[run[0]][0]]

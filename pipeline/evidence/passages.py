@@ -44,6 +44,7 @@ BEARS: Final = 0.2
 """Share of the best score that the middle unit of a whole must have for it to come whole beyond
 `MOST` tokens."""
 _PARTS: Final = {"list": "item", "table": "row", "listing": "line"}
+_ENTRIES: Final = frozenset({"definition", "item"})
 NAMED: Final = 0.4
 """Share of the best score that a section must have somewhere to come whole because the question
 names its heading."""
@@ -463,8 +464,7 @@ class PassageMaker:
         """
         last = run[-1]
         whole = next((one for one in self._around(last) if one.kind in _PARTS), None)
-        alone = self._unit(run[0]).block == self._unit(last).block
-        if whole is None or (alone and whole.kind != "listing"):
+        if whole is None or (whole.kind != "listing" and self._is_one_entry(run, whole)):
             return ""
         if whole.kind == "table":
             rows = (
@@ -476,6 +476,13 @@ class PassageMaker:
             count = self._count_after(last, whole)
         part = _PARTS[whole.kind]
         return f"{count} more {part if count == 1 else f'{part}s'}" if count else ""
+
+    def _is_one_entry(self, run: Sequence[int], whole: Whole) -> bool:
+        """Whether a stretch is one block, or one entry of a list with what explains it, without
+        the words that lead into the list."""
+        entries = {self._unit(row).block for row in run if self._kind(row) in _ENTRIES}
+        one_block = self._unit(run[0]).block == self._unit(run[-1]).block
+        return one_block or (run[0] >= whole.start and len(entries) == 1 and whole.kind == "list")
 
     def _count_after(self, last: int, whole: Whole) -> int:
         """Return how many blocks of a whole, lines of a listing, follow a unit in it."""
