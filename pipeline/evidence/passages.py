@@ -617,7 +617,7 @@ class PassageMaker:
         # A row is read under its header; anything else that is short wants what is beside it.
         short = used < LEAST and self._kind(start) != "row"
         options: list[tuple[float, int, int]] = []
-        if start > low and not self._taken[start - 1]:
+        if start > low and not self._taken[start - 1] and not self._is_entry(start):
             before, _ = self._atom(start - 1, most - used)
             options.append((max(self._values[max(before, low) : start]), max(before, low), stop))
         if stop < high and not self._taken[stop]:
@@ -629,6 +629,13 @@ class PassageMaker:
             if self._cost(*option[1:]) <= most and (short or option[0] >= WORTH * self._best)
         ]
         return max(wanted, key=lambda option: option[0])[1:] if wanted else None
+
+    def _is_entry(self, row: int) -> bool:
+        """Whether a unit begins a definition that what is before it does not lead into: the end of
+        another option's explanation."""
+        before = row - 1
+        led = self._opens(before) or self._kind(before) == "definition"
+        return self._kind(row) == "definition" and not led
 
     def _bears(self, whole: Whole) -> bool:
         """Whether a whole is worth more than `MOST` tokens: half of it bears on the question, or it
