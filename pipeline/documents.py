@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
+    from pipeline.document.table import Told
     from pipeline.html.tree import Node
-    from pipeline.tables.table import Told
 
 Given = TypeVarTuple("Given")
 Made = TypeVar("Made")
@@ -276,6 +276,11 @@ class Block:
         none."""
         last = self.lead.rpartition("\n")[2]
         return last[2:-2] if self.kind == "row" and last.startswith("| ") else ""
+
+
+def table_of(block: Block) -> str:
+    """Return the path of the table that a row stands in."""
+    return block.path.rpartition("/")[0].removesuffix("/thead")
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)

@@ -43,6 +43,7 @@ from pipeline.evidence.show import (
     shortened,
     told_parts,
 )
+from pipeline.evidence.values import rows_shown, told_values, values_room
 from pipeline.extract.extract import (
     extract,
     joined,
@@ -71,7 +72,6 @@ from pipeline.rank.relevance import Blend
 from pipeline.search.chain import UNDATED
 from pipeline.search.parse import describes, inventory_of, question_word
 from pipeline.services import Services
-from pipeline.tables.table import rows_shown, told_values, values_room
 from pipeline.text.frame import framed, new_mark, notice, one_line, place_of, quoted
 from pipeline.text.tokens import count_tokens
 from pipeline.text.words import any_of, find_entities, guess_language, index_terms, raw_words, words

@@ -30,7 +30,7 @@ from pipeline.rank.relevance import WORTH, Reader, Relevance
 from pipeline.rank.verdict import judge
 from pipeline.search.parse import cut_parts
 from pipeline.tables.asked import FEWEST, ask_parts
-from pipeline.tables.cells import number_of
+from pipeline.text.cells import number_of
 from pipeline.text.frame import LONGEST, one_line, told_failure
 from pipeline.text.literals import begins_with, literals
 from pipeline.text.words import heard, index_terms, meanings, raw_words, whole_words, words

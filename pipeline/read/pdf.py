@@ -44,7 +44,6 @@ from pipeline.read.pdf_guard import Guard
 from pipeline.read.pdf_layout import lines_of
 from pipeline.read.pdf_lines import Band, Cell, Line, around, drop_running, parts_of, sizes_of
 from pipeline.read.pdf_page import Print, opened, printed
-from pipeline.read.sniff import PDF
 from pipeline.work import check_cancelled
 
 if TYPE_CHECKING:
@@ -196,7 +195,9 @@ class PdfReading:
         """Whether nothing is left to read."""
         return len(self.pages) >= self._last - self.first + 1
 
-    def read(self, seconds: float, *, left: float = SECONDS, most: int = MAX_PAGES) -> None:
+    def read(
+        self, seconds: float = SECONDS, *, left: float = SECONDS, most: int = MAX_PAGES
+    ) -> None:
         """Read on for about `seconds` of processor time, a page at least, and never longer than
         `left`.
 
@@ -473,25 +474,12 @@ def _banded(bands: Sequence[Band], height: float) -> Iterator[str]:
         yield ",".join(map(str, (*edges, letters)))
 
 
-def reading_of(kind: str) -> type[PdfReading]:
-    """Return what reads a media type of `sniff.PAGED`."""
-    return PdfReading if kind == PDF else ImageReading
-
-
-def pdf_to_html(
-    body: bytes,
-    *,
-    span: Span = WHOLE,
-    seconds: float = SECONDS,
-    kind: str = PDF,
-    sighted: bool = True,
-) -> Converted:
-    """Return the pages `span` of a PDF or an image as HTML, as far as they are read in `seconds` of
-    processor time.
+def pdf_to_html(body: bytes, *, seconds: float = SECONDS) -> Converted:
+    """Return the pages of a PDF as HTML, as far as they are read in `seconds` of processor time.
 
     Raises `Unreadable`: encrypted, damaged, or without text.
     """
-    reading = reading_of(kind)(body, span, sighted=sighted)
+    reading = PdfReading(body)
     reading.read(seconds, left=seconds)
     return reading.converted()
 
