@@ -63,11 +63,14 @@ SURE: Final = 0.6
 that the reader was not trained on, .25 of their 397 almost-answered twins, .08 of 309 on other
 pages; .5 gives .83, .33, .10."""
 NONE: Final = 0.12
-"""Confidence below which nothing answers, where the meaning says so too."""
+"""Confidence below which nothing answers, where the meaning says so too; see `NEVER`."""
 NEAR: Final = 0.34
 """Cosine from which a window is near enough in meaning that the answer is never None. With both,
 .006 of 785 questions are None on their own page and .69 of 459 on another; with a confidence of .2
 .010 and .73."""
+NEVER: Final = 0.04
+"""Confidence below which nothing answers however near it is in meaning, where a reader chose among
+more than `_SMALL` windows: none of 92 questions on long documents, 15 of their 92 twins."""
 FAR: Final = 0.06
 FAR_ACROSS: Final = 0.16
 """Of the two logistics of other languages, the values below which nothing answers: the least of 190
@@ -157,7 +160,8 @@ def judge(question: str, relevance: Relevance) -> Verdict:
     if confidence >= SURE:
         return Verdict("answered", round(confidence, 4), f"{reason}.")
     absent = _absent(question, pages, relevance.index)
-    if confidence >= NONE or any(map(_is_near, pages)):
+    never = best.read is not None and best.size > 0 and confidence < NEVER
+    if not never and (confidence >= NONE or any(map(_is_near, pages))):
         return Verdict("unsure", round(confidence, 4), f"{reason}.", absent)
     if relevance.foreign and any(page.cosine is None for page in pages):
         # Words of another language are not found by words: that is no sign that nothing answers.
