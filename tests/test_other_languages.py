@@ -70,7 +70,7 @@ async def test_what_answers_is_shown_and_none_is_said_where_nothing_does(
         assert data_of(lost)["verdict"] == "none"
 
 
-@pytest.mark.parametrize("language", ["zh", "th"])
+@pytest.mark.parametrize("language", PAGES)
 async def test_a_page_of_another_language_is_none_where_it_is_far_from_the_question(
     connect: Connect, tmp_path: Path, language: str
 ) -> None:

@@ -356,11 +356,28 @@ def _blend(counted: _Counted, meaning: _Meaning) -> Relevance:
         values += _spread(fused, windows, index.size)
     values = unit_range(_smoothed(values, index.page_starts))
     background = meaning.background
+    if cosines is not None and running is not None and background is not None:
+        background = _beside(background, running, index, counted.windows[len(SIZES) // 2])
     if cosines is not None:
         known = background is not None and background.tells
         cosines = background.on_scale(cosines) if background is not None and known else None
     made_by: ScoreMaker = "bm25" if vectors is None else "blend"
     return Relevance(values, made_by, index, counted.windows[-1], cosines, counted.foreign)
+
+
+def _beside(
+    background: Background, running: "_Running", index: TermIndex, windows: Windows
+) -> Background:
+    """Return the figures for these pages, where unrelated questions say how near they are to any."""
+    if background.unrelated is None or not len(windows):
+        return background
+    owners = index.owners(windows[:, 0])
+    pages = int(owners.max()) + 1
+    nearest = [
+        np.nanmax(running.cosines(np.tile(one, (pages, 1)), owners, windows))
+        for one in background.unrelated
+    ]
+    return background.beside(float(np.mean(nearest)))
 
 
 class _Running:
