@@ -6,7 +6,6 @@ the same words is shown once with all its places. Not for: scores (`pipeline/ran
 (`pipeline/gather.py`).
 """
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -19,7 +18,6 @@ from pipeline.evidence.cite import Copies, cite, cite_copy, place_of
 from pipeline.evidence.named import asked_whole
 from pipeline.evidence.passages import CRUMB, END, Passage, PassageMaker
 from pipeline.evidence.show import (
-    GAP,
     HEADING_TOKENS,
     LINK_TOKENS,
     Shown,
@@ -57,9 +55,6 @@ BESIDE: Final = 12
 REPEATED: Final = 3
 """Terms from which a unit that has no other than the question's repeats it; and units that are
 passed over for that."""
-_CLAUSE: Final = re.compile(r"[,;:،؛，、；：] ?|\s[–—]\s")
-"""Where a part of a long sentence may begin."""
-_WORD: Final = re.compile(r"\w+")
 LISTED: Final = 0.25
 """Score of its best unit, of the best page's, from which a page is listed among what there is about
 a subject."""
@@ -561,43 +556,17 @@ class _Writer:
         return tuple(found)
 
     def beginning(self, row: int, left_out: int) -> Assembled:
-        """Return the best unit alone, cut to what fits: from the clause on from which it holds most
-        words of the question, or from its beginning."""
+        """Return the best unit alone, cut to what fits."""
         passage = self._passage([row], cited=True)
         bare = replace(passage, heading_path=(), also=())
         around = show_evidence(
             (replace(bare, text="."),), self.mark, max_tokens=self.max_tokens
         ).tokens
-        start, text = self._part(passage.text, self.max_tokens - around - 1)
+        text = cut_to_tokens(passage.text, self.max_tokens - around - 1)
         if not text:
             return Assembled(
                 (), show_evidence((), self.mark, max_tokens=self.max_tokens), left_out + 1
             )
-        before = f"{GAP} " if start else ""
-        after = "" if passage.text.endswith(text) else f" {GAP}"
-        cut = replace(bare, text=f"{before}{text}{after}")
+        cut = replace(bare, text=text if text == passage.text else f"{text} …")
         shown = show_evidence((cut,), self.mark, max_tokens=self.max_tokens)
         return Assembled((cut,), shown, left_out)
-
-    def _part(self, text: str, room: int) -> tuple[int, str]:
-        """Return where the part of a unit begins that fits and says most of what is asked, and the
-        part.
-
-        Of parts with as many words of the question that one which has as much before these as after
-        them: the answer is beside them.
-        """
-        best = (0, 0.0, 0, cut_to_tokens(text, room))
-        for start in [0, *(mark.end() for mark in _CLAUSE.finditer(text))]:
-            check_cancelled()
-            part = cut_to_tokens(text[start:], room - (2 if start else 0))
-            held = [
-                (term, word.start())
-                for word in _WORD.finditer(part)
-                for term in index_terms(word[0], language=self._language)
-                if term in self._terms
-            ]
-            if not held:
-                continue
-            off = abs((held[0][1] + held[-1][1]) / len(part) - 1.0)
-            best = max(best, (len({term for term, _ in held}), -off, -start, part))
-        return -best[2], best[3]
