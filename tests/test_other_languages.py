@@ -60,7 +60,7 @@ async def test_what_answers_is_shown_and_none_is_said_where_nothing_does(
 ) -> None:
     source = _page(tmp_path, language)
     question, answer = PRICE[language]
-    async with connect(folders=str(tmp_path)) as client:
+    async with connect(folders=str(tmp_path), seconds="300") as client:
         asked = {"question": question, "sources": [source], "max_tokens": 200}
         shown = await client.call_tool("extract_relevant", asked)
         assert answer in text_of(shown)
@@ -76,7 +76,7 @@ async def test_a_page_of_another_language_is_none_where_it_is_far_from_the_quest
 ) -> None:
     source = _page(tmp_path, language)
     asked = {"sources": [source], "max_tokens": 200}
-    async with connect(folders=str(tmp_path)) as client:
+    async with connect(folders=str(tmp_path), seconds="300") as client:
         near = await client.call_tool(
             "extract_relevant", asked | {"question": "How much do adults pay to get in?"}
         )
@@ -93,7 +93,7 @@ async def test_a_template_that_says_english_around_russian_text_changes_nothing(
 ) -> None:
     source = _page(tmp_path, "ru", declared="en")
     asked = {"question": UNRELATED["ru"], "sources": [source], "max_tokens": 200}
-    async with connect(folders=str(tmp_path)) as client:
+    async with connect(folders=str(tmp_path), seconds="300") as client:
         said = data_of(await client.call_tool("extract_relevant", asked))
     assert said["verdict"] == "none"
     assert "another language" not in said["reason"]
