@@ -26,10 +26,10 @@ from cli.output import OK, PATIENCE, drawn_progress, print_json
 from errors import ModelError, UsageError
 from models.protocols import (
     Ability,
-    Backend,
     Chooser,
     Embedder,
     Generator,
+    HeldModel,
     PathScores,
     Prompt,
     Said,
@@ -119,7 +119,7 @@ class Watched:
         return max(0, now - (self._before or 0)) if now is not None else None
 
     async def _counted(self) -> int | None:
-        if not isinstance(self._generator, Backend):
+        if not isinstance(self._generator, HeldModel):
             return None
         tokens = (await self._generator.counters()).get("tokens")
         return tokens if isinstance(tokens, int) else None

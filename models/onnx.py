@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 
 from errors import ModelError
 from models.fingerprint import DIGITS, fingerprint
-from models.protocols import Backend, TextKind, Vectors, Window, WindowReading, unit_rows
+from models.protocols import HeldModel, TextKind, Vectors, Window, WindowReading, unit_rows
 from models.shares import MOST_CORES, piece, usable_cores
 from models.text import (
     CHARACTERS_A_TOKEN,
@@ -91,7 +91,7 @@ class Loaded:
         return found
 
 
-class OnnxBackend(Backend, ABC):
+class OnnxBackend(HeldModel, ABC):
     """A model in a folder, loaded at the first use, once, whichever thread asks."""
 
     def __init__(self, folder: Path = EMBEDDED) -> None:

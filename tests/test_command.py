@@ -51,7 +51,7 @@ def test_every_argument_of_a_tool_is_one_of_its_command(capsys: pytest.CaptureFi
         tool["name"]: tool["inputSchema"]
         for tool in json.loads((ROOT / "server/tools_list.json").read_text())
     }
-    for command, (tool, _) in TOOLS.items():
+    for command, tool in TOOLS.items():
         with pytest.raises(SystemExit, match="0"):
             main([command, "--help"])
         shown = capsys.readouterr().out

@@ -82,7 +82,7 @@ async def test_a_page_of_another_language_is_none_where_it_is_far_from_the_quest
         )
         assert data_of(near)["verdict"] != "none"
         far = await client.call_tool(
-            "extract_relevant", asked | {"question": "Which enzyme breaks down lactose?"}
+            "extract_relevant", asked | {"question": "When did the Roman empire fall?"}
         )
         assert data_of(far)["verdict"] == "none"
 

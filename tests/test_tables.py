@@ -15,11 +15,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from errors import UsageError
+from pipeline.document.table import Table
 from pipeline.documents import Document, Page
 from pipeline.html.document import read_document
 from pipeline.tables.asked import ask_parts, ask_tables
 from pipeline.tables.query import compute, parse_query, rows_of
-from pipeline.tables.table import Table, tables_of
+from pipeline.tables.table import tables_of
 from pipeline.text.tokens import count_tokens
 from tests.support import Connect, data_of, text_of
 

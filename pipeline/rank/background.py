@@ -120,8 +120,10 @@ def measured(queries: Vectors, found: Vectors) -> Background:
     """Return the figures of vectors of `background_texts`."""
     cosines = (queries @ found.T).astype(np.float64)
     apart = cosines[~np.eye(len(cosines), dtype=bool)]
-    rounded = (round(float(one), 4) for one in (apart.mean(), apart.std(), np.diag(cosines).mean()))
-    return Background(*rounded)
+    mean, deviation, near = (
+        round(float(one), 4) for one in (apart.mean(), apart.std(), np.diag(cosines).mean())
+    )
+    return Background(mean, deviation, near)
 
 
 @cache

@@ -115,6 +115,8 @@ class Relevance:
     without one."""
     long: bool = False
     """Whether it is of one text with more than `EMBED_TOKENS` to embed."""
+    late: bool = False
+    """Whether time ended before as much of it was embedded and read as is always done."""
 
 
 class Reader(Protocol):
@@ -169,7 +171,8 @@ class Blend:
         meaning = await self._vectors(question, pages, counted, most)
         # 3. Both, in windows of every size
         relevance = await in_thread(_blend, counted, meaning)
-        relevance = replace(relevance, long=long and meaning.vectors is not None)
+        long = long and meaning.vectors is not None
+        relevance = replace(relevance, long=long, late=meaning.late)
         # 4. A reranker has the last word on the best
         if self.reranker is None or not counted.index.size:
             return relevance
@@ -202,7 +205,7 @@ class Blend:
         asked: Floats | None = None
         vectors: Floats | None = np.concatenate(kept) if kept else None
         background: Background | None = None
-        with anyio.move_on_after(STEP_SHARE * time_left()):
+        with anyio.move_on_after(STEP_SHARE * time_left()) as step:
             each = list(dict.fromkeys(questions))
             found = await embedder.embed(each, kind="query")
             spoken = guess_language(question)
@@ -216,7 +219,8 @@ class Blend:
                     vectors = np.zeros((counted.index.size, found.shape[1]), dtype=np.float32)
                 vectors[rows[start : start + EMBEDDED_AT_ONCE]] = found
         unknown = asked is None or vectors is None
-        return _Meaning() if unknown else _Meaning(vectors, asked, background)
+        late = step.cancelled_caught
+        return _Meaning(late=late) if unknown else _Meaning(vectors, asked, background, late)
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,6 +233,8 @@ class _Meaning:
     """Each page's question [pages, d]."""
     background: Background | None = None
     """What the model's cosines mean; known where vectors are."""
+    late: bool = False
+    """Whether time ended before all units were embedded."""
 
 
 def _fitting(
@@ -458,16 +464,18 @@ class Reread:
         added.
 
         A question of several reads its `share` of the windows. Of a long text few units are
-        embedded where an answer is found among them.
+        embedded where an answer is found among them. Where time ends before more are, what few say
+        is given, which does not depend on how busy the machine is.
 
         Raises:
             ModelError: A model failed.
         """
         relevance = await self._read(question, pages, share, FIRST_TOKENS)
         found = 0.0 if relevance.read is None else float(relevance.read.max(initial=0.0))
-        if relevance.long and found < ENOUGH:
-            return await self._read(question, pages, share, EMBED_TOKENS)
-        return relevance
+        if not relevance.long or relevance.late or found >= ENOUGH:
+            return relevance
+        further = await self._read(question, pages, share, EMBED_TOKENS)
+        return replace(relevance, late=True) if further.late else further
 
     async def _read(
         self, question: str, pages: Sequence[PageUnits], share: float, of_long: int
@@ -482,12 +490,13 @@ class Reread:
             for page in relevance.index.owners([start for start, _ in chosen]).tolist()
         ]
         readings: list[WindowReading] = []
-        with anyio.move_on_after(STEP_SHARE * time_left()):
+        with anyio.move_on_after(STEP_SHARE * time_left()) as step:
             for at in range(0, len(windows), READ_AT_ONCE):
                 for text, run in groupby(
                     range(at, min(at + READ_AT_ONCE, len(windows))), key=asked.__getitem__
                 ):
                     readings += await self.encoder.read(text, [windows[place] for place in run])
+        relevance = replace(relevance, late=relevance.late or step.cancelled_caught)
         if not readings:
             return relevance
         found: Floats = np.zeros_like(relevance.values)

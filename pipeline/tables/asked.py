@@ -15,8 +15,8 @@ from typing import Final
 from urllib.parse import unquote
 
 from errors import UsageError
+from pipeline.document.table import GROUP, KNOWN, Table, Told
 from pipeline.documents import Document
-from pipeline.tables.months import Month, month_of
 from pipeline.tables.query import Condition, Measure, Query, measured, rows_of, without_totals
 from pipeline.tables.spoken import (
     Compared,
@@ -27,8 +27,9 @@ from pipeline.tables.spoken import (
     said_of,
     tokens_of,
 )
-from pipeline.tables.table import GROUP, KNOWN, Table, Told, all_rows, name_terms, tables_of
+from pipeline.tables.table import all_rows, name_terms, tables_of
 from pipeline.text.frame import one_line
+from pipeline.text.months import Month, month_of
 from pipeline.text.words import guess_language, index_terms, meanings, words
 
 FEWEST: Final = 3
