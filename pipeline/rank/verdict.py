@@ -72,10 +72,10 @@ NEVER: Final = 0.04
 """Confidence below which nothing answers however near it is in meaning, where a reader chose among
 more than `_SMALL` windows: none of 92 questions on long documents, 15 of their 92 twins."""
 FAR: Final = 0.06
-FAR_ACROSS: Final = 0.12
+FAR_ACROSS: Final = 0.09
 """Of the two logistics of other languages, the values below which nothing answers. The least of the
 questions on their own page are .083 and .138 (of twins .024, .09); .57 of the questions on other
-pages of like subjects are None so in one language, .53 across two."""
+pages of like subjects are None so in one language, .28 across two."""
 
 ABSENT_DIGITS: Final = 3
 """Digits of a number from which its absence is worth a word."""
