@@ -17,8 +17,8 @@ from pipeline.rank.relevance import Blend
 from pipeline.search.chain import Chain
 from pipeline.search.web_api import WebApi
 from tests.support import LIBRARY, Clock, Connect, Site, data_of, text_of
+from tests.support.commands import winnow
 from tests.support.model_server import loopback_client
-from tests.support.processes import winnow
 
 pytestmark = pytest.mark.anyio
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from cli.command import TOOLS, main
-from tests.support import LIBRARY, ROOT
+from tests.support import LIBRARY, ROOT, commands
 from tests.support.clients import QUESTION
 from tests.support.processes import winnow
 
@@ -122,6 +122,20 @@ def test_a_port_in_use_is_one_line_with_what_to_do(
     assert winnow(cache_folder, *arguments, "--port", "70000").returncode == 2
 
 
+@pytest.mark.parametrize(
+    "arguments", [["models"], ["cache"], ["sessions"], ["search", "ferry timetable"]]
+)
+def test_a_variable_that_is_no_setting_is_answered_with_the_nearest_on_stderr(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str]
+) -> None:
+    monkeypatch.setenv("WINNOW_EMBEDER", "none")
+    run = commands.winnow(tmp_path / "cache", *arguments, "--set", "embedder=none")
+    assert run.returncode == 0, run.stderr
+    assert "WINNOW_EMBEDER: It is no setting and is not used." in run.stderr
+    assert "Did you mean WINNOW_EMBEDDER?" in run.stderr
+    assert "WINNOW_EMBEDER" not in run.stdout
+
+
 def test_a_file_that_is_not_there_is_called_so(cache_folder: Path) -> None:
     run = winnow(cache_folder, "extract", "What does mooring cost?", "no-such-note.md", folder=None)
     assert run.returncode == 2
@@ -169,6 +183,33 @@ def test_care_commands_tell_the_state_of_the_installation(cache_folder: Path, co
     run = winnow(cache_folder, command, "--json")
     assert run.returncode == 0, run.stderr
     assert json.loads(run.stdout)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["cache", "path"],
+        ["check", str(LIBRARY / "no-such-report.md")],
+        [
+            "doctor",
+            *(word for role in ("embedder", "reader") for word in ("--set", f"{role}=none")),
+        ],
+        ["eval", "/nowhere"],
+        ["install", "cursor", "--dry-run", "--set", "seconds=20"],
+        ["models", "list"],
+        ["sessions", "show", "winnow://session/0000000000000000"],
+        ["raptor", "tree", str(LIBRARY / "ferry-timetable.html"), "--html", "/nowhere/tree.html"],
+    ],
+    ids=lambda arguments: arguments[0],
+)
+def test_a_copy_of_a_process_that_has_imported_commands_does_what_a_new_process_does(
+    tmp_path: Path, arguments: list[str]
+) -> None:
+    new, copy = (
+        run(tmp_path / "cache", *arguments, folder=None) for run in (winnow, commands.winnow)
+    )
+    assert (copy.returncode, copy.stdout, copy.stderr) == (new.returncode, new.stdout, new.stderr)
+    assert new.stdout or new.stderr
 
 
 def test_clearing_the_cache_empties_it(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from mcp import Client, StdioServerParameters
 from cli.doctor import check_wheels, judged_together
 from cli.output import Check
 from tests.support import LIBRARY, ROOT, text_of
+from tests.support.commands import run_command
 from tests.support.extras import need
 
 pytestmark = pytest.mark.slow
@@ -68,17 +69,7 @@ def install(home: Path, tmp_path: Path) -> Run:
     environment |= {"HOME": str(home), "PYTHONPATH": str(ROOT)}
 
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "server", "install", *arguments]
-        return subprocess.run(
-            command,
-            cwd=project,
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            stdin=subprocess.DEVNULL,
-            check=False,
-        )
+        return run_command("install", *arguments, environment=environment, folder=project)
 
     return run
 
@@ -88,6 +79,21 @@ def read(path: Path) -> dict[str, Any]:
     reads = {".toml": tomllib.loads, ".yaml": yaml.safe_load}
     config: dict[str, Any] = reads.get(path.suffix, json.loads)(text)
     return config
+
+
+def test_an_entry_is_written_also_where_the_reader_of_the_output_has_left(home: Path) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(
+        [sys.executable, "-m", "server", "install", "cursor", "--yes"],
+        cwd=ROOT,
+        env={**os.environ, "HOME": str(home), "PYTHONUNBUFFERED": "1"},
+        stdout=writing,
+        check=False,
+    )
+    os.close(writing)
+    assert done.returncode == 0
+    assert "winnow" in read(home / FILES["cursor"])["mcpServers"]
 
 
 @pytest.mark.parametrize("client", FILES)
@@ -491,11 +497,8 @@ def doctor(home: Path, tmp_path: Path) -> Callable[..., str]:
     environment |= {"WINNOW_EMBEDDER": "none", "WINNOW_READER": "none"}
 
     def run(*arguments: str, code: int = 0, variables: dict[str, str] | None = None) -> str:
-        command = [sys.executable, "-m", "server", "doctor", *arguments]
         own = {**environment, **(variables or {})}
-        done = subprocess.run(
-            command, env=own, capture_output=True, text=True, timeout=60, check=False
-        )
+        done = run_command("doctor", *arguments, environment=own)
         assert done.returncode == code, done.stdout + done.stderr
         return done.stdout
 

@@ -181,15 +181,7 @@ def _judge(units: Sequence[Unit]) -> list[bool]:
             for unit, hidden in zip(units, covered, strict=True)
         ]
     links = [_is_link(unit, count) for unit, count in zip(units, words, strict=True)]
-    links = _menus(units, words, main, links)
-    begin = 0
-    while begin < len(units):
-        end = begin
-        while end < len(units) and links[end]:
-            end += 1
-        if end - begin >= NEIGHBOURS and not _is_index(units, words, range(begin, end)):
-            main[begin:end] = [False] * (end - begin)
-        begin = end + 1
+    _leave_out_runs(units, words, main, _menus(units, words, main, links))
     # A short heading stands with what follows it.
     for number in range(len(units) - 2, -1, -1):
         if (
@@ -199,6 +191,20 @@ def _judge(units: Sequence[Unit]) -> list[bool]:
         ):
             main[number] = main[number] and main[number + 1]
     return main
+
+
+def _leave_out_runs(
+    units: Sequence[Unit], words: Sequence[int], main: list[bool], links: Sequence[bool]
+) -> None:
+    """Take links out of the main content where as many as a menu has follow each other."""
+    begin = 0
+    while begin < len(links):
+        end = begin
+        while end < len(links) and links[end]:
+            end += 1
+        if end - begin >= NEIGHBOURS and not _is_index(units, words, range(begin, end)):
+            main[begin:end] = [False] * (end - begin)
+        begin = end + 1
 
 
 def _menus(
@@ -252,6 +258,25 @@ def _is_link(unit: Unit, words: int) -> bool:
 
 def _believe(units: Sequence[Unit], words: Sequence[int]) -> None:
     """Decide on the marks from the outermost inwards."""
+    inwards, running = _counted(units, words)
+    most = WHOLE * sum(words)
+    centre = [number for number, unit in enumerate(units) if _THE_MAIN.search(unit.path)]
+    for mark in inwards:
+        around = mark.around is not None and mark.around.believed
+        own = (mark.words <= most or _is_menu(mark, units)) and not _is_story(mark, units, running)
+        own = own and not (centre and _holds(mark, units, centre))
+        mark.believed = around or own
+        is_content = not own or (mark.opens and 2 * mark.linked < mark.shown)
+        mark.closed = (
+            mark.believed
+            and is_content
+            and (mark.around is None or not around or mark.around.closed)
+        )
+
+
+def _counted(units: Sequence[Unit], words: Sequence[int]) -> tuple[list[Mark], int]:
+    """Return the marks from the outermost inwards, what they hold counted, and the words of prose
+    in all."""
     marks: dict[int, Mark] = {}
     running = 0
     for number, (unit, count) in enumerate(zip(units, words, strict=True)):
@@ -269,19 +294,7 @@ def _believe(units: Sequence[Unit], words: Sequence[int]) -> None:
     for mark in reversed(inwards):
         if mark.around is not None:
             _add(mark.around, mark)
-    most = WHOLE * sum(words)
-    centre = [number for number, unit in enumerate(units) if _THE_MAIN.search(unit.path)]
-    for mark in inwards:
-        around = mark.around is not None and mark.around.believed
-        own = (mark.words <= most or _is_menu(mark, units)) and not _is_story(mark, units, running)
-        own = own and not (centre and _holds(mark, units, centre))
-        mark.believed = around or own
-        is_content = not own or (mark.opens and 2 * mark.linked < mark.shown)
-        mark.closed = (
-            mark.believed
-            and is_content
-            and (mark.around is None or not around or mark.around.closed)
-        )
+    return inwards, running
 
 
 def _is_prose(unit: Unit, words: int) -> bool:
