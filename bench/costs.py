@@ -23,21 +23,21 @@ from typing import Final
 import anyio
 
 from bench.generation import weights
-from cli.measure import CARRIED, Asked, Watched, read_library
+from cli.measure import CARRIED, MeasuredQuestion, Watched, read_library
 from errors import ModelError
 from models.llama.model import LlamaGenerator
 from models.onnx import OnnxEmbedder
 from models.protocols import Generator, PathScores, Prompt, Said
-from pipeline.documents import Document
-from pipeline.extract.extract import Asking, extract
-from pipeline.extract.sentences import paper_tags
+from pipeline.document.page import Document
+from pipeline.document.units import paper_tags
 from pipeline.prune.paper import paper_blocks, path_scorer
-from pipeline.rank.relevance import Blend
+from pipeline.question.parse import Parser, parse
 from pipeline.raptor.build import build_tree
 from pipeline.raptor.leaves import main_sentences
 from pipeline.raptor.summarise import Writer, kept_summary
 from pipeline.raptor.tree import TreeOptions
-from pipeline.search.parse import Parser, parse
+from pipeline.reading.extract import Asking, extract
+from pipeline.reading.relevance import Blend
 from pipeline.segment.idms import Judge
 from pipeline.text.tokens import count_tokens
 
@@ -104,7 +104,12 @@ def _add(table: Table, name: str, ours: float, naive: float) -> None:
 
 
 async def reading_costs(
-    table: Table, model: LlamaGenerator, one: Asked, pages: list[Document], *, quick: bool
+    table: Table,
+    model: LlamaGenerator,
+    one: MeasuredQuestion,
+    pages: list[Document],
+    *,
+    quick: bool,
 ) -> None:
     """Add what pruning, extracting and parsing of one question cost."""
     await model.score_tree("another", [" prefix"])  # so that nothing of an earlier prefix is kept

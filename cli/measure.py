@@ -38,17 +38,17 @@ from models.protocols import (
     tree_scorer,
 )
 from pipeline.answer import Writing, write_answer
-from pipeline.documents import Document, ParsedRequest, Reading
+from pipeline.document.page import Document, ParsedRequest, Reading
 from pipeline.evidence.assemble import assemble
-from pipeline.extract.ask import WAYS, Way, can_ask
-from pipeline.extract.extract import Asking, extract, with_model
 from pipeline.fetch.files import read_file
 from pipeline.html.document import read_document
 from pipeline.prune.paper import path_scorer
 from pipeline.prune.prune import PruneOptions, prune
-from pipeline.rank.bm25 import BM25, reciprocal_rank_fusion
-from pipeline.rank.relevance import Reader
-from pipeline.search.parse import Parser, parse, parse_request
+from pipeline.question.parse import Parser, parse, parse_request
+from pipeline.reading.ask import WAYS, Way, can_ask
+from pipeline.reading.bm25 import BM25, reciprocal_rank_fusion
+from pipeline.reading.extract import Asking, extract, with_model
+from pipeline.reading.relevance import Reader
 from pipeline.text.frame import new_mark
 from pipeline.text.tokens import count_tokens
 from pipeline.work import Report, check_cancelled, in_thread, no_report
@@ -154,7 +154,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class MeasuredQuestion:
     """One question with what answers it."""
 
     question: str
@@ -173,7 +173,7 @@ class Asked:
 class Library:
     """Questions and the documents that they are asked of."""
 
-    asked: tuple[Asked, ...]
+    asked: tuple[MeasuredQuestion, ...]
     names: tuple[str, ...]
     documents: tuple[Document, ...]
     index: BM25
@@ -209,18 +209,18 @@ class Setup:
     report: Report
 
     @property
-    def answerable(self) -> list[Asked]:
+    def answerable(self) -> list[MeasuredQuestion]:
         """Questions that the library answers, `limit` of them evenly spread."""
         return some([one for one in self.library.asked if one.answers and one.pages], self.limit)
 
     @property
-    def unanswerable(self) -> list[Asked]:
+    def unanswerable(self) -> list[MeasuredQuestion]:
         """Questions that it does not answer, likewise."""
         return some([one for one in self.library.asked if not one.answers], self.limit)
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class MeasuredFigure:
     """One figure by rules and by the model."""
 
     step: str
@@ -248,7 +248,7 @@ class Figure:
     model: list[float] = field(default_factory=list)
 
 
-class Table:
+class FigureTable:
     """The rows of one step in the making, and the generator that it asks."""
 
     def __init__(self, step: str, setup: Setup) -> None:
@@ -268,10 +268,10 @@ class Table:
             yield item
             await self._report(number + 1, len(items), self._step)
 
-    async def rows(self) -> list[Row]:
+    async def rows(self) -> list[MeasuredFigure]:
         """Return a row a figure; the first tells what the generator spent."""
         rows = [
-            Row(
+            MeasuredFigure(
                 self._step,
                 one.what,
                 max(len(one.rules), len(one.model)),
@@ -317,11 +317,11 @@ def read_library(folder: Path) -> Library:
     return Library(tuple(asked), names, tuple(read), BM25([document.text for document in read]))
 
 
-def _asked(line: str, number: int, names: Sequence[str]) -> Asked:
+def _asked(line: str, number: int, names: Sequence[str]) -> MeasuredQuestion:
     try:
         row = json.loads(line)
         answers = tuple(tuple(str(wording) for wording in fact) for fact in row["answers"])
-        one = Asked(
+        one = MeasuredQuestion(
             str(row["question"]), answers, tuple(str(name) for name in row.get("pages", ()))
         )
     except (ValueError, KeyError, TypeError, AttributeError) as e:
@@ -366,20 +366,20 @@ METHODS: Final[dict[Literal["winnow", "paper"], str]] = {
 }
 
 
-async def prune_by_paths(setup: Setup) -> list[Row]:
+async def prune_by_paths(setup: Setup) -> list[MeasuredFigure]:
     """Return whether pages pruned to `BUDGET` tokens keep the answer, without and with a
     generator's path scores.
 
     One row for the default pruning, one for the paper's: its first step alone against both steps
     (HtmlRAG §3.4).
     """
-    rows: list[Row] = []
+    rows: list[MeasuredFigure] = []
     for method, what in METHODS.items():
-        table = Table("prune", setup)
+        table = FigureTable("prune", setup)
         kept = table.figure(what)
         if tree_scorer(table.watched) is None:
             note = f"{table.watched.name} scores no paths: set a GGUF file"
-            rows.append(Row("prune", what, len(setup.answerable), note=note))
+            rows.append(MeasuredFigure("prune", what, len(setup.answerable), note=note))
             continue
         options = PruneOptions(BUDGET, "html", method=method)
         async for one in table.each(setup.answerable):
@@ -399,7 +399,7 @@ async def prune_by_paths(setup: Setup) -> list[Row]:
     return rows
 
 
-async def extract_sentences(setup: Setup) -> list[Row]:
+async def extract_sentences(setup: Setup) -> list[MeasuredFigure]:
     """Return recall and None by rules, and by the rules with a generator, for each way to ask it.
 
     What the rules read is read once: it is the same for every way, and takes as long as a small
@@ -407,12 +407,14 @@ async def extract_sentences(setup: Setup) -> list[Row]:
     """
     asked = (*setup.answerable, *setup.unanswerable)
     plain = [await _extracted(setup, one) for one in asked]
-    rows: list[Row] = []
+    rows: list[MeasuredFigure] = []
     for way in setup.ways:
-        table = Table("extract", setup)
+        table = FigureTable("extract", setup)
         if not can_ask(table.watched, way):
             rows.append(
-                Row("extract", f"{way}: answers held", len(asked), note="it cannot be asked so")
+                MeasuredFigure(
+                    "extract", f"{way}: answers held", len(asked), note="it cannot be asked so"
+                )
             )
             continue
         held = table.figure(f"{way}: answers in the best {BUDGET} tokens")
@@ -432,7 +434,7 @@ async def extract_sentences(setup: Setup) -> list[Row]:
     return rows
 
 
-async def _extracted(setup: Setup, one: Asked) -> tuple[list[Document], Reading]:
+async def _extracted(setup: Setup, one: MeasuredQuestion) -> tuple[list[Document], Reading]:
     documents = setup.library.nearest(one.question, first=one.pages)
     return documents, await extract(one.question, documents, reader=setup.reader)
 
@@ -450,9 +452,9 @@ def _best(found: Reading) -> str:
     return "\n".join(kept)
 
 
-async def parse_requests(setup: Setup) -> list[Row]:
+async def parse_requests(setup: Setup) -> list[MeasuredFigure]:
     """Return how well queries by rules and by the generator find the pages that answer."""
-    table = Table("parse", setup)
+    table = FigureTable("parse", setup)
     right = table.figure("pages that answer among the first 5")
     recent = table.figure("requests with a query for recent pages only")
     taken = table.figure("requests that the model parsed, not the rules for it")
@@ -484,10 +486,10 @@ def _found(setup: Setup, parsed: ParsedRequest, pages: tuple[str, ...]) -> float
     return sum(setup.library.names[i] in pages for i in best) / max(1, min(5, len(pages)))
 
 
-async def answer_questions(setup: Setup) -> list[Row]:
+async def answer_questions(setup: Setup) -> list[MeasuredFigure]:
     """Return whether the facts stand in the evidence (rules) and in the answer written from it, and
     its support."""
-    table = Table("answer", setup)
+    table = FigureTable("answer", setup)
     facts = table.figure("all facts in the evidence (rules), in the answer (model)")
     supported = table.figure("sentences that the passages they cite bear out")
     silent = table.figure("None where nothing answers")
@@ -510,7 +512,7 @@ async def answer_questions(setup: Setup) -> list[Row]:
     return await table.rows()
 
 
-Steps: TypeAlias = Mapping[str, Callable[[Setup], Awaitable[list[Row]]]]
+Steps: TypeAlias = Mapping[str, Callable[[Setup], Awaitable[list[MeasuredFigure]]]]
 STEPS: Final[Steps] = {
     "prune": prune_by_paths,
     "extract": extract_sentences,
@@ -546,7 +548,7 @@ async def evaluate(
         )
     if limit < 1:
         raise UsageError(f"--limit is {limit}.", hint="Measure on at least 1 question.")
-    rows: list[Row] = []
+    rows: list[MeasuredFigure] = []
     async with open_services(settings) as services:
         if services.generator is None:
             raise UsageError(
@@ -596,7 +598,7 @@ async def evaluate(
     return OK
 
 
-def _table(rows: Sequence[Row]) -> list[str]:
+def _table(rows: Sequence[MeasuredFigure]) -> list[str]:
     """Return the rows as aligned lines under a head; what went wrong stands below its row."""
     wide = max((len(row.what) for row in rows), default=0)
     form = f"{{:10}} {{:{wide}}} {{:>5}} {{:>7}} {{:>7}} {{:>9}} {{:>8}} {{:>6}}"

@@ -2,8 +2,8 @@
 docs/how-it-works.md).
 
 `assemble` makes cited passages of a reading (`passages.py` chooses them). What several pages say in
-the same words is shown once with all its places. Not for: scores (`pipeline/rank`) or finding pages
-(`pipeline/gather.py`).
+the same words is shown once with all its places. Not for: scores (`pipeline/reading`) or finding pages
+(`pipeline/sources/gather.py`).
 """
 
 from collections.abc import Callable, Sequence
@@ -13,10 +13,10 @@ from typing import Final
 
 import numpy as np
 
-from pipeline.documents import Document, Evidence, Reading, Score, least_trust
-from pipeline.evidence.cite import Copies, cite, cite_copy, place_of
+from pipeline.document.cite import Copies, cite, cite_copy, place_of
+from pipeline.document.page import Document, Evidence, Reading, Score, least_trust
 from pipeline.evidence.named import asked_whole
-from pipeline.evidence.passages import CRUMB, END, Passage, PassageMaker
+from pipeline.evidence.passages import CRUMB, END, PassageMaker, UnitRange
 from pipeline.evidence.show import (
     HEADING_TOKENS,
     LINK_TOKENS,
@@ -28,10 +28,10 @@ from pipeline.evidence.show import (
     show_evidence,
     told_speaking,
 )
-from pipeline.rank.bm25 import Floats
-from pipeline.rank.relevance import WORTH
-from pipeline.rank.verdict import NONE
-from pipeline.search.parse import question_word
+from pipeline.question.parse import question_word
+from pipeline.reading.bm25 import Floats
+from pipeline.reading.relevance import WORTH
+from pipeline.reading.verdict import NONE
 from pipeline.text.frame import inert, speaks_to_models
 from pipeline.text.literals import literals
 from pipeline.text.tokens import count_each, count_tokens, cut_to_tokens
@@ -218,7 +218,7 @@ def _candidates(writer: "_Writer", *, open_end: bool, listed: bool, alone: bool)
 
 def _chosen(
     writer: "_Writer", near: Sequence[int], room: int, *, open_end: bool, alone: bool
-) -> list[Passage]:
+) -> list[UnitRange]:
     """Return the passages around the best of `near` within about `room` tokens; with `alone` each
     is one unit."""
     reading = writer.reading
@@ -244,7 +244,7 @@ def _left_out(writer: "_Writer", near: Sequence[int], evidence: Sequence[Evidenc
 
 def _passages(
     writer: "_Writer", near: Sequence[int], room: int, *, beyond: int, end: float
-) -> list[Passage]:
+) -> list[UnitRange]:
     """Return the passages around the best of `near`, as many as fit.
 
     `beyond` tokens of `room` are for what the question wants whole. What passages share was counted
@@ -332,11 +332,13 @@ class _Writer:
     def candidates(self) -> list[int]:
         """Return the rows that may be shown, best first; what answers nothing by itself gives way
         to what follows."""
-        rows = [
-            self._answering(row) for row in np.argsort(-self.reading.values, kind="stable").tolist()
-        ]
+        best_first = np.argsort(-self.reading.values, kind="stable").tolist()
+        least = WORTH * self.reading.values.max(initial=0.0)
         order: dict[int, None] = {}
-        for row in rows:
+        for named in best_first:
+            row = self._answering(named)
+            if self._is_title(named) and self.reading.values[row] < least:
+                continue
             key = self._key(row)
             if key not in self.said:
                 order[row] = None
@@ -351,11 +353,11 @@ class _Writer:
                 first.setdefault(self.places[row][0], row)
         return list(first.values())
 
-    def alone(self, rows: Sequence[int], room: int) -> list[Passage]:
+    def alone(self, rows: Sequence[int], room: int) -> list[UnitRange]:
         """Return as many of `rows` as fit, best first, each as a passage of that unit alone."""
-        chosen: list[Passage] = []
+        chosen: list[UnitRange] = []
         for row in rows:
-            passage = Passage(row, row + 1, row)
+            passage = UnitRange(row, row + 1, row)
             owner = self.places[row][0]
             room -= self.cost(passage) + (LINK_TOKENS // 2 if owner not in self.maker.cited else 0)
             if room < 0:
@@ -386,6 +388,13 @@ class _Writer:
             return False
         terms = set(index_terms(text, language=self._language))
         return len(terms) >= REPEATED and terms <= self._terms
+
+    def _is_title(self, row: int) -> bool:
+        """Whether a unit is the title of its page, which names what the page is about: what
+        follows it is the page's beginning, whatever is asked."""
+        place, unit = self.places[row]
+        title = self.documents[place].page.title.casefold()
+        return self._is_label(row) and not unit.heading_path and unit.text.casefold() in title
 
     def _is_label(self, row: int) -> bool:
         """Whether a unit is a heading that stands whole above the words below it; a longer one is a
@@ -422,7 +431,7 @@ class _Writer:
         letters = "".join(filter(str.isalnum, unit.text.casefold()))
         return letters if len(letters) >= SAME_WORDS else f"{place} {unit.text.casefold()}"
 
-    def cost(self, passage: Passage) -> int:
+    def cost(self, passage: UnitRange) -> int:
         """Return the tokens of a passage with its label and heading, and with the head of its page
         where it is new."""
         evidence = self._passage(range(passage.start, passage.stop), cited=False)
@@ -430,17 +439,17 @@ class _Writer:
         new = self.places[passage.start][0] not in self.maker.cited
         return tokens + page_tokens(evidence, self.mark) if new else tokens
 
-    def write(self, passages: Sequence[Passage]) -> Shown:
+    def write(self, passages: Sequence[UnitRange]) -> Shown:
         """Return passages as text, without their links."""
         evidence = self.evidence(passages, cited=False)
         return show_evidence(
             evidence, self.mark, max_tokens=self.max_tokens, unquoted=self.unquoted
         )
 
-    def evidence(self, passages: Sequence[Passage], *, cited: bool) -> tuple[Evidence, ...]:
+    def evidence(self, passages: Sequence[UnitRange], *, cited: bool) -> tuple[Evidence, ...]:
         """Return passages as evidence: pages by their best passage, on each the surroundings of the
         best first, in reading order; neighbours are one."""
-        by_page: dict[int, list[Passage]] = {}
+        by_page: dict[int, list[UnitRange]] = {}
         for passage in passages:
             by_page.setdefault(self.places[passage.start][0], []).append(passage)
         found: list[Evidence] = []
@@ -452,10 +461,16 @@ class _Writer:
 
     def _is_beside(self, run: Sequence[int], best: int) -> bool:
         """Whether a stretch is near a unit and under the same heading, so that it is read in
-        order with it: the end of a story is not understood before its beginning."""
+        order with it: the end of a story is not understood before its beginning.
+
+        A definition is understood alone.
+        """
         far = max(run[0] - best, best - run[-1], 0)
+        if not far:
+            return True
         headings = {self.places[row][1].heading_path for row in (run[0], best)}
-        return far <= BESIDE and len(headings) == 1
+        alone = self._kind(best) == "definition"
+        return far <= BESIDE and len(headings) == 1 and not alone
 
     def _passage(self, run: Sequence[int], *, cited: bool) -> Evidence:
         document = self.documents[self.places[run[0]][0]]

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Final, NamedTuple
 
-from pipeline.documents import Document, Sentence
-from pipeline.search.parse import question_word
+from pipeline.document.page import Document, Sentence
+from pipeline.question.parse import question_word
 from pipeline.text.words import (
     guess_language,
     index_terms,
@@ -85,7 +85,8 @@ def named_sections(
         title = _terms(document.page.title, language)
         for start, stop in _sections(document, units):
             heading = _terms(units[start].text, language)
-            if asked.all or asked.sample:
+            # The title over a page is named by whoever names the page: it is no section of it.
+            if asked.all or asked.sample or not units[start].heading_path:
                 heading -= title
             own = {term for term in heading if not _is_number(term)}
             lacks = len(own - known)

@@ -11,11 +11,11 @@ import re
 from collections.abc import Container, Iterable, Sequence
 from typing import Final, Literal
 
+from pipeline.document.cite import cite
+from pipeline.document.page import Document, Evidence
 from pipeline.document.table import Told
-from pipeline.documents import Document, Evidence
-from pipeline.evidence.cite import cite
+from pipeline.evidence.forms import Form, Line, write
 from pipeline.evidence.show import shortened
-from pipeline.prune.forms import Form, Line, write
 from pipeline.text.frame import SAID_TOKENS, framed, one_line, place_of, quoted
 from pipeline.text.tokens import count_tokens
 
@@ -29,6 +29,8 @@ SHARE: Final = 0.6
 """Part of an answer that a computed value may take with its rows: it is what was asked."""
 MOST: Final = 200
 """The same in tokens."""
+LISTED: Final = 5
+"""Rows beside those that are quoted up to which they are listed, too; more are counted."""
 
 
 def rows_as(form: RowForm, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -119,6 +121,8 @@ def _told_value(
     rest = [row for row in told.rows if (told.document, told.table.blocks[row]) not in shown]
     below = len(told.rows) - len(rest)
     where = f", {below} of them below" if below and rest else " below" * (not rest)
+    if below and len(rest) > LISTED:
+        rest = []
     what = quoted(shortened(told.what, SAID_TOKENS), mark)
     rows = f"{len(told.rows)} row{'s' * (len(told.rows) != 1)}"
     value = (

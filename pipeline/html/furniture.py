@@ -8,14 +8,15 @@ weighed less.
 
 import posixpath
 import re
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from selectolax.lexbor import LexborNode
 
-from pipeline.documents import BlockKind, Ordinal
-from pipeline.html.tree import LABEL_WORDS, Node, count_words, tags
+from pipeline.document.page import BlockKind, Ordinal
+from pipeline.document.tree import LABEL_WORDS, Node, count_words, shape_of, tags
 
 _BOILERPLATE: Final = tags(
     "ad ads advert adverts breadcrumb breadcrumbs catlinks consent cookie cookies footer gdpr "
@@ -33,6 +34,8 @@ its element."""
 _BOILERPLATE_PAIRS: Final = re.compile(r"\b(?:comment-form|read-more)\b")
 NEIGHBOURS: Final = 3
 """Links in a row that make a menu, and boxes in a row that begin alike and are records."""
+TITLE_WORDS: Final = 4
+"""Words of a thread's title, on average; entries of menus have one or two."""
 WHOLE: Final = 0.75
 """An element with more of the page's words than this is no furniture, whatever it says, but for a
 nav or footer of links; those inside it may be. Links with more of the content than this are
@@ -178,7 +181,7 @@ def _judge(units: Sequence[Unit]) -> list[bool]:
             for unit, hidden in zip(units, covered, strict=True)
         ]
     links = [_is_link(unit, count) for unit, count in zip(units, words, strict=True)]
-    _leave_out_runs(main, _menus(units, words, main, links))
+    _leave_out_runs(units, words, main, _menus(units, words, main, links))
     # A short heading stands with what follows it.
     for number in range(len(units) - 2, -1, -1):
         if (
@@ -190,14 +193,16 @@ def _judge(units: Sequence[Unit]) -> list[bool]:
     return main
 
 
-def _leave_out_runs(main: list[bool], links: Sequence[bool]) -> None:
+def _leave_out_runs(
+    units: Sequence[Unit], words: Sequence[int], main: list[bool], links: Sequence[bool]
+) -> None:
     """Take links out of the main content where as many as a menu has follow each other."""
     begin = 0
     while begin < len(links):
         end = begin
         while end < len(links) and links[end]:
             end += 1
-        if end - begin >= NEIGHBOURS:
+        if end - begin >= NEIGHBOURS and not _is_index(units, words, range(begin, end)):
             main[begin:end] = [False] * (end - begin)
         begin = end + 1
 
@@ -223,6 +228,22 @@ def _menus(
     if 2 * of_main_links > of_main:
         return [link and not within for link, within in zip(links, inside, strict=True)]
     return links
+
+
+def _is_index(units: Sequence[Unit], words: Sequence[int], run: range) -> bool:
+    """Whether links in a row are what a page lists: they stand right below its title, and those of
+    one field in each record have several words, as threads of a board do and menus do not."""
+    first, like = run.start, shape_of(units[run.start].path)
+    while (
+        first and shape_of(units[first - 1].path) == like
+    ):  # a title too long for a link in a menu
+        first -= 1
+    if not first or not units[first - 1].html.startswith("<h1"):
+        return False
+    fields = defaultdict[str, list[int]](list)
+    for number in run:
+        fields[shape_of(units[number].path)].append(words[number])
+    return any(len(of) >= NEIGHBOURS and sum(of) >= TITLE_WORDS * len(of) for of in fields.values())
 
 
 def _is_link(unit: Unit, words: int) -> bool:

@@ -18,6 +18,8 @@ from typing import Final, NamedTuple
 
 from selectolax.lexbor import LexborNode, SelectolaxError
 
+from pipeline.document.converted import MAX_ITEMS
+from pipeline.document.tree import tags
 from pipeline.html.colours import WHITE
 from pipeline.html.defined import DEFINES, NOTHING, Defined, defined_in
 from pipeline.html.rules import (
@@ -47,8 +49,6 @@ from pipeline.html.style import (
     is_used,
     shade_under,
 )
-from pipeline.html.tree import tags
-from pipeline.read.converted import MAX_ITEMS
 
 MOST_STEPS: Final = 2_000_000
 """Of comparing selectors with places, for a page: a second; the slowest of 495 real pages takes
@@ -139,14 +139,14 @@ class _Style:
         """The same by the style that an element has of its own, too."""
 
 
-class Place:
+class ElementContext:
     """What rules can tell of an element: its own names and attributes, and those of all around
     it."""
 
     __slots__ = ("above", "attributes", "below", "inner", "is_plain", "names", "single", "style")
 
     def __init__(
-        self, above: "Place | None", names: frozenset[str], attributes: _Attributes
+        self, above: "ElementContext | None", names: frozenset[str], attributes: _Attributes
     ) -> None:
         """Make a place that no rule is known to match."""
         self.above = above
@@ -157,7 +157,7 @@ class Place:
         )
         """All names that what stands in it is under."""
         self.attributes = attributes
-        self.below: dict[object, Place] = {}
+        self.below: dict[object, ElementContext] = {}
         self.style = _UNSTYLED
         """What all elements of this place are given."""
         self.single: list[_Rule] = []
@@ -210,7 +210,7 @@ class _Compound(NamedTuple):
     sides: "tuple[tuple[bool, tuple[_Compound, ...]], ...]" = ()
     """Whether it must be one of the compounds, or none."""
 
-    def fits(self, place: Place) -> bool:
+    def fits(self, place: ElementContext) -> bool:
         """Whether the element of a place is such a one."""
         return (
             self.names <= place.names
@@ -317,7 +317,7 @@ class StyleJudge:
         """Selectors of rules that cut off what does not fit, and do nothing else that tells."""
         self.texts: list[str] = []
         """What the `style` elements of the page hold."""
-        self.place: Place | None = None
+        self.place: ElementContext | None = None
         """That of the root element; None where no rule says anything."""
         self.ground: Shade = Shade()
         """What the page's text begins with."""
@@ -325,7 +325,7 @@ class StyleJudge:
             self._read(top)
 
     def look(
-        self, place: Place | None, node: LexborNode, attributes: _Attributes, around: Shade
+        self, place: ElementContext | None, node: LexborNode, attributes: _Attributes, around: Shade
     ) -> tuple[Hiding, Shade]:
         """Return how an element is hidden, and what its text inherits where `around` is what it
         stands in."""
@@ -374,13 +374,13 @@ class StyleJudge:
         found, hiding = self._own(style)
         return hiding != SHOWN and how_hidden(found, in_sheet=True) != SHOWN
 
-    def _place_of(self, node: LexborNode) -> Place | None:
+    def _place_of(self, node: LexborNode) -> ElementContext | None:
         above = node.parent
         if self.place is None or above is None or not above.is_element_node:
             return self.place
         return self.enter(self._place_of(above), node.tag or "", node.attributes)
 
-    def _style_at(self, place: Place | None, node: LexborNode) -> _Style:
+    def _style_at(self, place: ElementContext | None, node: LexborNode) -> _Style:
         """Return what rules say of an element."""
         if place is None or not place.single:
             return _UNSTYLED if place is None else place.style
@@ -440,7 +440,9 @@ class StyleJudge:
             self._known.append(style)
         return style.found
 
-    def enter(self, above: Place | None, tag: str, attributes: _Attributes) -> Place:
+    def enter(
+        self, above: ElementContext | None, tag: str, attributes: _Attributes
+    ) -> ElementContext:
         """Return the place of an element, by its name and attributes and the place that it stands
         in."""
         known = (tag, attributes.get("class"), attributes.get("id"))
@@ -466,7 +468,7 @@ class StyleJudge:
             key = names, *[one for one in attributes.items() if one[0] in self._asked]
         place = above.below.get(key) if above is not None else None
         if place is None:
-            place = self._met(Place(above, names, attributes if self._asked else {}))
+            place = self._met(ElementContext(above, names, attributes if self._asked else {}))
             self._places += 1
             if above is not None and self._places <= MAX_ITEMS:
                 above.below[key] = place
@@ -474,7 +476,7 @@ class StyleJudge:
             above.below[known] = place
         return place
 
-    def _met(self, place: Place) -> Place:
+    def _met(self, place: ElementContext) -> ElementContext:
         """Match a new place with the rules."""
         names, around = place.names, place.above.inner if place.above is not None else frozenset()
         rules: list[_Rule] = []
@@ -499,10 +501,10 @@ class StyleJudge:
         place.is_plain &= not place.style.said
         return place
 
-    def _fits(self, place: Place, chains: tuple[_Chain, ...]) -> bool:
+    def _fits(self, place: ElementContext, chains: tuple[_Chain, ...]) -> bool:
         """Whether a selector matches a place; of what stands around, the nearest that fits leaves
         most to the rest."""
-        at: Place | None = place
+        at: ElementContext | None = place
         for chain in chains:
             while True:
                 self._steps += len(chain)
@@ -731,9 +733,9 @@ def _weighed(name: str) -> tuple[int, str]:
     return ".#".find(name[0]), name
 
 
-def _stands(chain: _Chain, place: Place) -> bool:
+def _stands(chain: _Chain, place: ElementContext) -> bool:
     """Whether a chain of compounds ends in a place."""
-    at: Place | None = place
+    at: ElementContext | None = place
     for compound in chain:
         if at is None or not compound.fits(at):
             return False
