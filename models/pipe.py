@@ -144,12 +144,18 @@ def serve(load: Load, *, idle_seconds: float, memory_bytes: int | None) -> None:
         Path("/proc/self/oom_score_adj").write_text("800")
     inbox: queue.SimpleQueue[tuple[int, Frame]] = queue.SimpleQueue()
     cancelled: set[int] = set()
-    threading.Thread(target=_listen_or_end, args=(requests, inbox, cancelled), daemon=True).start()
-    if memory_bytes is not None and resource is not None:  # once all threads have their stacks
+    if memory_bytes is not None and resource is not None:
         bound = (
             memory_bytes + memory_of("self")[0]
         )  # numpy's threads take some on each of many cores
         resource.setrlimit(resource.RLIMIT_AS, (bound, bound))
+    listener = threading.Thread(
+        target=_listen_or_end, args=(requests, inbox, cancelled), daemon=True
+    )
+    try:
+        listener.start()
+    except RuntimeError:  # no memory for its stack
+        _end_full()
     try:
         _answer(load, inbox, cancelled, answers, idle_seconds)
     except MemoryError:  # of loading, computing, or sending what was computed
