@@ -7,7 +7,7 @@ library.
 Naive is: a whole prompt for each path, vote, or gap and answer; every sentence of every page in the
 paper's tags, a call a page (zero-index §4.1); every summary of a tree, not only those that an
 answer shows. One call stays one call. The model is SmolLM2-135M-Instruct unless `--model FILE.gguf`
-names another. Not for: what answers are worth (`winnow eval`).
+names another. Not for: what answers are worth (`python -m bench.eval`).
 """
 
 import argparse
@@ -22,8 +22,9 @@ from typing import Final
 
 import anyio
 
+from bench.eval import Watched
 from bench.generation import weights
-from cli.measure import CARRIED, Asked, Watched, read_library
+from bench.library import CARRIED, Asked, read_library
 from errors import ModelError
 from models.llama.model import LlamaGenerator
 from models.onnx import OnnxEmbedder

@@ -1,4 +1,4 @@
-"""`winnow eval`: the generator beside the rules, as a person runs it; small real weights, and a
+"""`python -m bench.eval`: the generator beside the rules, as a person runs it; small real weights, and a
 server on loopback."""
 
 import json
@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from starlette.responses import JSONResponse, Response
 
+from bench.eval import STEPS, Steps
 from bench.leaves import STEPS as FOR_TREES
-from cli.measure import STEPS, Steps
 from tests.support import ROOT
 from tests.support.extras import needs_llama
 from tests.support.llama_reference import smol_weights
@@ -66,7 +66,7 @@ def data(tmp_path: Path) -> Path:
 
 
 def measured(
-    cache: Path, *arguments: str, generator: str = "", command: Sequence[str] = ("server", "eval")
+    cache: Path, *arguments: str, generator: str = "", command: Sequence[str] = ("bench.eval",)
 ) -> subprocess.CompletedProcess[str]:
     environment = {
         **os.environ,
@@ -223,7 +223,7 @@ def test_a_model_that_fails_is_a_count_with_its_reason_and_never_a_figure_of_the
 
 @needs_llama
 @pytest.mark.parametrize(
-    ("command", "steps"), [(("server", "eval"), STEPS), (("bench.leaves",), FOR_TREES)]
+    ("command", "steps"), [(("bench.eval",), STEPS), (("bench.leaves",), FOR_TREES)]
 )
 def test_every_step_runs_with_real_weights_and_counts_their_tokens(
     tmp_path: Path, data: Path, shared: Path, command: Sequence[str], steps: Steps
