@@ -138,14 +138,14 @@ class Watched:
 
     @asynccontextmanager
     async def _call(self) -> AsyncIterator[None]:
+        if not self._begun:
+            self._before = await self._counted()
         self._begun = True
         self._open += 1
         if self._open == 1:
             self._since = time.perf_counter()
         done = False
         try:
-            if self._before is None:
-                self._before = await self._counted()
             yield
             done = True
         except ModelError as error:
@@ -283,6 +283,8 @@ class Figure:
     what: str
     rules: list[float] = field(default_factory=list)
     model: list[float] = field(default_factory=list)
+    low: bool = False
+    """Whether less is better."""
 
 
 class Table:
@@ -298,9 +300,10 @@ class Table:
         self._figures: list[Figure] = []
         self._spent = _Spent()
 
-    def figure(self, what: str) -> Figure:
-        """Return a new figure, whose row comes after those of the ones before."""
-        self._figures.append(Figure(what))
+    def figure(self, what: str, *, low: bool = False) -> Figure:
+        """Return a new figure, whose row comes after those of the ones before; of some a `low`
+        value is good."""
+        self._figures.append(Figure(what, low=low))
         return self._figures[-1]
 
     async def each(self, items: Sequence[T]) -> AsyncIterator[T]:
@@ -378,7 +381,8 @@ def _row(step: str, one: Figure) -> Row:
     if len(one.rules) != len(one.model) or not one.rules:
         return row
     better = [
-        (model > rules) - (model < rules) for rules, model in zip(one.rules, one.model, strict=True)
+        ((model > rules) - (model < rules)) * (-1 if one.low else 1)
+        for rules, model in zip(one.rules, one.model, strict=True)
     ]
     return replace(row, gain=better.count(1) / len(better), loss=better.count(-1) / len(better))
 
@@ -459,7 +463,7 @@ async def extract_sentences(setup: Setup) -> list[Row]:
             continue
         held = table.figure(f"{way}: answers in the best {BUDGET} tokens")
         nothing = table.figure(f"{way}: None where nothing answers")
-        something = table.figure(f"{way}: None where pages answer")
+        something = table.figure(f"{way}: None where pages answer", low=True)
         asking = Asking(table.watched, way, setup.seconds)
         async for one, (documents, by_rules) in table.each(list(zip(asked, plain, strict=True))):
             by_model = await with_model(one.question, documents, by_rules, asking)
@@ -496,7 +500,7 @@ async def parse_requests(setup: Setup) -> list[Row]:
     """Return how well queries by rules and by the generator find the pages that answer."""
     table = Table("parse", setup)
     right = table.figure("pages that answer among the first 5")
-    recent = table.figure("requests with a query for recent pages only")
+    recent = table.figure("requests with a query for recent pages only", low=True)
     taken = table.figure("requests that the model parsed, not the rules for it")
     parser = Parser(table.watched, None, setup.seconds)
     async for one in table.each(setup.answerable):
@@ -588,6 +592,8 @@ class Run:
     """File of what each question gave; None keeps nothing."""
     as_json: bool = False
     quiet: bool = True
+    label: str = ""
+    """Name of the generator in the table, where its address says nothing."""
 
 
 async def evaluate(settings: Settings, run: Run, known: Steps = STEPS) -> int:
@@ -629,7 +635,7 @@ async def measure(
         folder = run.folder or CARRIED
         library = await in_thread(read_library, folder)
         head: dict[str, object] = {
-            "generator": services.generator.name,
+            "generator": run.label or services.generator.name,
             "embedder": services.embedder.name if services.embedder else "none",
             "data": str(folder),
             "limit": run.limit,
@@ -735,7 +741,7 @@ def main() -> int:
                 url = stack.enter_context(mimic(wanted.data or CARRIED, wanted.mimic))
                 wanted.set.append(f"generator=openai:{url}#{wanted.mimic}")
             settings, run = run_of(wanted)
-            return anyio.run(evaluate, settings, run)
+            return anyio.run(evaluate, settings, replace(run, label=wanted.mimic or ""))
     except WinnowError as error:
         print(f"{error}", file=sys.stderr)
         return USAGE

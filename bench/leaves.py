@@ -63,7 +63,7 @@ async def find_boundaries(setup: Setup) -> list[Row]:
             Row("segment", "Pk", len(made), note=f"{table.watched.name} lists no probabilities")
         ]
     figures = {
-        rule: (table.figure(f"{rule}: Pk, low is good"), table.figure(f"{rule}: F1"))
+        rule: (table.figure(f"{rule}: Pk, low is good", low=True), table.figure(f"{rule}: F1"))
         for rule in RULES
     }
     async for parts in table.each(made):

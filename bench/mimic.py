@@ -5,7 +5,7 @@ It knows the questions of a folder (`bench/library.py`) with the facts that answ
 llama-server's calls: chats under a schema, tokens (its own: characters), and lists of likely tokens,
 by which options are weighed and paths scored. `oracle` is right in every step; `small` is an oracle
 that errs at the rates of `SMALL`, which are those that makers and papers report of models of 4
-billion parameters; `noise` answers in form and at random. Each answer is drawn by the prompt alone,
+billion parameters; `noise` answers in form and at random. Each answer is drawn by the question alone,
 so that a run that is gone on with ends as one that was not. Not for: what real models do.
 """
 
@@ -91,10 +91,12 @@ class Mind:
     def chat(self, body: dict[str, object]) -> Response:
         """Answer a chat."""
         prompt = _first(body["messages"])
-        asked, chance = self._asked(prompt), random.Random(prompt)
+        asked = self._asked(prompt)
         form: Any = body["response_format"]
         named = form["json_schema"]["schema"]["properties"]
-        step = next(do for name, do in self._steps.items() if name in named)
+        name, step = next(one for one in self._steps.items() if one[0] in named)
+        # Not by the prompt: the marks in it are drawn anew for each.
+        chance = random.Random(f"{asked.question} {name} {len(_numbered(prompt))}")
         text = json.dumps(step(prompt, asked, chance), ensure_ascii=False)
         message = {"role": "assistant", "content": text}
         usage = {"prompt_tokens": len(prompt) // 4, "completion_tokens": len(text) // 4}
@@ -112,7 +114,7 @@ class Mind:
     def complete(self, body: dict[str, Any]) -> Response:
         """List the next characters, the right ones first."""
         text = "".join(map(chr, body["prompt"]))
-        chance = random.Random(text)
+        chance = random.Random(f"{self._asked(text).question} {text[-40:]}")
         wanted = self._next(text, chance)
         if self._worth == "noise" or chance.random() < self._errors.branch:
             shares = {sign: chance.uniform(UNLIKELY, LIKELY) for sign in LISTED}
