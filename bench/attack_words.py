@@ -13,9 +13,9 @@ from urllib.parse import unquote
 from errors import NARROW, narrow, said, unopened
 from pipeline.documents import Page
 from pipeline.evidence.cite import cite
+from pipeline.evidence.values import rows_as
 from pipeline.html.document import read_document
 from pipeline.read.sniff import media_type
-from pipeline.tables.table import rows_as
 from tests.support.attacks import BAD, FACT, FILL
 
 _FRAME: Final = re.compile("«([0-9]{12})»(?:\n.*?\n| [^\n]*? )«/\\1»", re.DOTALL)

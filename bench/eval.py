@@ -40,10 +40,10 @@ from cli.output import OK, PATIENCE, USAGE, drawn_progress, print_json
 from errors import ModelError, UsageError, WinnowError
 from models.protocols import (
     Ability,
-    Backend,
     Chooser,
     Embedder,
     Generator,
+    HeldModel,
     PathScores,
     Prompt,
     Said,
@@ -131,7 +131,7 @@ class Watched:
         return max(0, now - (self._before or 0)) if now is not None else None
 
     async def _counted(self) -> int | None:
-        if not isinstance(self._generator, Backend):
+        if not isinstance(self._generator, HeldModel):
             return None
         tokens = (await self._generator.counters()).get("tokens")
         return tokens if isinstance(tokens, int) else None

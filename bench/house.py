@@ -92,7 +92,10 @@ class Module:
 def modules() -> list[Module]:
     """Return every file of the product, in order of its path."""
     paths = [path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*.py"))]
-    return [read_module(path) for path in [*paths, ROOT / "errors.py", ROOT / "extra.py"]]
+    return [
+        read_module(path)
+        for path in [*paths, *(ROOT / f"{name}.py" for name in ("errors", "extra", "seams"))]
+    ]
 
 
 def read_module(path: Path) -> Module:

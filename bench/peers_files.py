@@ -34,6 +34,7 @@ import pypdfium2
 
 from bench.formats import office, run
 from errors import WinnowError
+from pipeline.documents import Page
 from pipeline.html.document import read_document
 from pipeline.read.convert import Raw, to_page
 
@@ -147,7 +148,7 @@ def kept_of(path: Path) -> Kept | None:
         found, letters, said = Counter[str](), "", str(error)
     else:
         text = f"{page.title}\n{read_document(page).text}"
-        found, said = words_of(text), page.unread
+        found, said = words_of(text), "; ".join(filter(None, (page.unread, *_left_out(page))))
         letters = "".join(_WORD.findall(unicodedata.normalize("NFKC", text))).casefold()
     both = wanted & found
     missing = Counter(
@@ -156,6 +157,11 @@ def kept_of(path: Path) -> Kept | None:
     return Kept(
         path.name, wanted.total(), wanted.total() - missing.total(), tuple(missing)[:SHOWN], said
     )
+
+
+def _left_out(page: Page) -> list[str]:
+    """Return what is said of text that is left out since no reader sees it."""
+    return [note for note in page.notes if page.hidden and "no reader sees" in note]
 
 
 def saved(forms: list[str], given: list[Path], folder: Path) -> list[Path]:

@@ -23,10 +23,12 @@ import httpx2
 
 from bench.loopback import listening
 from pipeline.documents import SearchQuery, SearchStatus
-from pipeline.search.chain import Provider
-from pipeline.search.providers.scholarly import SCHOLARLY
-from pipeline.search.providers.searxng import Searxng
-from pipeline.search.providers.services import SERVICES, Service, WebApi, Wikipedia
+from pipeline.search.chain import Searcher
+from pipeline.search.provider import providers
+from pipeline.search.searxng import Searxng
+from pipeline.search.service import Service
+from pipeline.search.web_api import WebApi
+from pipeline.search.wikipedia import Wikipedia
 
 KEY: Final = "sk-never-show-this-0123456789"
 SLOW: Final = "slow"
@@ -96,7 +98,17 @@ def loopback() -> Iterator[Loopback]:
                 state.hold.set()
 
 
-Maker = Callable[[httpx2.AsyncClient, str, float], Provider]
+SERVICES: Final = {
+    one.name: one.service
+    for one in providers().values()
+    if one.service is not None and one.kind == "web"
+}
+SCHOLARLY: Final = {
+    one.name: one.service
+    for one in providers().values()
+    if one.service is not None and one.kind == "research"
+}
+Maker = Callable[[httpx2.AsyncClient, str, float], Searcher]
 
 
 def _maker(service: Service, key: str = KEY) -> Maker:

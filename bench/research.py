@@ -72,12 +72,12 @@ def main() -> None:
     _print_baselines(questions)
 
 
-async def ask_all(questions: Sequence[Question]) -> Outcomes:
-    """Return the outcome of every question and budget, asked through an MCP client with a fresh
-    cache."""
+async def ask_all(questions: Sequence[Question], cache: Path | None = None) -> Outcomes:
+    """Return the outcome of every question and budget, asked through an MCP client with the cache
+    in that folder, or with a fresh one."""
     found: Outcomes = {}
-    with tempfile.TemporaryDirectory() as cache:
-        settings = read_settings({"folders": str(LIBRARY), "cache": cache}, {})
+    with tempfile.TemporaryDirectory() as fresh:
+        settings = read_settings({"folders": str(LIBRARY), "cache": str(cache or fresh)}, {})
         async with Client(build_server(settings)) as client:
             for question in questions:
                 for budget in BUDGETS:

@@ -26,7 +26,7 @@ import anyio
 
 from bench.formats import checked as formats_checked
 from bench.loopback import listening
-from bench.providers import OWN, SHARED, Reply, fault_table, misjudged
+from bench.providers import OWN, SCHOLARLY, SHARED, Reply, fault_table, misjudged
 from bench.sites import checked as sites_checked
 from bench.tables_asked import checked
 from errors import SourceError
@@ -34,7 +34,6 @@ from pipeline.fetch.client import open_fetcher
 from pipeline.fetch.forge import forge_at
 from pipeline.fetch.limits import FetchLimits
 from pipeline.html.document import read_document
-from pipeline.search.providers.scholarly import SCHOLARLY
 from tests.support.certificate import make_certificate
 from tests.support.forges import ADDRESSES, FAILURES, SITES
 from tests.support.web_site import open_site

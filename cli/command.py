@@ -8,11 +8,9 @@ tool does.
 
 import argparse
 import io
-import json
 import os
 import sys
 from collections.abc import Callable
-from importlib import resources
 from pathlib import Path
 from typing import Any, Final, NoReturn, get_args, get_type_hints
 
@@ -21,20 +19,13 @@ import anyio
 from cli.install import CLIENTS, client_name, install
 from cli.output import FAILED, NO_ANSWER, OK, USAGE, drawn_progress, print_json
 from errors import UsageError, WinnowError
+from server.offered import OURS, by_place
 from server.settings import Settings, did_you_mean, read_settings, refuse_unknown
 
 CommandMaker = Callable[[str, str], argparse.ArgumentParser]
-TOOLS: Final = {
-    "research": ("research", "find cited evidence for a question"),
-    "search": ("search_web", "list pages ranked by how well they answer"),
-    "fetch": ("fetch_and_prune_html", "fetch pages and keep what bears on a query"),
-    "extract": ("extract_relevant", "the sentences of given sources that answer, or none"),
-    "raptor": ("raptor_query", "ask long documents through a tree"),
-}
-_COMMANDS: Final = {tool: command for command, (tool, _) in TOOLS.items()}
-BY_PLACE: Final = {"extract_relevant": ("question", "sources")}
-"""Arguments that a person gives by their place, where the tool has others required: a draft needs
-no question."""
+TOOLS: Final = {tool[OURS]["command"]: tool["name"] for tool in by_place()}
+"""Tools by their commands."""
+_COMMANDS: Final = {tool: command for command, tool in TOOLS.items()}
 _MOST_PORT: Final = 65_535
 
 
@@ -146,7 +137,7 @@ def _call(args: argparse.Namespace, settings: Settings) -> int:
         return anyio.run(
             draw_tree, settings, sources, args.chunking or "sentences", args.html, args.json
         )
-    tool, arguments = TOOLS.get(args.command, TOOLS["extract"])[0], _arguments(args)
+    tool, arguments = TOOLS.get(args.command, TOOLS["extract"]), _arguments(args)
     if args.command == "check":
         from tools.context import MOST_TOKENS  # noqa: PLC0415  as said above
 
@@ -365,16 +356,13 @@ def _port(text: str) -> int:
 def _add_tools(command: CommandMaker) -> None:
     """Give each tool a command with the arguments that its schema names: the required ones by
     place."""
-    tools = json.loads(
-        resources.files("server").joinpath("tools_list.json").read_text(encoding="utf-8")
-    )
-    schemas = {tool["name"]: tool["inputSchema"] for tool in tools}
-    for name, (tool, text) in TOOLS.items():
-        parser = command(name, text)
-        fields = schemas[tool]["properties"]
+    for tool in by_place():
+        name, required = tool[OURS]["command"], tool["inputSchema"].get("required", [])
+        parser = command(name, tool[OURS]["help"])
+        fields = tool["inputSchema"]["properties"]
         for argument, field in sorted(fields.items(), key=lambda one: one[0] != "question"):
             told = {"help": field.get("description", "").replace("%", "%%")}
-            if argument in BY_PLACE.get(tool, schemas[tool]["required"]):
+            if argument in (tool[OURS]["by_place"] or required):
                 free = "?" if argument == "question" and "draft" in fields else None
                 parser.add_argument(
                     argument, nargs="+" if field["type"] == "array" else free, **told

@@ -24,9 +24,9 @@ from extra import is_there
 from pipeline.fetch.cookies import Cookies
 from pipeline.fetch.render import find_browser
 from pipeline.read.converted import can_recognise
-from pipeline.search.providers.scholarly import SCHOLARLY
-from pipeline.search.providers.services import SERVICES, WIKIPEDIA
+from pipeline.search.provider import providers
 from pipeline.work import in_thread
+from seams import faults as faults_of_others
 from server.clients import service_client
 from server.reading import status_text
 from server.settings import Settings, survey_settings
@@ -56,10 +56,6 @@ WHEELS: Final = {
 """Compiled modules that everything needs, and the packages that bring them."""
 READY: Final = "ready"
 """How Winnow stands in a client that can start it."""
-ADDRESSES: Final = {
-    **{name: service.address for name, service in (SERVICES | SCHOLARLY).items()},
-    "wikipedia": WIKIPEDIA.format(language="en"),
-}
 
 
 async def doctor(given: Mapping[str, str], as_json: bool) -> int:
@@ -108,6 +104,7 @@ async def examine(
         *([] if "browser" in more else [_browser(settings)]),
         *([] if "cookies" in more else [_cookies(settings)]),
         *await _providers(settings),
+        *(Check(name, why, healthy=False) for name, why in faults_of_others.items()),
         *_clients(),
     ]
     return checks
@@ -211,7 +208,8 @@ async def _providers(settings: Settings) -> list[Check]:
     """Ask each provider on the web that will be searched whether it answers at all; no key and no
     query is sent."""
     who = searched(settings)
-    wanted = {name: ADDRESSES[name] for name in (*who.web, *who.scholarly) if name in ADDRESSES}
+    asked = (providers()[name] for name in (*who.web, *who.scholarly))
+    wanted = {one.name: one.address for one in asked if one.address}
     wanted |= {"searxng": settings.searxng} if settings.searxng else {}
     checks: dict[str, Check] = {}
 

@@ -189,7 +189,7 @@ def main() -> None:
     stale = []
     for (name, part), make in {**parts(), **({ANSWER: answer} if args.answer else {})}.items():
         path = ROOT / name
-        before = path.read_text(encoding="utf-8")
+        before = _with_section(path.read_text(encoding="utf-8"), part)
         after = _with_part(before, part, make())
         if after != before:
             stale.append(f"{name}: {part}")
@@ -197,6 +197,15 @@ def main() -> None:
                 path.write_text(after, encoding="utf-8")
     if args.check and stale:
         sys.exit(f"Not as the code is: {', '.join(stale)}. Run: python -m docs.build")
+
+
+def _with_section(text: str, part: str) -> str:
+    """Return a document with a section for a tool that is new, before the objects in results."""
+    known = f"<!-- {part}:begin -->" in text
+    if known or not any(tool["name"] == part for tool in _tools()):
+        return text
+    head, objects, rest = text.partition("## Objects in results\n")
+    return f"{head}## {part}\n\n<!-- {part}:begin -->\n<!-- {part}:end -->\n\n{objects}{rest}"
 
 
 def _with_part(text: str, part: str, body: str) -> str:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from errors import ModelError
 from extra import importing
 from models.fingerprint import fingerprint
-from models.protocols import Backend, TextKind, Vectors, unit_rows
+from models.protocols import HeldModel, TextKind, Vectors, unit_rows
 from models.text import TEXTS_A_REQUEST, printable
 
 PASSAGE_TOKENS: Final = 1_024
@@ -40,7 +40,7 @@ BATCH: Final = TEXTS_A_REQUEST + 1
 """FlagEmbedding draws progress bars on stderr unless the texts are fewer than its batch."""
 
 
-class FlagModel(Backend):
+class FlagModel(HeldModel):
     """What embedder and reranker share: where the model is, loading it once, and asking it in
     parts."""
 

@@ -8,12 +8,12 @@ much. The second is loaded when it is first asked. Not for: choosing models (`ch
 from collections.abc import Sequence
 from typing import Final
 
-from models.protocols import Backend, Embedder, TextKind, Vectors
+from models.protocols import Embedder, HeldModel, TextKind, Vectors
 
 ENGLISH: Final = "en"
 
 
-class PairedEmbedder(Backend):
+class PairedEmbedder(HeldModel):
     """An `Embedder`: the first of two, with the other beside it."""
 
     def __init__(self, first: Embedder, other: Embedder) -> None:
@@ -42,7 +42,7 @@ class PairedEmbedder(Backend):
     async def aclose(self) -> None:
         """Let both go."""
         for one in (self.first, self.other):
-            if isinstance(one, Backend):
+            if isinstance(one, HeldModel):
                 await one.aclose()
 
 

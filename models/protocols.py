@@ -35,7 +35,7 @@ def unit_rows(vectors: NDArray[np.float32]) -> Vectors:
     return np.asarray(vectors / np.maximum(lengths, np.float32(1e-12)), dtype=np.float32)
 
 
-class Backend:
+class HeldModel:
     """A model of ours behind one of the protocols: what surrounds its use. Other models need none
     of it."""
 

@@ -44,6 +44,7 @@ def place_of_address(document: Document) -> int | None:
     if found is None and name.strip(":~"):
         found = _of_file(name, document.blocks)
         found = _of_id(name, document) if found is None else found
+        found = _of_heading(name, document.blocks) if found is None else found
     return found
 
 
@@ -72,7 +73,7 @@ def _of_file(name: str, blocks: Sequence[Block]) -> int | None:
 def _of_id(name: str, document: Document) -> int | None:
     """Return the unit that begins behind the element with an id, or a link's name."""
     html = document.page.html
-    for said in dict.fromkeys((unquote(name), name)):
+    for said in dict.fromkeys((unquote(name), name, f"user-content-{unquote(name)}")):
         if len(said) > _LONGEST:
             return None
         written = "|".join({re.escape(said), re.escape(entities.escape(said))})
@@ -85,6 +86,16 @@ def _of_id(name: str, document: Document) -> int | None:
             ):
                 return _behind(html[start : start + _BEHIND], document.blocks)
     return None
+
+
+def _of_heading(name: str, blocks: Sequence[Block]) -> int | None:
+    """Return the heading whose words a name consists of, as where scripts make the ids
+    (`#basin-9`)."""
+    wanted = _letters(unquote(name))
+    heads = (number for number, block in enumerate(blocks) if block.kind == "heading")
+    return next(
+        (number for number in heads if wanted and _letters(blocks[number].text) == wanted), None
+    )
 
 
 def _behind(markup: str, blocks: Sequence[Block]) -> int | None:

@@ -18,9 +18,9 @@ from cache.folder import LOCK_WAIT
 from cache.store import Store
 from models.pair import PairedEmbedder
 from models.protocols import (
-    Backend,
     CrossEncoder,
     Embedder,
+    HeldModel,
     Named,
     Reranker,
     TextKind,
@@ -260,7 +260,7 @@ class CachedCrossEncoder(_Cached[CrossEncoder]):
 
 async def _prepare(model: object) -> None:
     """Let a model behind a server learn which one it is: its name is part of the keys."""
-    if isinstance(model, Backend):
+    if isinstance(model, HeldModel):
         await model.prepare()
 
 

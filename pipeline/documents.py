@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
+    from pipeline.document.table import Told
     from pipeline.html.tree import Node
-    from pipeline.tables.table import Told
 
 Given = TypeVarTuple("Given")
 Made = TypeVar("Made")
@@ -203,6 +203,10 @@ class Page:
     """Where all of its words come from, at best."""
     hidden: int = 0
     """Words, of a PDF pieces of text, that no reader sees and that were left out."""
+    printed: str = ""
+    """Where the lines and rows of `html` are printed, in their order, a line of text for each page:
+    its number, then of each left, upper, right and lower edge in points from the upper left, and
+    how many letters and digits it has. Of PDFs only."""
     inside: bool = False
     """Whether it came from this machine or a network that the operator opened, without a step from
     outside: what it names may be read there."""
@@ -272,6 +276,11 @@ class Block:
         none."""
         last = self.lead.rpartition("\n")[2]
         return last[2:-2] if self.kind == "row" and last.startswith("| ") else ""
+
+
+def table_of(block: Block) -> str:
+    """Return the path of the table that a row stands in."""
+    return block.path.rpartition("/")[0].removesuffix("/thead")
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
@@ -362,6 +371,8 @@ class Reading:
     """It is `unsure` because what could hold the answer was not read."""
     unread: tuple[str, ...] = ()
     """Addresses of documents that there was no time to read; their units are not among `tagged`."""
+    late: bool = False
+    """Whether time ended before a long text was compared with the question as far as others are."""
     question: str = ""
     """What was asked; empty for several parts together, each of which has its own."""
     parts: "tuple[Reading, ...]" = ()

@@ -22,9 +22,11 @@ import anyio
 from errors import SourceError, UsageError
 from pipeline.anchors import place_of_address
 from pipeline.changes import changes
+from pipeline.document.table import Table
 from pipeline.documents import Document, Page
 from pipeline.evidence.cite import place_name, place_of
 from pipeline.evidence.show import GAP, shortened
+from pipeline.evidence.values import FORMS, RowForm, rows_as
 from pipeline.fetch.handles import page_handle
 from pipeline.gather import MAX_FILES, Loaded, files_in
 from pipeline.prune.prune import UNASKED_PAGE, Pruned, PrunedPage, PruneOptions
@@ -33,7 +35,7 @@ from pipeline.read.converted import html_table, whole_page
 from pipeline.search.listing import not_searched
 from pipeline.services import Services
 from pipeline.tables.query import CLAUSE, CONDITION, Computed, Query, compute, parse_query, rows_of
-from pipeline.tables.table import FORMS, RowForm, Table, all_rows, rows_as, tables_of
+from pipeline.tables.table import all_rows, tables_of
 from pipeline.text.frame import inert, new_mark, one_line, quoted
 from pipeline.text.tokens import count_tokens
 from pipeline.text.words import index_terms

@@ -43,6 +43,7 @@ from pipeline.evidence.show import (
     shortened,
     told_parts,
 )
+from pipeline.evidence.values import rows_shown, told_values, values_room
 from pipeline.extract.extract import (
     extract,
     joined,
@@ -71,7 +72,6 @@ from pipeline.rank.relevance import Blend
 from pipeline.search.chain import UNDATED
 from pipeline.search.parse import describes, inventory_of, question_word
 from pipeline.services import Services
-from pipeline.tables.table import rows_shown, told_values, values_room
 from pipeline.text.frame import framed, new_mark, notice, one_line, place_of, quoted
 from pipeline.text.tokens import count_tokens
 from pipeline.text.words import any_of, find_entities, guess_language, index_terms, raw_words, words
@@ -167,7 +167,7 @@ async def research(
     gathered = await gather_pages(wanted, services, report=report)
     # 5.–6. Documents, best page first; EXTRACTOR: the core's reading of all of them, or None
     documents, reading = await _read(wanted.question, gathered, services)
-    gathered = replace(gathered, failures=(*gathered.failures, *left_unread(reading)))
+    gathered = replace(gathered, failures=(*gathered.failures, *left_unread(reading, documents)))
     reading = unless_cut(reading, gathered.missing())
     await report(8, 10, reading.reason)
     # 7. Hops: what the passage nearest to an open part names is asked about

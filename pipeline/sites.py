@@ -31,7 +31,7 @@ from pipeline.html.guard import parse
 from pipeline.prune.render import absolute
 from pipeline.rank.relevance import score_texts
 from pipeline.read.converted import MAX_ITEMS
-from pipeline.read.sniff import HTML
+from pipeline.read.format import HTML
 from pipeline.search.chain import Found, canonical_url
 from pipeline.search.parse import SITE
 from pipeline.services import Fetches, Services

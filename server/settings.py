@@ -9,7 +9,7 @@ import hashlib
 import os
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
@@ -22,39 +22,24 @@ from platformdirs import user_cache_dir
 from errors import UsageError, without_password
 from models.tuning import Role, Tuning, read_tuning
 from pipeline.fetch.forge import Forge, forge_at
+from pipeline.search.provider import providers
 
 MEGABYTE: Final = 1_000_000
 """Bytes; sizes in settings are decimal, as disks and downloads state them."""
-KEYLESS: Final = ("ddgs", "tavily", "wikipedia")
+KEYLESS: Final = tuple(
+    one.name for one in providers().values() if one.keyless and one.kind == "web"
+)
 """Providers that find pages without a key, in the order in which they are asked: the widest
 first."""
-CATALOGUES: Final = ("openalex", "semanticscholar", "crossref", "europepmc", "arxiv")
-"""Keyless providers of published research, in the same way."""
-PROVIDERS: Final = (
-    "searxng",
-    "brave",
-    "tavily",
-    "exa",
-    "serper",
-    "wikipedia",
-    "ddgs",
-    *CATALOGUES,
-    "folder",
-)
+CATALOGUES: Final = tuple(one.name for one in providers().values() if one.kind == "research")
+"""Providers of published research, in the same way."""
+PROVIDERS: Final = (*providers(), "folder")
 GROUPS: Final = ("keyless", "academic")
 IDMS: Final = tuple(
     rule + more for rule in ("partition", "running") for more in ("", "+density", "+density:model")
 )
 NAT64_LENGTHS: Final = frozenset((32, 40, 48, 56, 64, 96))
 """Of prefixes that translators have (RFC 6052 §2.2)."""
-_NEEDED: Final = {
-    "searxng": "searxng",
-    "brave": "brave_key",
-    "exa": "exa_key",
-    "serper": "serper_key",
-}
-"""Providers that cannot be asked without another setting."""
-
 Raw = Mapping[str, str]
 Read = Callable[[str], Any]
 """From a text without blanks around it to the value; raises ValueError with what would be right."""
@@ -286,12 +271,6 @@ class Settings:
         _matching(r"[^@\s]+@[\w.-]+", "Use an address such as ann@example.org."),
         secret=True,
     )
-    brave_key: str = _setting("", "Key of the Brave Search API.", _key, secret=True)
-    tavily_key: str = _setting(
-        "", "Key of the Tavily API; tavily is asked without one if named.", _key, secret=True
-    )
-    exa_key: str = _setting("", "Key of the Exa API.", _key, secret=True)
-    serper_key: str = _setting("", "Key of the Serper API (Google's results).", _key, secret=True)
     cache: Path = _setting(
         "",
         "Folder of the disk cache; the user's cache directory by default.",
@@ -467,6 +446,8 @@ class Settings:
         "(extra metrics).",
         _matching(r"\S+:\d{1,5}", "Use HOST:PORT, such as 127.0.0.1:9464."),
     )
+    keys: Mapping[str, str] = field(default_factory=dict, repr=False, metadata={"setting": False})
+    """Keys of search providers, by the provider's name."""
     missing: tuple[str, ...] = _noticed()
     """Folders that were named beside others and do not exist."""
     unknown: tuple[str, ...] = _noticed()
@@ -494,18 +475,22 @@ def _reader(kind: object) -> Read:
     return _switch if kind is bool else str
 
 
-_TYPES: Final = get_type_hints(Settings)
-TABLE: Final = tuple(
-    Setting(
-        f.name,
-        f.metadata["default"],
-        f.metadata["help"],
-        f.metadata["read"] or _reader(_TYPES[f.name]),
-        not f.repr,
-    )
-    for f in fields(Settings)
-    if f.metadata.get("setting", True)
-)
+def _table() -> Iterator[Setting]:
+    """Yield every setting: those of the class, and after `search` the keys of providers."""
+    types = get_type_hints(Settings)
+    for one in fields(Settings):
+        if one.metadata.get("setting", True):
+            read = one.metadata["read"] or _reader(types[one.name])
+            yield Setting(
+                one.name, one.metadata["default"], one.metadata["help"], read, not one.repr
+            )
+        if one.name == "contact":
+            for provider in providers().values():
+                if provider.key:
+                    yield Setting(f"{provider.name}_key", "", provider.key, _key, True)
+
+
+TABLE: Final = tuple(_table())
 
 
 def _variable(name: str) -> str:
@@ -583,7 +568,8 @@ def _value(setting: Setting, text: str) -> tuple[Any, UsageError | None]:
 def _unmet_providers(values: Mapping[str, Any]) -> dict[str, UsageError]:
     """Return why the search providers cannot be as they are set: the first that lacks its key."""
     for provider in values["search"]:
-        needed = _NEEDED.get(provider)
+        known = providers().get(provider)
+        needed = known.needed if known is not None else ""
         if needed and not values[needed]:
             hint = f"Set {_variable(needed)}, or leave it out."
             return {"search": UsageError(f"search names {provider}.", hint=hint)}
@@ -629,4 +615,5 @@ def survey_settings(
         path = str(values["cookies"].absolute()).encode()
         whose = hashlib.blake2b(path, digest_size=8).hexdigest()
         values |= {"cache": values["cache"] / f"cookies-{whose}", "cache_url": ""}
-    return Settings(**values), faults
+    keys = {name: values.pop(f"{name}_key") for name, one in providers().items() if one.key}
+    return Settings(**values, keys=keys), faults

@@ -1,4 +1,4 @@
-"""The five tools, with what stands around every call of one: its place, errors that a model can act
+"""The tools, with what stands around every call of one: its place, errors that a model can act
 on, a time limit.
 
 Importing it imports the whole pipeline; what a client lists is in `server/tools_list.json`, made
@@ -21,27 +21,16 @@ from pydantic import ValidationError
 
 from errors import Busy, WinnowError
 from server.calls import HEADER, Admission, Observer, explained, observed, request_id
+from server.offered import OURS
 from tools.context import RESULT, TOOL, owner_of, reporter
-from tools.extract_relevant import extract_relevant
-from tools.fetch_and_prune_html import fetch_and_prune_html
-from tools.raptor_query import raptor_query
-from tools.research import research
-from tools.search_web import search_web
+from tools.tool import SEAM
+from tools.tool import Tool as Offered
 
 Schema = dict[str, object]
 
 GRACE: Final = 1.5
 """Seconds beyond `seconds` before a tool that did not keep its own time is stopped."""
-HEAVY: Final = frozenset({"research", "raptor_query"})
-"""Tools of which every call uses much; what the others use shows when they run."""
 ToolFunction = Callable[..., Awaitable[CallToolResult]]
-_TITLES: Final[dict[ToolFunction, str]] = {
-    search_web: "Search pages",
-    fetch_and_prune_html: "Fetch pages",
-    extract_relevant: "Extract sentences",
-    raptor_query: "Ask long documents",
-    research: "Research",
-}
 _UNSAID: Final = frozenset({"minLength", "maxLength", "minItems", "maxItems", "pattern"})
 _TEXT: Final = {"type": "string"}
 _ASIDE: Final = frozenset(
@@ -127,14 +116,15 @@ def listing() -> list[Schema]:
             output_schema=tool.output_schema,
             annotations=tool.annotations,
         ).model_dump(by_alias=True, exclude_none=True, mode="json")
+        | {OURS: _OFFERED[tool.name].facts}
         for tool in TOOLBOX.values()
     ]
 
 
-def _tool(function: ToolFunction, title: str) -> Tool:
+def _tool(offered: Offered) -> Tool:
     tool = Tool.from_function(
-        _for_models(function),
-        title=title,
+        _for_models(offered.function, heavy=offered.heavy),
+        title=offered.title,
         annotations=ToolAnnotations(
             read_only_hint=True
         ),  # the world is open by default, and each word is paid for
@@ -146,7 +136,7 @@ def _tool(function: ToolFunction, title: str) -> Tool:
     return tool
 
 
-def _for_models(function: ToolFunction) -> ToolFunction:
+def _for_models(function: ToolFunction, *, heavy: bool) -> ToolFunction:
     """Run a call in its place and time, and let the sentences of a WinnowError reach the model; the
     rest is a crash."""
 
@@ -163,7 +153,7 @@ def _for_models(function: ToolFunction) -> ToolFunction:
         try:
             with anyio.fail_after(seconds + GRACE):
                 async with admission.call(
-                    tool, _caller(ctx), light=tool not in HEAVY, seconds=seconds, tell=tell
+                    tool, _caller(ctx), light=not heavy, seconds=seconds, tell=tell
                 ):
                     return await function(*args, **kwargs)
         except Busy as error:
@@ -232,4 +222,7 @@ def _output_schema(schema: Schema) -> Schema:
     }
 
 
-TOOLBOX: Final = {function.__name__: _tool(function, title) for function, title in _TITLES.items()}
+_OFFERED: Final = {
+    one.name: one for one in sorted(SEAM.found(), key=lambda one: (one.place, one.name))
+}
+TOOLBOX: Final = {name: _tool(one) for name, one in _OFFERED.items()}

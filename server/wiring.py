@@ -6,22 +6,22 @@ Not for: what the parts do.
 import hashlib
 import logging
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import replace
 from datetime import date
-from functools import partial
 from importlib.util import find_spec
 from typing import Any, Final, Literal, NamedTuple, cast
-from urllib.parse import urlsplit
 
 import httpx2
 
 from cache.store import Stores, open_stores
 from errors import BrokenExtra, MissingExtra, WinnowError
+from extra import require
+from models.backend import Resources
 from models.catalogue import Role
-from models.choose import Chosen, Resources, choose
-from models.protocols import Backend, CrossEncoder, Embedder, Generator, Reranker
+from models.choose import Chosen, choose
+from models.protocols import CrossEncoder, Embedder, Generator, HeldModel, Reranker
 from models.pull import Hub
 from models.worker import MemoryBudget
 from pipeline.cached_models import CachedCrossEncoder, CachedReranker, cached_embedder
@@ -35,12 +35,9 @@ from pipeline.fetch.limits import FetchLimits
 from pipeline.fetch.proxy import parse_proxy
 from pipeline.fetch.render import Browser, find_browser
 from pipeline.read.converter import Converter
-from pipeline.search.chain import Chain, Provider
+from pipeline.search.chain import Chain, Searcher
 from pipeline.search.folder import FolderLimits, FolderProvider
-from pipeline.search.providers.metasearch import Metasearch
-from pipeline.search.providers.scholarly import SCHOLARLY
-from pipeline.search.providers.searxng import Searxng
-from pipeline.search.providers.services import SERVICES, WebApi, Wikipedia
+from pipeline.search.provider import Access, providers
 from pipeline.segment.idms import IdmsOptions
 from pipeline.segment.partition import Rule
 from pipeline.services import DocumentMemory, Once, Services
@@ -161,6 +158,13 @@ def _needs(package: str, extra: str, needed_for: str, name: str, value: object =
     return try_it
 
 
+def _need_extras(names: Sequence[str]) -> None:
+    """Raise `MissingExtra` where one of some providers needs a package that is not installed."""
+    for one in (providers()[name] for name in names if name in providers()):
+        if one.extra:
+            require(one.extra, f"The search provider {one.name}")
+
+
 def _role(role: Role) -> _Try:
     return lambda settings, http: choose(role, getattr(settings, role), _resources(settings, http))
 
@@ -179,7 +183,7 @@ _TRIED: Final[Mapping[str, tuple[_Try, Any]]] = {
     "browser": (lambda settings, _: find_browser(settings.browser), "none"),
     "cookies": (lambda settings, _: settings.cookies and Cookies(settings.cookies), None),
     "proxy": (lambda settings, _: settings.proxy and parse_proxy(settings.proxy), ""),
-    "search": (_needs("ddgs", "ddgs", "The search provider ddgs", "search", "ddgs"), ("none",)),
+    "search": (lambda settings, _: _need_extras(settings.search), ("none",)),
     "cache_url": (_needs("redis", "redis", "A cache server (cache_url)", "cache_url"), ""),
     "otlp": (_needs("opentelemetry", "otel", "WINNOW_OTLP", "otlp"), ""),
     "metrics": (_needs("prometheus_client", "metrics", "WINNOW_METRICS", "metrics"), ""),
@@ -228,7 +232,7 @@ async def open_models(settings: Settings, http: httpx2.AsyncClient) -> AsyncIter
     )
     async with AsyncExitStack() as stack:
         for chosen in models:
-            if isinstance(chosen.model, Backend):
+            if isinstance(chosen.model, HeldModel):
                 stack.push_async_callback(chosen.model.aclose)
                 await chosen.model.prepare()
         yield models
@@ -278,7 +282,7 @@ def searched(settings: Settings) -> Searched:
     of that is set: who names a folder and nothing else has not said that questions about it may go
     to anybody.
     """
-    with_key = [name for name in SERVICES if getattr(settings, f"{name}_key")]
+    with_key = [name for name in providers() if settings.keys.get(name)]
     chosen = settings.search or (*(["searxng"] if settings.searxng else []), *with_key, "folder")
     keyless = not settings.search and chosen == ("folder",) and not settings.folders
     chosen = ("keyless",) if keyless else chosen
@@ -327,37 +331,31 @@ def _chain(
 ) -> Chain:
     """Return the web's providers in the order of the settings, and the user's folders beside them,
     or alone."""
-    keys = {name: getattr(settings, f"{name}_key") for name in SERVICES}
-    host = urlsplit(settings.searxng).netloc.rpartition("@")[2]
-    # The instance is part of SearXNG's name: answers are cached by it, and another instance is
-    # another provider.
-    makers: dict[str, Callable[[], Provider]] = {
-        "searxng": lambda: Searxng(http, settings.searxng, name=f"searxng {host}"),
-        "wikipedia": lambda: Wikipedia(http, settings.contact),
-        "ddgs": Metasearch,
-        **{name: partial(WebApi, service, http, keys[name]) for name, service in SERVICES.items()},
-        **{
-            name: partial(WebApi, service, http, settings.contact)
-            for name, service in SCHOLARLY.items()
-        },
-    }
+
+    def made(name: str) -> Searcher:
+        one = providers()[name]
+        address = getattr(settings, one.at) if one.at else ""
+        access = Access(http, settings.keys.get(name, ""), settings.contact, address)
+        searcher: Searcher = one.make(access)
+        return searcher
+
     who = searched(settings)
     named = {*who.web, *who.scholarly}
-    catalogues: dict[str, Provider] = {name: makers[name]() for name in CATALOGUES if name in named}
-    web: list[Provider] = []
+    catalogues: dict[str, Searcher] = {name: made(name) for name in CATALOGUES if name in named}
+    web: list[Searcher] = []
     for name in who.web:
         try:
-            web.append(catalogues.get(name) or makers[name]())
+            web.append(catalogues.get(name) or made(name))
         except (MissingExtra, BrokenExtra) as error:
             # An extra is asked for only where it is there, unless a person names it.
             if name in settings.search:
                 raise
             if isinstance(error, BrokenExtra):
                 _log.warning("%s", error)
-    local: list[Provider] = [folder] if folder is not None else []
+    local: list[Searcher] = [folder] if folder is not None else []
     accounts = {
         name: hashlib.blake2b(key.encode(), digest_size=4).hexdigest()
-        for name, key in keys.items()
+        for name, key in settings.keys.items()
         if key
     }
     return Chain(

@@ -13,7 +13,7 @@ from cli.kept import read_backup
 from pipeline.session import find_session
 from tests.support import LIBRARY
 from tests.support.cache_server import cache_server
-from tests.support.processes import winnow
+from tests.support.commands import winnow
 
 LAKE = str(LIBRARY / "lake-orvane.html")
 

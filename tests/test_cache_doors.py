@@ -18,6 +18,7 @@ import pytest
 
 from tests.support import ROOT, Site
 from tests.support.cache_server import cache_server
+from tests.support.commands import run_command
 from tests.support.processes import HELLO, READY, answer_to, call, say
 
 pytestmark = pytest.mark.slow
@@ -102,14 +103,11 @@ def serving(cache: Path, **settings: str) -> Iterator[Server]:
 
 
 def winnow(cache: Path, *arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "server", *arguments],
-        cwd=cache.parent,
-        env=environment(cache, **settings),
-        capture_output=True,
-        text=True,
-        timeout=100,
-        check=False,
+    return run_command(
+        *arguments,
+        environment=environment(cache, **settings),
+        folder=cache.parent,
+        seconds=100,
     )
 
 

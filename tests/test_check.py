@@ -8,17 +8,17 @@ from typing import Any
 import pytest
 from mcp_types import CallToolResult
 
+from bench.providers import SCHOLARLY
 from pipeline.check.check import check as check_all
 from pipeline.check.draft import read_draft
 from pipeline.documents import Failure, Page
 from pipeline.html.document import read_document
 from pipeline.rank.relevance import Blend
 from pipeline.search.chain import Chain
-from pipeline.search.providers.scholarly import SCHOLARLY
-from pipeline.search.providers.services import WebApi
+from pipeline.search.web_api import WebApi
 from tests.support import LIBRARY, Clock, Connect, Site, data_of, text_of
+from tests.support.commands import winnow
 from tests.support.model_server import loopback_client
-from tests.support.processes import winnow
 
 pytestmark = pytest.mark.anyio
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from cli.command import TOOLS, main
-from tests.support import LIBRARY, ROOT
+from tests.support import LIBRARY, ROOT, commands
 from tests.support.clients import QUESTION
 from tests.support.processes import winnow
 
@@ -51,7 +51,7 @@ def test_every_argument_of_a_tool_is_one_of_its_command(capsys: pytest.CaptureFi
         tool["name"]: tool["inputSchema"]
         for tool in json.loads((ROOT / "server/tools_list.json").read_text())
     }
-    for command, (tool, _) in TOOLS.items():
+    for command, tool in TOOLS.items():
         with pytest.raises(SystemExit, match="0"):
             main([command, "--help"])
         shown = capsys.readouterr().out
@@ -169,6 +169,33 @@ def test_care_commands_tell_the_state_of_the_installation(cache_folder: Path, co
     run = winnow(cache_folder, command, "--json")
     assert run.returncode == 0, run.stderr
     assert json.loads(run.stdout)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["cache", "path"],
+        ["check", str(LIBRARY / "no-such-report.md")],
+        [
+            "doctor",
+            *(word for role in ("embedder", "reader") for word in ("--set", f"{role}=none")),
+        ],
+        ["eval", "/nowhere"],
+        ["install", "cursor", "--dry-run", "--set", "seconds=20"],
+        ["models", "list"],
+        ["sessions", "show", "winnow://session/0000000000000000"],
+        ["raptor", "tree", str(LIBRARY / "ferry-timetable.html"), "--html", "/nowhere/tree.html"],
+    ],
+    ids=lambda arguments: arguments[0],
+)
+def test_a_copy_of_a_process_that_has_imported_commands_does_what_a_new_process_does(
+    tmp_path: Path, arguments: list[str]
+) -> None:
+    new, copy = (
+        run(tmp_path / "cache", *arguments, folder=None) for run in (winnow, commands.winnow)
+    )
+    assert (copy.returncode, copy.stdout, copy.stderr) == (new.returncode, new.stdout, new.stderr)
+    assert new.stdout or new.stderr
 
 
 def test_clearing_the_cache_empties_it(tmp_path: Path) -> None:

@@ -17,7 +17,8 @@ from pipeline.fetch.client import open_fetcher
 from pipeline.fetch.cookies import Cookies, Jar
 from pipeline.fetch.limits import FetchLimits
 from pipeline.fetch.refresh import refresh_of
-from pipeline.read.sniff import PAGED, holds_text, media_type
+from pipeline.read.format import is_paged
+from pipeline.read.sniff import holds_text, media_type
 from tests.support import Connect, text_of
 from tests.support import Site as FixedSite
 from tests.support.web_site import (
@@ -445,7 +446,7 @@ def test_the_bytes_decide_where_they_are_clear(body: str, said: str, name: str, 
 )
 def test_bytes_that_are_no_text_are_none_whatever_is_said(said: str) -> None:
     noise = bytes(range(256)) * 8
-    assert not holds_text(media_type(noise, content_type=said)) or said in PAGED
+    assert not holds_text(media_type(noise, content_type=said)) or is_paged(said)
 
 
 async def test_a_page_that_was_packed_without_a_word_is_unpacked() -> None:

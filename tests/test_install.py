@@ -17,6 +17,7 @@ from mcp import Client, StdioServerParameters
 from cli.doctor import check_wheels, judged_together
 from cli.output import Check
 from tests.support import LIBRARY, ROOT, text_of
+from tests.support.commands import run_command
 from tests.support.extras import need
 
 pytestmark = pytest.mark.slow
@@ -68,17 +69,7 @@ def install(home: Path, tmp_path: Path) -> Run:
     environment |= {"HOME": str(home), "PYTHONPATH": str(ROOT)}
 
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "server", "install", *arguments]
-        return subprocess.run(
-            command,
-            cwd=project,
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            stdin=subprocess.DEVNULL,
-            check=False,
-        )
+        return run_command("install", *arguments, environment=environment, folder=project)
 
     return run
 
@@ -491,11 +482,8 @@ def doctor(home: Path, tmp_path: Path) -> Callable[..., str]:
     environment |= {"WINNOW_EMBEDDER": "none", "WINNOW_READER": "none"}
 
     def run(*arguments: str, code: int = 0, variables: dict[str, str] | None = None) -> str:
-        command = [sys.executable, "-m", "server", "doctor", *arguments]
         own = {**environment, **(variables or {})}
-        done = subprocess.run(
-            command, env=own, capture_output=True, text=True, timeout=60, check=False
-        )
+        done = run_command("doctor", *arguments, environment=own)
         assert done.returncode == code, done.stdout + done.stderr
         return done.stdout
 

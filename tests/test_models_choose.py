@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from errors import UsageError
+from models.backend import Resources
 from models.catalogue import MODELS, Role
-from models.choose import FORMS, Resources, choose
+from models.choose import choose, forms_of
 from models.llama.model import LlamaEmbedder, LlamaGenerator, LlamaReranker
 from models.onnx import EMBEDDED, OnnxEmbedder
 from models.pair import PairedEmbedder
@@ -65,7 +66,7 @@ def test_a_folder_without_a_model_is_refused_with_what_is_missing(tmp_path: Path
 def test_an_unknown_spec_is_told_the_forms(spec: str, role: Role) -> None:
     with pytest.raises(UsageError) as caught:
         choose(role, spec, RESOURCES)
-    assert FORMS[role] in caught.value.hint
+    assert forms_of(role) in caught.value.hint
 
 
 def test_a_backend_without_the_role_is_refused() -> None:

@@ -7,7 +7,8 @@ import anyio
 import numpy as np
 import pytest
 
-from models.choose import Resources, choose
+from models.backend import Resources
+from models.choose import choose
 from models.onnx import MULTILINGUAL, OnnxEmbedder
 from models.pair import PairedEmbedder, fitting
 from models.pull import Hub

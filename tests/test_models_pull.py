@@ -6,13 +6,13 @@ import json
 import os
 import random
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.support import ROOT
+from tests.support.commands import run_command
 from tests.support.hub_server import HubServer, hub_server
 
 pytestmark = [pytest.mark.slow, pytest.mark.needs("models")]
@@ -47,15 +47,7 @@ def winnow(hub: HubServer, folder: Path, *arguments: str) -> subprocess.Complete
         "HF_HOME": str(folder / "home"),
         "HF_HUB_DISABLE_TELEMETRY": "1",
     }
-    return subprocess.run(
-        [sys.executable, "-m", "server", "models", *arguments, *settings],
-        cwd=ROOT,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    return run_command("models", *arguments, *settings, environment=environment)
 
 
 def test_a_pulled_file_is_named_first_shown_coming_and_checked(

@@ -23,9 +23,9 @@ from starlette.responses import JSONResponse, PlainTextResponse
 from errors import NARROW, narrow, said, unopened
 from pipeline.documents import Page
 from pipeline.evidence.cite import cite
+from pipeline.evidence.values import rows_as
 from pipeline.html.document import read_document
 from pipeline.read.sniff import media_type
-from pipeline.tables.table import rows_as
 from tests.support import Connect, data_of, text_of
 from tests.support.attacks import FACT, FILL, docx_of
 from tests.support.model_server import Remote

@@ -6,6 +6,7 @@ answers is seen. The test split is left to `python -m bench.research`.
 """
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -18,12 +19,12 @@ NONE_FLOOR = 0.33
 """Of the unanswerable dev questions; all about things that are in the library, see docs/log.md."""
 
 
-async def test_gold_answers_stand_in_the_evidence_and_unanswerable_questions_are_not_called_answered() -> (
-    None
-):
+async def test_gold_answers_stand_in_the_evidence_and_unanswerable_questions_are_not_called_answered(
+    cache_folder: Path,
+) -> None:
     lines = (ROOT / "examples" / "questions.jsonl").read_text(encoding="utf-8").splitlines()
     questions = [question for question in map(json.loads, lines) if question["split"] == "dev"]
-    outcomes = await ask_all(questions)
+    outcomes = await ask_all(questions, cache=cache_folder)
     for budget, floor in FLOORS.items():
         right = [is_right(q, outcomes[q["id"], budget]) for q in questions if q["answers"]]
         assert sum(right) / len(right) >= floor, budget
@@ -31,12 +32,14 @@ async def test_gold_answers_stand_in_the_evidence_and_unanswerable_questions_are
     assert sum(refused) / len(refused) >= NONE_FLOOR
 
 
-async def test_a_question_about_something_else_altogether_is_never_called_answered() -> None:
+async def test_a_question_about_something_else_altogether_is_never_called_answered(
+    cache_folder: Path,
+) -> None:
     question = {
         "id": "x",
         "question": "What is the boiling point of liquid nitrogen?",
         "answers": [],
         "split": "dev",
     }
-    outcomes = await ask_all([question])
+    outcomes = await ask_all([question], cache=cache_folder)
     assert outcomes["x", 1000][0] != "answered"

@@ -1,9 +1,11 @@
 """The second look: which windows a cross-encoder is shown, what its reading changes, and what is
 never read twice."""
 
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
+import anyio
 import numpy as np
 import pytest
 
@@ -12,7 +14,8 @@ from models.onnx import OnnxReader
 from models.protocols import TextKind, Vectors, Window, WindowReading
 from pipeline.cached_models import CachedCrossEncoder
 from pipeline.rank.bm25 import PageUnits
-from pipeline.rank.relevance import WINDOWS, WINDOWS_OF_PAGES, Blend, Reread
+from pipeline.rank.relevance import WINDOWS, WINDOWS_OF_PAGES, Blend, Relevance, Reread
+from pipeline.work import Call
 
 FILLER = [
     f"Paragraph {i} tells of walks along the shore, of gulls, and of what the café serves in "
@@ -164,3 +167,37 @@ async def test_of_a_long_text_all_is_embedded_only_where_no_window_answers(
     pages = [PageUnits(texts[:800], [""] * 800, "en"), PageUnits(texts[800:], [""] * 700, "en")]
     several = await reader.read("Which walks does berth 7 have?", pages)
     assert not several.long
+
+
+class Stopping(Counting):
+    """An embedder that embeds some passages, and then none for as long as anybody waits."""
+
+    def __init__(self, most: int) -> None:
+        """Take after how many passages it stops."""
+        super().__init__()
+        self.most = most
+
+    async def embed(self, texts: Sequence[str], *, kind: TextKind) -> Vectors:
+        """Return vectors as `Counting` does, until it stops."""
+        if self.passages > self.most:
+            await anyio.sleep_forever()
+        return await super().embed(texts, kind=kind)
+
+
+@pytest.mark.anyio
+async def test_a_long_text_is_scored_the_same_wherever_time_ends_and_it_is_said() -> None:
+    texts = [f"{FILLER[number % 60]} It is berth {number} of all." for number in range(1_500)]
+    page = PageUnits(texts, [""] * len(texts), "en")
+
+    async def at_once(_: Call) -> None:
+        return None
+
+    async def read(most: int) -> Relevance:
+        reader = Reread(Blend(Stopping(most)), Pointing("nowhere"))
+        with Call(time.monotonic() + 2, light=True, go_on=at_once).running():
+            return await reader.read("Which walks does berth 7 have?", [page])
+
+    early, late = [await read(most) for most in (300, 700)]
+    assert early.late
+    assert late.late
+    assert np.array_equal(early.values, late.values)

@@ -10,7 +10,7 @@ from pipeline.documents import Document, Page
 from pipeline.extract.extract import extract, lift_rows, read_choice
 from pipeline.html.document import read_document
 from pipeline.rank.relevance import Blend
-from pipeline.tables.cells import number_of
+from pipeline.text.cells import number_of
 from tests.support import best_units
 
 pytestmark = pytest.mark.anyio

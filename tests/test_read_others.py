@@ -320,3 +320,29 @@ def test_large_pictures_of_rtf_are_said_to_be_unread() -> None:
         r"{\rtf1\ansi The plan of the dam.\par " + twice + picture.format(400) + r"\par}", "a.rtf"
     )
     assert page.unread == "1 image"
+
+
+def test_what_rtf_has_beside_its_text_is_read_once_or_said() -> None:
+    page = read(
+        r"{\rtf1{\header\pard Revision D\par}{\headerf\pard Revision D\par}"
+        r"{\footer Page {\field{\*\fldinst PAGE}{\fldrslt 3}}\par}Boats leave."
+        r"{\*\annotation Check the tide\par}{\*\atnid A} Nets stay.\par"
+        r"{\shp{\*\shpinst{\shptxt In a box\par}}}{\pntext 2.\tab}No fires\par"
+        r"{\object{\*\objdata 0105}}\par}",
+        "a.rtf",
+    )
+    text = text_of(page)
+    assert "<p>Boats leave. Nets stay.</p>" in text
+    assert "<p>2. No fires</p>" in text
+    assert text.count("Revision D") == 1
+    assert "Comment: Check the tide" in text
+    assert "In a box" in text
+    assert "Page 3" not in text
+    assert page.unread == "1 embedded object"
+
+
+def test_lists_of_short_records_in_toml_and_yaml_are_tables() -> None:
+    toml = read("[[boat]]\nname='Ada'\ntons=5\n[[boat]]\nname='Bea'\ntons=7\n", "x.toml")
+    flow = read("boats:\n  - {name: Ada, tons: 5}\n  - {name: Bea, tons: 7}\n", "x.yml")
+    for page in (toml, flow):
+        assert "<td>Ada</td><td>5</td>" in page.html

@@ -272,3 +272,52 @@ def test_a_drop_cap_begins_the_word_beside_it(lines: int, indent: int, said: str
         (72, 700 - 14 * lines, 12, "until the morning came, as it always does."),
     )
     assert f"{said} and line 1" in page
+
+
+def with_font(font: bytes, *others: bytes, text: bytes) -> bytes:
+    """Return a PDF of one page that shows a text in a font, which is object 3; others follow the
+    page from 6 on."""
+    page = b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R /Resources << %s >> >>"
+    pages = b"<< /Type /Pages /Kids [5 0 R] /Count 1 >>"
+    content = packed(b"BT /F1 12 Tf 72 700 Td (%s) Tj 0 -30 Td (Boats leave at nine.) Tj ET" % text)
+    return make_file(
+        [b"<< /Type /Catalog /Pages 2 0 R >>", pages, font, content, page % FONTS, *others]
+    )
+
+
+def test_letters_beyond_the_first_plane_leave_the_ones_behind_them_where_they_are() -> None:
+    named = b"\n".join(
+        b"<%02X> <%s>" % (code, chr(code).encode("utf-16-be").hex().encode())
+        for code in range(32, 127)
+        if chr(code) != "A"
+    )
+    table = (
+        b"/CIDInit /ProcSet findresource begin begincmap 1 begincodespacerange <00> <FF> endcodespacerange\n"
+        b"1 beginbfchar <41> <D835DC9C> endbfchar 94 beginbfchar %s endbfchar endcmap end" % named
+    )
+    font = b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /ToUnicode 6 0 R >>"
+    page = read(
+        with_font(font, packed(table), text=b"Matrix AA and AAA of the Routed Expert Layer")
+    )
+    assert "Matrix 𝒜𝒜 and 𝒜𝒜𝒜 of the Routed Expert Layer" in page.html
+    assert "Boats leave at nine." in page.html
+    assert page.hidden == 0
+
+
+def test_a_font_of_drawings_whose_letters_have_no_map_is_read_by_its_codes() -> None:
+    codes = sorted(set(b"Depth of the basin in metres 12.5 Boats leave at nine."))
+    procs = b" ".join(b"/g%d 6 0 R" % code for code in codes)
+    differences = b" ".join(b"%d /g%d" % (code, code) for code in codes)
+    font = (
+        b"<< /Type /Font /Subtype /Type3 /FontBBox [0 0 600 700] /FontMatrix [.001 0 0 .001 0 0] "
+        b"/FirstChar 32 /LastChar 126 /Widths [%s] /CharProcs << %s >> "
+        b"/Encoding << /Type /Encoding /Differences [%s] >> /Resources << >> >>"
+        % (b"600 " * 95, procs, differences)
+    )
+    page = read(
+        with_font(
+            font, packed(b"600 0 d0 50 0 450 600 re f"), text=b"Depth of the basin in metres 12.5"
+        )
+    )
+    assert "Depth of the basin in metres 12.5" in page.html
+    assert page.unread == ""

@@ -228,3 +228,12 @@ def test_a_table_of_any_length_is_one_table_read_in_slices() -> None:
     assert (page.html.count("<table"), page.html.count("<tr>"), page.unread) == (1, 9000, "")
     assert "<td>a8999</td><td>b8999</td>" in page.html
     assert "After all." in page.html
+
+
+def test_what_a_field_compares_within_anothers_instruction_is_not_shown() -> None:
+    begin, part, end = (
+        f'<w:r><w:fldChar w:fldCharType="{kind}"/></w:r>' for kind in ("begin", "separate", "end")
+    )
+    asked = f"{begin}<w:r><w:instrText> IF </w:instrText></w:r>{complex_field('MERGEFIELD n', '5')}"
+    whole = f"{run('We have ')}{asked}{part}{run('five boats')}{end}{run(' today.')}"
+    assert text_of(f"<w:p>{whole}</w:p>{paragraph('More.')}") == "We have five boats today.\nMore."

@@ -18,7 +18,7 @@ from pipeline.fetch.files import Files
 from pipeline.html.document import read_document
 from pipeline.read.convert import Raw, to_page
 from pipeline.read.converter import Converter
-from pipeline.read.pdf import reading_of
+from pipeline.read.pdf import ImageReading
 from pipeline.search.folder import FolderLimits, FolderProvider
 from tests.support import ROOT, Connect, Site, data_of, text_of
 from tests.support.extras import need
@@ -139,7 +139,7 @@ def test_what_one_reading_has_no_time_for_is_said_with_the_pages_that_go_on() ->
         for number in range(1, 5)
     ]
     body = as_bytes(many, "TIFF")
-    reading = reading_of("image/tiff")(
+    reading = ImageReading(
         body, scan_seconds=0.01
     )  # however fast the machine, a sheet takes longer
     reading.read(60.0)

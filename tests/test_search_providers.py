@@ -18,6 +18,7 @@ from bench.providers import (
     KEY,
     MAKERS,
     OWN,
+    SERVICES,
     SHARED,
     Loopback,
     Reply,
@@ -29,9 +30,9 @@ from cache.store import Store
 from errors import SearchFailed, UsageError
 from pipeline.documents import SearchOutcome, SearchQuery, SearchStatus
 from pipeline.search.chain import Chain
-from pipeline.search.providers.exchange import retry_after
-from pipeline.search.providers.metasearch import Metasearch
-from pipeline.search.providers.services import SERVICES, Wikipedia
+from pipeline.search.exchange import retry_after
+from pipeline.search.metasearch import Metasearch
+from pipeline.search.wikipedia import Wikipedia
 from server.settings import read_settings
 from tests.support import Clock, Connect, Site, data_of, text_of
 from tests.support.model_server import loopback_client

@@ -16,7 +16,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from pipeline.documents import SearchOutcome, SearchQuery, SearchStatus
-from pipeline.search.providers.searxng import Searxng
+from pipeline.search.searxng import Searxng
 from tests.support import ROOT, Connect, data_of, text_of
 from tests.support.real_servers import searxng
 from tests.support.search import ask_once

@@ -12,7 +12,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from pipeline.documents import Freshness, SearchOutcome, SearchQuery, SearchStatus
-from pipeline.search.providers.searxng import Searxng
+from pipeline.search.searxng import Searxng
 from tests.support.search import ask_once
 
 FORBIDDEN = (

@@ -19,7 +19,8 @@ from pipeline.documents import Evidence, Score
 from pipeline.session import MOST_BYTES, Ongoing, Part, find_session
 from tests.support import LIBRARY, Connect, Site, data_of, text_of
 from tests.support.cache_server import cache_server
-from tests.support.processes import healthy, served, winnow
+from tests.support.commands import winnow
+from tests.support.processes import healthy, served
 from tests.test_web import hits
 
 pytestmark = pytest.mark.anyio

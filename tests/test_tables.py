@@ -15,11 +15,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from errors import UsageError
+from pipeline.document.table import Table
 from pipeline.documents import Document, Page
 from pipeline.html.document import read_document
 from pipeline.tables.asked import ask_parts, ask_tables
 from pipeline.tables.query import compute, parse_query, rows_of
-from pipeline.tables.table import Table, tables_of
+from pipeline.tables.table import tables_of
 from pipeline.text.tokens import count_tokens
 from tests.support import Connect, data_of, text_of
 
@@ -605,3 +606,28 @@ def test_a_name_with_its_code_is_one_thing_and_a_named_file_is_the_one_that_is_m
         replace(stock(), page=page),
     ]
     assert [told.value for told in ask_parts(question, (), documents)] == values
+
+
+SHIPS: list[tuple[object, ...]] = [
+    ("Ada", "AK", 12),
+    ("Bea", "AK", 20),
+    ("Cy", "WA", 31),
+    ("Dot", "AK", 7),
+    ("Eve", "OR", 15),
+]
+
+
+@pytest.mark.parametrize(
+    ("question", "what"),
+    [
+        ("What is the sum of tons by state?", "sum of Tons by State: AK 39; WA 31; OR 15"),
+        ("Average tons per state", "mean of Tons by State: AK 13; WA 31; OR 15"),
+        ("How many ships are there in each state?", "rows by State: AK 3; WA 1; OR 1"),
+        ("Average tons per ship", "mean of Tons"),
+    ],
+)
+def test_a_measure_by_a_column_is_told_for_each_of_its_values(question: str, what: str) -> None:
+    found = ask_tables(question, [table("Ship, State, Tons", SHIPS)])
+    assert found is not None
+    assert found.what == what
+    assert (found.value == "") == (":" in what)

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.commands import winnow
 from tests.support.extras import need
-from tests.support.processes import winnow
 
 pytestmark = pytest.mark.slow
 

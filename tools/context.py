@@ -27,15 +27,16 @@ from pydantic import (
 )
 
 from errors import UsageError, narrowed
+from pipeline.document.table import Told
 from pipeline.documents import Document, Evidence, Failure, Page, Reading, SearchOutcome, Trust
 from pipeline.evidence.assemble import Assembled
 from pipeline.evidence.cite import count_origins
 from pipeline.evidence.show import Sheet, shortened
+from pipeline.evidence.values import cited_row
 from pipeline.evidence.view import View
 from pipeline.fetch.handles import page_handle
 from pipeline.gather import Noticing, failure_line
 from pipeline.services import Services
-from pipeline.tables.table import Told, cited_row
 from pipeline.text.frame import TITLE_TOKENS, address, one_line, place_of, quoted
 from pipeline.work import Report, in_thread, time_left
 

@@ -14,11 +14,11 @@ from errors import UsageError
 from pipeline.documents import Reading
 from pipeline.evidence.assemble import UNASKED, Assembled, assemble, most_unasked
 from pipeline.evidence.show import Sheet, doubt, hint_room, notice_within, parts_room, told_parts
+from pipeline.evidence.values import rows_shown, told_values, values_room
 from pipeline.evidence.view import view_evidence
 from pipeline.extract.extract import extract, left_unread, unless_cut
 from pipeline.extract.rows import named_rows_first
 from pipeline.gather import Loaded, load_sources, room_for
-from pipeline.tables.table import rows_shown, told_values, values_room
 from pipeline.text.frame import new_mark, place_of
 from pipeline.text.tokens import count_tokens
 from pipeline.work import LONG_SHARE, in_thread
@@ -47,8 +47,9 @@ from tools.context import (
     tell_rest,
     write_next,
 )
+from tools.tool import Tool
 
-TOOL: Final = "extract_relevant"
+NAME: Final = "extract_relevant"
 
 
 class ExtractRelevantResult(DraftFound):
@@ -94,19 +95,20 @@ async def extract_relevant(
     reading = await extract(
         question, loaded.documents, reader=services.reader, asking=services.asking
     )
-    loaded = replace(loaded, failures=(*loaded.failures, *left_unread(reading)))
+    unread = left_unread(reading, loaded.documents)
+    loaded = replace(loaded, failures=(*loaded.failures, *unread))
     reading = unless_cut(reading, loaded.failures)
     # 3. Fill the budget with cited passages
     sheet, assembled = await in_thread(_sheet, loaded, reading, max_tokens)
     # 4. How to go on
-    following = repeated(TOOL, loaded.failures)
+    following = repeated(NAME, loaded.failures)
     if reading.verdict == "none":
         following.append(Next(tool="research", arguments={}))
     elif assembled.left_out:
-        following.extend(larger(TOOL, max_tokens or UNASKED))
+        following.extend(larger(NAME, max_tokens or UNASKED))
     tell_rest(sheet, loaded.failures)
     if reading.verdict == "none" or hint_room(max_tokens or UNASKED):
-        write_next(sheet, following, TOOL)
+        write_next(sheet, following, NAME)
     tell_failures(sheet, loaded.failures)
     pages = tuple(behind(assembled.evidence, loaded.documents))
     tell_notes(sheet, pages)
@@ -134,7 +136,7 @@ def _sheet(loaded: Loaded, reading: Reading, max_tokens: int) -> tuple[Sheet, As
     mark = new_mark()
     most = max_tokens or most_unasked(reading)
     # Where parts are left out the answer ends with the call that shows them
-    further = count_tokens(next_line(larger(TOOL, most), TOOL)) + 1 if hint_room(most) else 0
+    further = count_tokens(next_line(larger(NAME, most), NAME)) + 1 if hint_room(most) else 0
     sheet = Sheet(most, reserve=further + room_for(loaded.failures, most))
     if reading.verdict != "none":
         sheet.add(notice_within(mark, most))
@@ -160,3 +162,14 @@ def _sheet(loaded: Loaded, reading: Reading, max_tokens: int) -> tuple[Sheet, As
             + ", ".join(place_of(document.page.final_url) for document in loaded.documents[:10])
         )
     return sheet, assembled
+
+
+TOOL: Final = Tool(
+    function=extract_relevant,
+    title="Extract sentences",
+    command="extract",
+    help="the sentences of given sources that answer, or none",
+    by_place=("question", "sources"),
+    advice="To get the exact sentences of known sources, or none: extract_relevant.",
+    place=40,
+)

@@ -14,6 +14,7 @@ from pydantic import Field
 
 from errors import UsageError
 from pipeline.changes import earlier
+from pipeline.document.table import Told
 from pipeline.documents import Document, Trust
 from pipeline.evidence.assemble import UNASKED
 from pipeline.evidence.cite import cite
@@ -29,6 +30,7 @@ from pipeline.evidence.show import (
     page_head,
     told_speaking,
 )
+from pipeline.evidence.values import FORMS, told_values
 from pipeline.evidence.view import view_pages
 from pipeline.fetch.handles import page_handle
 from pipeline.gather import Loaded, load_sources, room_for
@@ -38,7 +40,6 @@ from pipeline.prune.prune import Pruned, PrunedPage, PruneOptions, prune
 from pipeline.search.parse import cut_parts
 from pipeline.services import Services
 from pipeline.tables.asked import ask_parts
-from pipeline.tables.table import FORMS, Told, told_values
 from pipeline.text.frame import framed, new_mark, one_line, speaks_to_models
 from pipeline.text.tokens import count_each, count_tokens
 from pipeline.work import LONG_SHARE, STEP_SHARE, Report, in_thread
@@ -69,8 +70,9 @@ from tools.context import (
     tell_rest,
     write_next,
 )
+from tools.tool import Tool
 
-TOOL: Final = "fetch_and_prune_html"
+NAME: Final = "fetch_and_prune_html"
 CURSOR_TOKENS: Final = 12
 """Tokens kept below `ROOMY` for a cursor, without which what was left out cannot be read."""
 PART: Final = (
@@ -187,8 +189,8 @@ async def fetch_and_prune_html(  # noqa: PLR0913, PLR0917  a tool's arguments ar
     # 4. Write it out, and how to go on
     further = f"{number + 1}.{key}"
     most = max_tokens or pruned.budget + frame + hint_room(WIDE) + unread + cited
-    following = [Next(tool=TOOL, arguments={"cursor": further})] if pruned.parts_left else []
-    following.extend(repeated(TOOL, loaded.failures))
+    following = [Next(tool=NAME, arguments={"cursor": further})] if pruned.parts_left else []
+    following.extend(repeated(NAME, loaded.failures))
     kept = {(page.document, place) for page in pruned.pages for place in page.kept}
     told = told_values(computed, loaded.documents, mark, max_tokens or UNASKED, kept)
     sheet = _sheet(loaded, pruned, heads, mark, most, told)
@@ -341,7 +343,7 @@ def _tell_next(
             else ""
         )
         return
-    write_next(sheet, data.next, TOOL)
+    write_next(sheet, data.next, NAME)
     if pruned.parts_left and (part or not 0 < max_tokens < WIDE):
         sheet.add(f"Left out: {pruned.left_out} {'further' if part else 'weaker'} parts.")
     if data.around_cursor:
@@ -412,3 +414,13 @@ def _data(
         next=following,
         tokens=0,  # until the text is written
     )
+
+
+TOOL: Final = Tool(
+    function=fetch_and_prune_html,
+    title="Fetch pages",
+    command="fetch",
+    help="fetch pages and keep what bears on a query",
+    advice="To read known pages: fetch_and_prune_html with a question.",
+    place=30,
+)

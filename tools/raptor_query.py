@@ -50,8 +50,9 @@ from tools.context import (
     tell_rest,
     write_next,
 )
+from tools.tool import Tool
 
-TOOL: Final = "raptor_query"
+NAME: Final = "raptor_query"
 WRITE_SHARE: Final = STEP_SHARE / 2
 """Part that a generator may take for each of: boundaries of idms leaves (what is not judged by then
 is cut by embeddings), what is written for the index, and the summaries that are shown."""
@@ -117,12 +118,12 @@ async def raptor_query(
     sheet.add(found.assembled.shown.text)
     sheet.release()
     # 3. How to go on
-    following = [Next(tool=TOOL, arguments={"sources": [tree.id]} if tree else {})]
-    following += repeated(TOOL, failures, beside=(tree.id,)) if tree else []
-    following += larger(TOOL, max_tokens) if tree and found.assembled.left_out else []
+    following = [Next(tool=NAME, arguments={"sources": [tree.id]} if tree else {})]
+    following += repeated(NAME, failures, beside=(tree.id,)) if tree else []
+    following += larger(NAME, max_tokens) if tree and found.assembled.left_out else []
     tell_rest(sheet, failures)
     if tree is None or hint_room(max_tokens):
-        write_next(sheet, following, TOOL)
+        write_next(sheet, following, NAME)
         _tell_tree(sheet, tree)
     for line in idms.notes if tree and idms else ():
         sheet.add_cut(one_line(line))
@@ -302,7 +303,7 @@ async def _from_documents(
         max_tokens=max_tokens,
         mark=mark,
     )
-    return _Found(await in_thread(fill), loaded.documents, left_unread(reading))
+    return _Found(await in_thread(fill), loaded.documents, left_unread(reading, loaded.documents))
 
 
 async def _pages(tree: Tree, places: Iterable[int], services: Services) -> dict[int, Document]:
@@ -314,3 +315,14 @@ async def _pages(tree: Tree, places: Iterable[int], services: Services) -> dict[
         if page is not None:
             documents[place] = await services.documents.read(page)
     return documents
+
+
+TOOL: Final = Tool(
+    function=raptor_query,
+    title="Ask long documents",
+    command="raptor",
+    help="ask long documents through a tree",
+    advice="For long documents and folders: raptor_query, then ask again with the tree handle it returns.",
+    place=50,
+    heavy=True,
+)

@@ -14,6 +14,7 @@ from pipeline.documents import SearchQuery
 from pipeline.evidence.assemble import UNASKED
 from pipeline.evidence.cite import count_origins
 from pipeline.evidence.show import HINT_TOKENS, WIDE, Sheet, hint_room
+from pipeline.evidence.values import rows_shown
 from pipeline.evidence.view import view_evidence
 from pipeline.gather import Wanted
 from pipeline.research import Researched
@@ -23,7 +24,6 @@ from pipeline.services import Once, Services
 from pipeline.session import Ongoing
 from pipeline.session import Part as Asked
 from pipeline.sites import SiteSearch, Twins
-from pipeline.tables.table import rows_shown
 from pipeline.text.frame import one_line
 from pipeline.work import Report
 from tools.context import (
@@ -50,8 +50,9 @@ from tools.context import (
     write_next,
 )
 from tools.context import answer as reply
+from tools.tool import Tool
 
-TOOL: Final = "research"
+NAME: Final = "research"
 MOST_PAGES: Final = 20
 SESSION_FROM: Final = 1_000
 """Budget from which an answer names its session; below, the line would take more than its frame
@@ -134,20 +135,20 @@ async def research(
     before = await _keep(found, ongoing, question)
     known = found.known
     missing = known.gathered.missing()
-    following = repeated(TOOL, (one for one in missing if not is_site(one.rest)), session=handle)
+    following = repeated(NAME, (one for one in missing if not is_site(one.rest)), session=handle)
     following += [
-        Next(tool=TOOL, arguments={"question": f"{one.rest} {asked}", "session": handle})
+        Next(tool=NAME, arguments={"question": f"{one.rest} {asked}", "session": handle})
         for one in missing
         if is_site(one.rest)
     ]
     if found.assembled.left_out:
-        following.extend(larger(TOOL, max_tokens or UNASKED))
+        following.extend(larger(NAME, max_tokens or UNASKED))
     elif not found.assembled.evidence and max_pages <= len(known.gathered.ranked) < MOST_PAGES:
-        following.append(Next(tool=TOOL, arguments={"max_pages": min(2 * max_pages, MOST_PAGES)}))
+        following.append(Next(tool=NAME, arguments={"max_pages": min(2 * max_pages, MOST_PAGES)}))
     sheet = Sheet(max_tokens or found.tokens + hint_room(UNASKED) + HINT_TOKENS)
     sheet.add(found.text)
     if not found.assembled.evidence or hint_room(max_tokens or UNASKED):
-        write_next(sheet, following, TOOL)
+        write_next(sheet, following, NAME)
         # Below `WIDE` it takes no room from words: it is written where the calls leave some,
         # without its scheme.
         short = 0 < max_tokens < WIDE
@@ -237,3 +238,14 @@ def _data(
         next=following,
         tokens=tokens,
     )
+
+
+TOOL: Final = Tool(
+    function=research,
+    title="Research",
+    command="research",
+    help="find cited evidence for a question",
+    advice="For a question call research; to ask further, again with the session that it returned.",
+    place=10,
+    heavy=True,
+)

@@ -48,11 +48,12 @@ from tools.context import (
     told,
     write_next,
 )
+from tools.tool import Tool
 
 DAY: Final = r"^(\d{4}-\d{2}-\d{2})?$"
 REGION: Final = r"^([A-Za-z]{2})?$"
 
-TOOL: Final = "search_web"
+NAME: Final = "search_web"
 MOST_PAGES: Final = 10
 LEAD: Final = 2
 """Times its even share of the room that a hit may take: a passage cut in half may end before what
@@ -150,10 +151,10 @@ async def search_web(  # noqa: PLR0913, PLR0917  a tool's arguments are its sche
     mark = new_mark()
     sheet, shown = _sheet(gathered.ranked, hits, max_tokens, mark)
     following = _following(
-        wanted, gathered, hits, larger(TOOL, max_tokens) if shown < len(hits) else None
+        wanted, gathered, hits, larger(NAME, max_tokens) if shown < len(hits) else None
     )
     tell_rest(sheet, gathered.failures)
-    write_next(sheet, following, TOOL)
+    write_next(sheet, following, NAME)
     _add_notes(sheet, gathered, mark)
     data = SearchWebResult(
         queries=[query.text for query in gathered.parsed.queries],
@@ -179,12 +180,12 @@ def _following(
         Next(tool="fetch_and_prune_html", arguments={"sources": [best.handle or best.url]})
         for best in hits[:1]
     ]
-    calls += repeated(TOOL, gathered.failures)
+    calls += repeated(NAME, gathered.failures)
     page = wanted.filters.page
     if wider is not None:
         calls += wider
     elif len(hits) >= wanted.max_pages and page < MOST_PAGES:
-        calls.append(Next(tool=TOOL, arguments={"page": page + 1}))
+        calls.append(Next(tool=NAME, arguments={"page": page + 1}))
     return calls
 
 
@@ -276,3 +277,13 @@ def _entry(ranked: RankedPage, hit: Hit, mark: str, passage: str) -> str:
     words = "\n".join(filter(None, (whole, titled, passage)))
     head = "\n".join(filter(None, (f"{hit.place}. {url}", hit.handle)))
     return f"{head}\n{framed(words, mark)}" if words else head
+
+
+TOOL: Final = Tool(
+    function=search_web,
+    title="Search pages",
+    command="search",
+    help="list pages ranked by how well they answer",
+    advice="To look for pages only: search_web.",
+    place=20,
+)

@@ -21,7 +21,7 @@ from models.pipe import Fields, Frame
 from models.protocols import (
     CONTEXT_TOKENS,
     Ability,
-    Backend,
+    HeldModel,
     PathScores,
     Prompt,
     Said,
@@ -49,7 +49,7 @@ WIDE_CACHE: Final = 1_000_000_000
 else is in a batch by 2e-5 nats instead of 1e-3."""
 
 
-class GgufModel(Backend):
+class GgufModel(HeldModel):
     """What the three share: file, header, process."""
 
     def __init__(

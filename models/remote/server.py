@@ -23,7 +23,7 @@ import httpx2
 
 from errors import ContextExceeded, ModelError, UsageError, said
 from models.fingerprint import DIGITS
-from models.protocols import Backend
+from models.protocols import HeldModel
 from models.text import TEXTS_A_REQUEST, printable
 
 
@@ -242,7 +242,7 @@ class Facts:
     """False when the server was away: the identity then holds for this process alone."""
 
 
-class RemoteModel(Backend):
+class RemoteModel(HeldModel):
     """What embedder, reranker and generator behind a server share: the endpoint and its facts."""
 
     _other_form: bool | None = None

@@ -19,7 +19,7 @@ from urllib.parse import quote, unquote, urldefrag
 
 from pipeline.documents import Block, Document, Evidence, Sentence, kept_with_document
 from pipeline.html.tree import STRUCK
-from pipeline.read.converted import is_box
+from pipeline.read.converted import is_box, letters_in
 from pipeline.text.words import TELLING_RUNS, is_cjk, word_runs
 
 _WORDS: Final = 4
@@ -513,6 +513,57 @@ def place_of(document: Document, start: int, end: int) -> str:
         return first.place if first else ""
     reaching = one_place(first.place, last.place)
     return first.place if reaching is None else reaching
+
+
+def box_of(document: Document, spans: Iterable[tuple[int, int]]) -> tuple[float, ...]:
+    """Return left, top, width and height of the lines that stretches of a document's text have on
+    the page of a PDF or image where the first begins, in points (of an image, pixels) from the
+    upper left; empty for other documents."""
+    page, boxes = "", list[tuple[float, ...]]()
+    for start, end in spans:
+        block, _ = _block_at(document, start)
+        if block is None or (page and block.place.partition("&")[0] != page):
+            continue
+        page = block.place.partition("&")[0]
+        if is_box(block.place):
+            left, top, width, height = map(float, block.place.rpartition("=")[2].split(","))
+            boxes.append((left, top, left + width, top + height))
+        else:
+            boxes += _printed(document, block.place, start, end)
+    if not boxes:
+        return ()
+    lefts, tops, rights, lows = zip(*boxes, strict=True)
+    return min(lefts), min(tops), max(rights) - min(lefts), max(lows) - min(tops)
+
+
+def _printed(document: Document, place: str, start: int, end: int) -> list[tuple[float, ...]]:
+    """Return the edges of the lines of a PDF's page on which a stretch of text is printed."""
+    known = _pages_printed(document).get(place)
+    if known is None:
+        return []
+    first, bands = known
+    before = letters_in(document.text[first:start])
+    after = before + letters_in(document.text[start:end])
+    found, at = [], 0.0
+    for *edges, letters in bands:
+        if at < after and before < at + letters:
+            found.append(tuple(edges))
+        at += letters
+    return found
+
+
+@kept_with_document
+def _pages_printed(document: Document) -> dict[str, tuple[int, list[list[float]]]]:
+    """Return `Page.printed` by place, with where the text of each page begins."""
+    begins: dict[str, int] = {}
+    for block in document.blocks:
+        begins.setdefault(block.place, block.start)
+    found = {}
+    for line in document.page.printed.splitlines():
+        number, *bands = line.split()
+        if (place := f"page={number}") in begins:
+            found[place] = begins[place], [list(map(float, band.split(","))) for band in bands]
+    return found
 
 
 def one_place(first: str, last: str) -> str | None:

@@ -87,11 +87,11 @@ def joined(passages: Iterable[Passage], parts: Callable[[int], bool]) -> list[ra
     A unit that `parts` from the one before it begins a stretch of its own.
     """
     runs: list[range] = []
-    for passage in sorted(passages):
-        if runs and passage.start == runs[-1].stop and not parts(passage.start):
-            runs[-1] = range(runs[-1].start, passage.stop)
+    for row in (row for passage in sorted(passages) for row in range(passage.start, passage.stop)):
+        if runs and row == runs[-1].stop and not parts(row):
+            runs[-1] = range(runs[-1].start, row + 1)
         else:
-            runs.append(range(passage.start, passage.stop))
+            runs.append(range(row, row + 1))
     return runs
 
 

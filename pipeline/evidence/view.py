@@ -13,6 +13,7 @@ import numpy as np
 
 from pipeline.documents import Document, Evidence, Reading
 from pipeline.evidence.assemble import Assembled
+from pipeline.evidence.cite import box_of
 from pipeline.fetch.handles import page_handle
 from pipeline.prune.prune import Pruned
 
@@ -129,6 +130,7 @@ class _Rows:
         rows = [
             row for number in one.sentences if (row := self._row.get((place, number))) is not None
         ]
+        spans = [(self._places[row][1].start, self._places[row][1].end) for row in rows]
         whole = document.text if document is not None and one.start >= 0 else ""
         return {
             "label": label,
@@ -139,6 +141,8 @@ class _Rows:
             "also": list(one.also),
             "score": round(one.score.value, 3),
             "by": one.score.made_by,
+            "place": one.place,
+            "box": list(box_of(document, spans)) if document is not None else [],
             "trust": one.trust,
             "speaks": one.speaks,
             "summary": one.is_summary,

@@ -40,12 +40,15 @@ from pipeline.rank.relevance import WORTH, Reader, Relevance
 from pipeline.rank.verdict import judge
 from pipeline.search.parse import cut_parts
 from pipeline.tables.asked import FEWEST, ask_parts
-from pipeline.tables.cells import number_of
+from pipeline.text.cells import number_of
 from pipeline.text.frame import LONGEST, one_line, told_failure
 from pipeline.text.literals import begins_with, literals
 from pipeline.text.words import heard, index_terms, meanings, raw_words, whole_words, words
 from pipeline.work import STEP_SHARE, check_cancelled, in_thread, time_left, traced
 
+_COMPARED: Final = (
+    "Time ended before more than its likeliest parts were compared with the question."
+)
 FURNITURE: Final = 0.8
 """Factor on the scores of the lines of menus, footers and the like, which else stand beside
 answers. Their sentences keep theirs: of 256 asked, units best first without a second reading, 256
@@ -154,9 +157,16 @@ def unless_cut(reading: Reading, failures: Sequence[Failure]) -> Reading:
     return replace(reading, verdict="unsure", reason=said, cut=True)
 
 
-def left_unread(reading: Reading) -> list[Failure]:
-    """Return the documents that there was no time to read."""
-    return [Failure(url, "There was no time left to read it.", late=True) for url in reading.unread]
+def left_unread(reading: Reading, documents: Sequence[Document]) -> list[Failure]:
+    """Return the documents that there was no time to read, or to compare with the question."""
+    late = [
+        Failure(document.page.final_url, _COMPARED, late=True)
+        for document in documents
+        if reading.late
+    ]
+    return late + [
+        Failure(url, "There was no time left to read it.", late=True) for url in reading.unread
+    ]
 
 
 def _judged(
@@ -178,6 +188,7 @@ def _judged(
         relevance.made_by,
         question=question,
         absent=verdict.absent,
+        late=relevance.long and relevance.late,
     )
 
 
@@ -314,6 +325,7 @@ def together(readings: Sequence[Reading], questions: Sequence[str]) -> Reading:
         question="",
         parts=parts,
         absent=absent,
+        late=any(part.late for part in parts),
     )
 
 

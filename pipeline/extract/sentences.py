@@ -16,11 +16,14 @@ from typing import Final
 from pipeline.documents import Block, Document, Sentence
 from pipeline.html.tree import LABEL_WORDS, count_words
 from pipeline.text.frame import one_line
-from pipeline.text.words import words
+from pipeline.text.words import is_unspaced, words
 from pipeline.work import check_cancelled
 
 LONGEST: Final = 600
 """Code points a span may have; chat logs and boilerplate give "sentences" of thousands."""
+UNSPACED_LONGEST: Final = 160
+"""Those of a text in Thai or the like, which has blanks between clauses and no stops: an English
+sentence has as many."""
 _LOOK_BACK: Final = 120
 """Code points before a stop in which its words are looked for; a CJK quotation shorter than this
 stays in one piece."""
@@ -201,15 +204,17 @@ def _is_lower(word: str) -> bool:
 
 
 def _close(text: str, start: int, end: int, spans: list[tuple[int, int]]) -> None:
-    """Append text[start:end] without outer white space, cut into pieces of at most `LONGEST`."""
+    """Append text[start:end] without outer white space, cut into pieces of at most `LONGEST`
+    or `UNSPACED_LONGEST`."""
     piece = text[start:end]
     stripped = piece.strip()
     if not stripped:
         return
     start += len(piece) - len(piece.lstrip())
     end = start + len(stripped)
-    while end - start > LONGEST:
-        cut = _cut(text, start)
+    longest = UNSPACED_LONGEST if is_unspaced(stripped) else LONGEST
+    while end - start > longest:
+        cut = _cut(text, start, longest)
         spans.append((start, start + len(text[start:cut].rstrip())))
         start = cut
         while text[start].isspace():
@@ -217,13 +222,13 @@ def _close(text: str, start: int, end: int, spans: list[tuple[int, int]]) -> Non
     spans.append((start, end))
 
 
-def _cut(text: str, start: int) -> int:
+def _cut(text: str, start: int, longest: int) -> int:
     """Where to cut a piece that is too long: after the last semicolon, else comma, else white
     space, else anywhere.
 
     Never in its first third, so that the pieces stay readable.
     """
-    low, high = start + LONGEST // 3, start + LONGEST
+    low, high = start + longest // 3, start + longest
     for marks in (("; ", "；", "\n"), (", ", "，", "、", " – ", " | "), (" ", "\t", "\u00a0")):
         best = max(text.rfind(mark, low, high) + len(mark) for mark in marks)
         if best > low:

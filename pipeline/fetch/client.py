@@ -43,8 +43,9 @@ from pipeline.fetch.render import RENDERED, Browser, Renderer, page_of
 from pipeline.fetch.transcript import with_transcript
 from pipeline.read.convert import Raw, kind_of
 from pipeline.read.converted import WHOLE, Span
+from pipeline.read.format import HTML
 from pipeline.read.served import FRONTS, front_of
-from pipeline.read.sniff import HTML, decode
+from pipeline.read.sniff import decode
 from pipeline.text.frame import address
 from pipeline.work import alone, in_thread
 

@@ -18,6 +18,7 @@ from http.cookiejar import Cookie, CookieJar, DefaultCookiePolicy, LoadError, Mo
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Final, cast
+from urllib.parse import urlsplit
 from urllib.request import Request
 
 from errors import UsageError
@@ -135,10 +136,14 @@ class _Policy(DefaultCookiePolicy):
     """The rules of Python's jar, and that an address has no subdomains."""
 
     def set_ok_domain(self, cookie: Cookie, request: Request) -> bool:
-        """Return whether an answer may set a cookie for the domain that this one names."""
-        return super().set_ok_domain(cookie, request) and not (
-            cookie.domain_specified and _is_address(cookie.domain)
-        )
+        """Return whether an answer may set a cookie for the domain that this one names; an address
+        may name itself."""
+        if cookie.domain_specified and _is_address(cookie.domain):
+            host = urlsplit(request.get_full_url()).hostname or ""
+            cookie.domain_specified = cookie.domain_initial_dot = False
+            said, cookie.domain = cookie.domain.strip(".[]"), host
+            return said == host
+        return super().set_ok_domain(cookie, request)
 
 
 def _is_address(domain: str) -> bool:

@@ -34,28 +34,30 @@ from pipeline.fetch.handles import find_page, keep_page
 from pipeline.fetch.limits import FetchLimits
 from pipeline.fetch.secrets import SECRET_NAME, is_secret
 from pipeline.read.convert import Raw, to_page
-from pipeline.read.converted import WHOLE, Span, Unreadable, can_recognise, raising_the_cap
+from pipeline.read.converted import WHOLE, Span, Unreadable, raising_the_cap
 from pipeline.read.converter import Converter, reader_version
-from pipeline.read.sniff import looks_like_text
+from pipeline.read.format import endings_of, formats
+from pipeline.read.sniff import SOURCES, looks_like_text
 from pipeline.read.unpack import PACKED, beginning, is_packed, unpacked
 from pipeline.work import in_thread
 
-IMAGES: Final = frozenset(
-    (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".webp") if can_recognise() else ()
-)
+IMAGES: Final = endings_of(one for one in formats() if one.pictures)
 """Endings of images, where their text can be recognised: seconds each."""
-CONVERTED: Final = IMAGES | frozenset(
-    [".pdf", ".docx", ".pptx", ".xlsx", ".odt", ".ods", ".odp", ".epub", ".rtf", ".eml", ".mbox"]
-)
+CONVERTED: Final = endings_of(one for one in formats() if one.heavy)
 """Endings of files that must be parsed for their words, 1 ms to seconds each."""
 _TEXTS: Final = (
-    ".html .htm .xhtml .xml .md .markdown .txt .text .rst .adoc .org .tex .log .csv .tsv .json "
-    ".jsonl .ndjson .ipynb "
-    ".vtt .srt .ass .ics .yaml .yml .toml .ini .cfg .py .pyi .js .mjs .ts .tsx .jsx .java .kt "
-    ".scala .go .rs .c .h .cc "
-    ".cpp .hpp .cs .rb .php .swift .lua .r .jl .sh .ps1 .sql .css .proto"
+    ".html",
+    ".htm",
+    ".xhtml",
+    ".txt",
+    ".text",
+    ".rst",
+    ".adoc",
+    ".org",
+    ".tex",
+    ".log",
 )
-DOCUMENTS: Final = CONVERTED | frozenset(_TEXTS.split())
+DOCUMENTS: Final = endings_of(formats()) | {*_TEXTS, *SOURCES}
 """Endings of documents, data and code. Of a folder's other files those that begin as text are read
 as well."""
 MAX_FILE_BYTES: Final = FetchLimits().max_unpacked

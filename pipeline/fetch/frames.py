@@ -19,7 +19,8 @@ import anyio
 from errors import SourceError
 from pipeline.html.addresses import attributes_of, base_of
 from pipeline.read.convert import Raw, kind_of
-from pipeline.read.sniff import HTML, decode
+from pipeline.read.format import HTML
+from pipeline.read.sniff import decode
 from pipeline.work import in_thread
 
 MOST: Final = 5
@@ -33,6 +34,8 @@ _FRAME: Final = re.compile(
     r"""|<(iframe|frame|object|embed)\b((?:"[^"]{0,2000}"|'[^']{0,2000}'|[^"'<>])*+)>""",
     re.IGNORECASE | re.DOTALL,
 )
+_ADDRESSES: Final = ("src", "data-src", "data-lazy-src")
+"""Where the address of a frame is; scripts copy the others into the first as a reader scrolls."""
 _OBJECT_END: Final = re.compile(r"</object\s*>", re.IGNORECASE)
 _SET: Final = re.compile(r"<(/?)frameset\b[^<>]*>", re.IGNORECASE)
 _LONE: Final = re.compile(r"<frame\b([^<>]*)>", re.IGNORECASE)
@@ -103,7 +106,9 @@ def _frames(raw: Raw) -> tuple[str, list[_Frame]]:
         if tag[2] is None:
             continue
         attributes = attributes_of(tag[3])
-        address = attributes.get("data" if tag[2].lower() == "object" else "src", "")
+        names = ("data",) if tag[2].lower() == "object" else _ADDRESSES
+        said = (attributes.get(name, "").strip() for name in names)
+        address = next((one for one in said if one and not one.startswith("about:")), "")
         is_text = "html" in attributes.get("type", "html")
         if not address or not is_text or "srcdoc" in attributes or _HIDDEN.search(f"{tag[3]} "):
             continue

@@ -1,9 +1,10 @@
-"""Pages that send their reader on by themselves: the `Refresh` header, and `<meta
-http-equiv=refresh>`.
+"""Pages that send their reader on by themselves: the `Refresh` header, `<meta http-equiv=refresh>`,
+and a script that does nothing else.
 
 Read as browsers do (HTML, "shared declarative refresh steps"), without running scripts: one linear
-scan over the beginning of a page, which skips comments and elements whose text is no markup. Not
-for: following them (`pipeline/fetch/exchange.py`), and redirects that scripts make.
+scan over the beginning of a page, which skips comments and elements whose text is no markup. A
+script counts where the page shows next to nothing and all of the script gives `location` an
+address. Not for: following them (`pipeline/fetch/exchange.py`), and scripts that decide.
 """
 
 import re
@@ -40,6 +41,16 @@ _RAW: Final = frozenset(
 """Elements whose content is no markup of the page."""
 
 
+_SCRIPT: Final = re.compile(r"<script\b[^<>]*>([^<]{1,2000})</script", re.IGNORECASE)
+_GOES: Final = re.compile(
+    r"""\s*(?:(?:window|document|self|top)\s*\.\s*)?location(?:\s*\.\s*href)?\s*"""
+    r"""(?:=|\.\s*(?:replace|assign)\s*\()\s*(["'])([^"'\\]{1,2000})\1\s*\)?\s*;?\s*"""
+)
+"""A script that gives the page another address, and does nothing else."""
+_NO_TEXT: Final = 40
+"""Visible letters from which a page is more than a way to another ("Redirecting …")."""
+
+
 class Refresh(NamedTuple):
     """Where a page sends its reader."""
 
@@ -65,7 +76,20 @@ def refresh_of(headers: Mapping[str, str], body: bytes, url: str) -> Refresh | N
         if found is not None:
             is_own = unscripted or found.address == url.partition("#")[0]
             return None if is_own and _shows(body, headers) else found
-    return None
+    return _scripted(headers, body, url)
+
+
+def _scripted(headers: Mapping[str, str], body: bytes, url: str) -> Refresh | None:
+    """Return where the script of a page without text sends its reader; None where it shows text,
+    or its scripts do anything else."""
+    if len(body) > _BEGINNING or b"location" not in body:
+        return None
+    html = _text(body, headers)
+    goes = [found[2] for script in _SCRIPT.finditer(html) if (found := _GOES.fullmatch(script[1]))]
+    if not goes or shows(html, _NO_TEXT):
+        return None
+    sent = _parsed(f"0;url={goes[0]}", url)
+    return sent if sent is not None and sent.address != url.partition("#")[0] else None
 
 
 def _said_by(headers: Mapping[str, str], body: bytes) -> Iterator[tuple[str, str, bool]]:

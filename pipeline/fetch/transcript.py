@@ -19,7 +19,8 @@ from errors import SourceError
 from pipeline.html.addresses import base_of
 from pipeline.html.guard import parse
 from pipeline.read.convert import Raw, kind_of
-from pipeline.read.sniff import HTML, decode
+from pipeline.read.format import HTML
+from pipeline.read.sniff import decode
 from pipeline.read.subtitles import timed_to_html
 from pipeline.work import in_thread
 

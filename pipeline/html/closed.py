@@ -88,11 +88,24 @@ def can_be_opened(
     ):
         before = before.prev
     if before is not None and (
-        any(_says_that_it_opens(node) for node in islice(before.traverse(), _OPENER_NODES))
+        _is_ticked_open(before)
+        or any(_says_that_it_opens(node) for node in islice(before.traverse(), _OPENER_NODES))
         or _opens(before, current, label)
     ):
         return True
     return name != "" and name in controlled()
+
+
+def _is_ticked_open(label: LexborNode) -> bool:
+    """Whether an element is the label of a box beside it: style sheets open what follows a ticked
+    one."""
+    wanted = label.attributes.get("for") if label.tag == "label" else None
+    return bool(wanted) and any(
+        other.tag == "input"
+        and other.attributes.get("id") == wanted
+        and other.attributes.get("type") in {"checkbox", "radio"}
+        for other in _beside(label)
+    )
 
 
 def _says_that_it_opens(node: LexborNode) -> bool:
@@ -108,14 +121,27 @@ def _opens(before: LexborNode, current: LexborNode, label: str) -> bool:
     around = current.parent
     if not before.is_element_node or around is None or is_long(before):
         return False
-    is_button = before.tag in {"button", "label"} or before.attributes.get("role") == "button"
-    asks = is_button or before.text(deep=True).rstrip().endswith(("?", "？", "؟"))
+    own = _names(before)
+    is_named = _FOLDED.search(own) is not None and not _SHUT.search(own)
+    asks = is_named or _is_button(before) or _asks(before)
     if not asks and before.tag not in _OPENERS:
         return False
-    names = f"{label} {_names(around)}"
+    names = f"{label} {own if is_named else ''} {_names(around)}"
     if _SHUT.search(names) or (not _FOLDED.search(names) and not (asks and _has_like(before))):
         return False
     return not _is_menu(current)
+
+
+def _is_button(node: LexborNode) -> bool:
+    """Whether an element is there to be clicked and leads to no other page."""
+    attributes = node.attributes
+    if node.tag == "a":
+        return (attributes.get("href") or "#").startswith(("#", "javascript:"))
+    return node.tag in {"button", "label"} or attributes.get("role") == "button"
+
+
+def _asks(node: LexborNode) -> bool:
+    return node.text(deep=True).rstrip().endswith(("?", "？", "؟"))
 
 
 def _is_menu(current: LexborNode) -> bool:
@@ -179,9 +205,8 @@ def moves_into_sight(
     last).
     """
     style = (attributes.get("style") or "").lower()
-    if "visib" in style or not any(
-        node.tag in _HEADINGS for node in islice(current.traverse(), _LOOKED_AT)
-    ):
+    tags_inside = {node.tag for node in islice(current.traverse(), _LOOKED_AT)}
+    if "visib" in style or _HEADINGS.isdisjoint(tags_inside):
         return False
     named = any(name.startswith(_MOVING) for name in attributes)
     return (
@@ -217,7 +242,8 @@ def is_covered_part(current: LexborNode, attributes: Mapping[str, str | None]) -
         return False
     inner = [node.tag for node in islice(current.traverse(), 1, _LOOKED_AT)]
     parts = sum(name in _PARTS for name in inner)
-    return "table" in inner or parts > 1 or (parts > 0 and any(name in _HEADINGS for name in inner))
+    is_story = parts > 0 and (any(name in _HEADINGS for name in inner) or is_long(current))
+    return "table" in inner or parts > 1 or is_story
 
 
 def is_seen_all_the_same(current: LexborNode, attributes: Mapping[str, str | None]) -> bool:

@@ -29,7 +29,7 @@ _NO: Final = tags(
 )
 _NOT: Final = tags("not non un")
 _PLAIN: Final = tags(
-    "2x alt bi big bold box cell circle col color danger dashicons fa fab fal far fas fat feather "
+    "2x alt bi big bold box cell circle codicon col color danger dashicons el fa fab fal far fas fat feather "
     "feature fill "
     "filled fw glyphicon gray green grey heroicon icofont icon iconify icons image img la lar "
     "large las lg light "
@@ -46,6 +46,7 @@ _NODES: Final = 12
 _LONGEST: Final = 24
 """Characters of a name, and of a cell's text that may be the name of an icon."""
 _SAYING: Final = frozenset({"class", "data-value"})
+_NAMING: Final = ("data-icon", "data-testid", "data-value", "icon", "name", "title")
 _ICON: Final = re.compile(r"icon|material|symbol")
 _PRESSED: Final = frozenset({"a", "button"})
 _BOXES: Final = frozenset({"checkbox", "radio"})
@@ -111,7 +112,7 @@ def _names(tag: str, attributes: Mapping[str, str | None]) -> Iterator[str]:
     yield from (attributes.get("class") or "").split()
     yield from filter(
         None,
-        (attributes.get(name) for name in ("data-icon", "data-value", "icon", "name", "title")),
+        map(attributes.get, _NAMING),
     )
     if tag == "img" and (file := _FILE.search(attributes.get("src") or "")):
         yield file[1]

@@ -21,13 +21,18 @@ def ordinals_of(items: Node) -> Iterator[Ordinal]:
     """Yield the number of each item of an ordered list of a cleaned page."""
     form = items.attrs.get("type", "1")
     down = "reversed" in items.attrs
-    below = [child for child in items.children if isinstance(child, Node) and child.tag == "li"]
+    below = items_of(items)
     following = _integer(items.attrs.get("start", ""), len(below) if down else 1)
     for item in below:
         value = _integer(item.attrs.get("value", ""), following)
         own = item.attrs.get("type", form)
         yield Ordinal(value, own, f"{numeral(value, own)}.")
         following = value - 1 if down else value + 1
+
+
+def items_of(items: Node) -> list[Node]:
+    """Return the items of a list."""
+    return [child for child in items.children if isinstance(child, Node) and child.tag == "li"]
 
 
 def type_of(attributes: Mapping[str, str | None]) -> str:

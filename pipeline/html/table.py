@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from pipeline.html.tree import LABEL_WORDS, Node, count_words, label_children, text_of, walk
+from pipeline.html.ordinals import items_of, ordinals_of
+from pipeline.html.tree import LABEL_WORDS, Node, count_words, label_children, pieces, text_of, walk
 
 MAX_SPAN: Final = 64
 """Columns that one cell may cover; 1,000 is legal, but no real page of 495 has more than 40."""
@@ -35,7 +36,7 @@ class Row:
     """Below the table: `tr3`, `thead/tr`."""
     cells: tuple[str, ...]
     """One text a column: a cell that covers several rows is repeated, one that covers several
-    columns is not."""
+    columns where it is a short value without figures."""
     shown: str
     """Texts of the cells that begin in this row, joined by ` | `."""
     text: str
@@ -96,7 +97,7 @@ def read_grid(table: Node) -> Grid | None:
     rows: list[Row] = []
     group = ""
     for number, (path, node, _, cells) in enumerate(raw):
-        texts = _by_column(placed[number])
+        texts = _by_column(placed[number], is_header=number in heads)
         shown = " | ".join(cell.text for cell in cells)
         opened = tuple(place for place, cell in enumerate(cells) if cell.is_box)
         if opened:
@@ -194,9 +195,15 @@ def _is_bold(cell: Node) -> bool:
 
 
 def _cell_text(cell: Node) -> str:
-    """Return a cell's text behind what its images are said to show (a flag, a tick), where the text
-    does not say it."""
-    text = text_of(cell)
+    """Return a cell's text, with the numbers of its lists, behind what its images are said to show
+    (a flag, a tick), where the text does not say it."""
+    lists = [node for node in walk(cell) if node.tag == "ol"]
+    marks = {
+        id(item): number.mark
+        for one in lists
+        for item, number in zip(items_of(one), ordinals_of(one), strict=True)
+    }
+    text = " ".join("".join(pieces(cell, marks)).split()) if marks else text_of(cell)
     images = [node.attrs.get("alt", "") for node in walk(cell) if node.tag == "img"]
     said = [
         alt for alt in dict.fromkeys(images) if alt not in text and count_words(alt) <= LABEL_WORDS
@@ -277,15 +284,24 @@ def _carried(line: list[_Cell | None], above: list[_Cell | None]) -> Iterator[in
     return (column for column, (cell, other) in pairs if cell is not None and cell is other)
 
 
-def _by_column(line: list[_Cell | None]) -> tuple[str, ...]:
+def _by_column(line: list[_Cell | None], *, is_header: bool) -> tuple[str, ...]:
+    """Return the text of each column; a value over several columns is one of each of them, as in a
+    rota, but not a label in front (`Total`), a number or a sentence."""
     texts: list[str] = []
     last: _Cell | None = None
     for cell in line:
-        texts.append("" if cell is None or cell is last else cell.text)
+        is_again = cell is last and (is_header or cell is line[0] or not _may_be_shared(cell))
+        texts.append("" if cell is None or is_again else cell.text)
         last = cell
     while texts and not texts[-1]:
         texts.pop()
     return tuple(texts)
+
+
+def _may_be_shared(cell: _Cell | None) -> bool:
+    if cell is None or count_words(cell.text) > LABEL_WORDS:
+        return False
+    return not any(sign.isdigit() for sign in cell.text)
 
 
 def _header_rows(

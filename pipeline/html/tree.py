@@ -377,9 +377,9 @@ def walk(root: Node) -> Iterator[Node]:
         stack.extend(child for child in reversed(node.children) if isinstance(child, Node))
 
 
-def pieces(root: Node) -> list[str]:
+def pieces(root: Node, marks: Mapping[int, str] | None = None) -> list[str]:
     """Return the texts below `root` in document order, with `"\\n"` at every block boundary and
-    line break."""
+    line break; `marks` of nodes by their `id`, such as an item's number, come before their text."""
     out: list[str] = []
     above: list[tuple[Iterator[Node | str], str]] = []
     items: Iterator[Node | str] = iter((root,))
@@ -397,6 +397,8 @@ def pieces(root: Node) -> list[str]:
                 if item.tag in BLOCK_TAGS:
                     out.append("\n")
                     end = "\n"
+                if marks and id(item) in marks:
+                    out.append(f"{marks[id(item)]} ")
                 break
         else:
             if not above:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 from urllib.parse import urldefrag, urljoin, urlsplit
 
-from pipeline.documents import Block, Document, kept_with_document
+from pipeline.documents import Block, Document, kept_with_document, table_of
 from pipeline.evidence.show import GAP, has_gaps, listing
 from pipeline.html.blocks import NAMES, resolve
 from pipeline.html.tree import Node, shape_of, text_of, walk
@@ -113,11 +113,6 @@ def _above(document: Document) -> list[tuple[int, ...]]:
     """Return `headings_above` of a document, kept: each passage that is tried for an answer is
     rendered."""
     return headings_above(document.blocks)
-
-
-def table_of(block: Block) -> str:
-    """Return the path of the table that a row stands in."""
-    return block.path.rpartition("/")[0].removesuffix("/thead")
 
 
 def is_header_row(blocks: Sequence[Block], number: int) -> bool:

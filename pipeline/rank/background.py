@@ -19,9 +19,12 @@ from typing import Final, cast
 
 import numpy as np
 
+from models.pair import ENGLISH
 from models.protocols import Embedder, Vectors
 from pipeline.rank.bm25 import Floats
 
+ACROSS: Final = "across"
+"""Where a manifest has the mean of texts in two languages."""
 PLAUSIBLE: Final = 2.0
 """Deviations by which a question must be nearer to its answer than to unrelated texts, in the mean,
 before a model's cosines say anything; carried models have more than twice as many."""
@@ -50,31 +53,53 @@ class Background:
         return np.asarray(SCALE.mean + SCALE.deviation * steps, dtype=np.float32)
 
 
+LEANING: Final = 0.75
+"""Part of what a question is nearer to unrelated texts than others are that is taken off across
+languages, where cosines say least: of 84 questions on pages of another subject and language that
+are told from 96 on their own by the best cosine, AUC rises from .712 to .805."""
 SCALE: Final = Background(0.0336, 0.0775, 0.4436)
 """Of the carried English model, to which weights and bounds of cosines were fitted."""
 _measured: Final[dict[str, Background]] = {}
+_unrelated: Final[dict[str, Vectors]] = {}
+"""Vectors of the passages of `background_texts`, by model."""
 
 
 async def background_of(
-    embedder: Embedder, asked: str = "", spoken: Sequence[str] = ()
+    embedder: Embedder,
+    asked: str = "",
+    spoken: Sequence[str] = (),
+    questions: Vectors | None = None,
 ) -> Background:
     """Return the figures of a model: its own, or measured at its first use; raises `ModelError`.
 
     A model may say another mean for a language, or `across` languages: texts in one language are
     nearer to each other than to texts in another. `asked` is the question's, `spoken` the pages'.
+    Across languages the mean is also that of the question itself, whose vectors are `questions`.
     """
     own = cast(Mapping[str, float] | None, getattr(embedder, "background", None))
     if own:
-        kind = asked if not asked or asked in spoken else "across"
+        kind = asked if not asked or asked in spoken else ACROSS
         apart = own["near"] - own["mean"]
         mean = own.get(kind, own["mean"])
+        if kind in own and kind == ACROSS and questions is not None:
+            usual = own["mean"] if asked == ENGLISH else mean
+            found = questions @ (await _unrelated_texts(embedder)).T
+            mean += LEANING * (float(found.mean()) - usual)
         return Background(mean, own["deviation"], mean + apart)
     if embedder.name not in _measured:
-        questions, passages = background_texts()
-        queries = await embedder.embed(questions, kind="query")
+        texts, passages = background_texts()
+        queries = await embedder.embed(texts, kind="query")
         found = await embedder.embed(passages, kind="passage")
         _measured[embedder.name] = measured(queries, found)
     return _measured[embedder.name]
+
+
+async def _unrelated_texts(embedder: Embedder) -> Vectors:
+    """Return the vectors of the passages, which are embedded once; raises `ModelError`."""
+    if embedder.name not in _unrelated:
+        _, passages = background_texts()
+        _unrelated[embedder.name] = await embedder.embed(passages, kind="passage")
+    return _unrelated[embedder.name]
 
 
 def measured(queries: Vectors, found: Vectors) -> Background:

@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from models.protocols import unit_rows
 from pipeline.documents import Block, Document, Sentence
 from pipeline.text.frame import one_line
-from pipeline.text.words import fold, guess_language, heard, index_terms
+from pipeline.text.words import fold, guess_language, heard, index_terms, language_of
 from pipeline.work import check_cancelled
 
 Floats = NDArray[np.float32]
@@ -239,7 +239,7 @@ class TermIndex:
             Stopped: The call was cancelled (in a worker thread only).
         """
         self.languages = [
-            page.language or guess_language(" ".join(page.texts[:60])) or "en" for page in pages
+            language_of(" ".join(page.texts[:60]), page.language) or "en" for page in pages
         ]
         self.page_starts = np.concatenate(
             ([0], np.cumsum([len(page.texts) for page in pages]))

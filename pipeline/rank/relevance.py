@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from models.pair import fitting
 from models.protocols import CrossEncoder, Embedder, Reranker, Window, WindowReading
+from models.text import reads_latin
 from pipeline.documents import ScoreMaker
 from pipeline.rank.background import Background, background_of
 from pipeline.rank.bm25 import (
@@ -41,13 +42,16 @@ from pipeline.rank.bm25 import (
     standardise,
     unit_range,
 )
-from pipeline.text.tokens import count_each, count_tokens, cut_to_tokens
-from pipeline.text.words import also_in_english, guess_language, heard
+from pipeline.text.tokens import count_each, cut_to_tokens
+from pipeline.text.words import also_in_english, count_letters, guess_language, heard
 from pipeline.work import STEP_SHARE, in_thread, time_left
 
 SIZES: Final = (0, 40, 80, 160)
 """Tokens of windows, 0 for a unit by itself; the largest leaves the reader, which sees 256, room
 for what is above."""
+LETTERS_A_TOKEN: Final = 4.7
+"""Of English prose. The token counter has up to five times as many tokens for the same text in
+other scripts: by it a window of 160 held one Greek sentence, and an embedder saw 96 letters of Thai."""
 MEANING: Final = 2.0
 """Weight of the cosine against BM25, both standardised: 1.5 shows .855 of the asked questions at
 512 tokens, 2 .863."""
@@ -111,6 +115,8 @@ class Relevance:
     without one."""
     long: bool = False
     """Whether it is of one text with more than `EMBED_TOKENS` to embed."""
+    late: bool = False
+    """Whether time ended before as much of it was embedded and read as is always done."""
 
 
 class Reader(Protocol):
@@ -165,7 +171,8 @@ class Blend:
         meaning = await self._vectors(question, pages, counted, most)
         # 3. Both, in windows of every size
         relevance = await in_thread(_blend, counted, meaning)
-        relevance = replace(relevance, long=long and meaning.vectors is not None)
+        long = long and meaning.vectors is not None
+        relevance = replace(relevance, long=long, late=meaning.late)
         # 4. A reranker has the last word on the best
         if self.reranker is None or not counted.index.size:
             return relevance
@@ -198,11 +205,11 @@ class Blend:
         asked: Floats | None = None
         vectors: Floats | None = np.concatenate(kept) if kept else None
         background: Background | None = None
-        with anyio.move_on_after(STEP_SHARE * time_left()):
-            spoken = guess_language(question)
-            background = await background_of(embedder, spoken, counted.index.languages)
+        with anyio.move_on_after(STEP_SHARE * time_left()) as step:
             each = list(dict.fromkeys(questions))
             found = await embedder.embed(each, kind="query")
+            spoken = guess_language(question)
+            background = await background_of(embedder, spoken, counted.index.languages, found)
             asked = found[[each.index(text) for text in questions]]
             for start in range(0, len(rows), EMBEDDED_AT_ONCE):
                 found = await embedder.embed(
@@ -212,7 +219,8 @@ class Blend:
                     vectors = np.zeros((counted.index.size, found.shape[1]), dtype=np.float32)
                 vectors[rows[start : start + EMBEDDED_AT_ONCE]] = found
         unknown = asked is None or vectors is None
-        return _Meaning() if unknown else _Meaning(vectors, asked, background)
+        late = step.cancelled_caught
+        return _Meaning(late=late) if unknown else _Meaning(vectors, asked, background, late)
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,6 +233,8 @@ class _Meaning:
     """Each page's question [pages, d]."""
     background: Background | None = None
     """What the model's cosines mean; known where vectors are."""
+    late: bool = False
+    """Whether time ended before all units were embedded."""
 
 
 def _fitting(
@@ -260,7 +270,7 @@ class _Counted:
         self.index = TermIndex(pages)
         self.own, self.above = self.index.question_counts(question)
         texts = [text for page in pages for text in page.texts]
-        self.tokens = np.array(count_each([text.strip() for text in texts]), dtype=np.float32)
+        self.tokens = np.array(sizes_of([text.strip() for text in texts]), dtype=np.float32)
         self.windows = [cut_windows(self.tokens, self.index.page_starts, size) for size in SIZES]
         spoken = guess_language(question)
         self.foreign = bool(spoken) and spoken not in self.index.languages
@@ -274,6 +284,23 @@ class _Counted:
             shared = self.index.window_scores(letters, np.zeros_like(letters), windows)
             scores = scores + np.float32(LETTERS) * standardise(shared)
         return scores
+
+
+def sizes_of(texts: Sequence[str]) -> list[int]:
+    """Return the tokens of texts; of one that is not in Latin letters as many as an English text
+    that says the same would have."""
+    counts = count_each(texts)
+    return [
+        tokens if reads_latin(text) else min(tokens, round(count_letters(text) / LETTERS_A_TOKEN))
+        for text, tokens in zip(texts, counts, strict=True)
+    ]
+
+
+def _cut(text: str, size: int) -> str:
+    """Return the beginning of a text of `size` that has `EMBED_LONGEST`."""
+    if reads_latin(text):
+        return cut_to_tokens(text, EMBED_LONGEST)
+    return text[: len(text) * EMBED_LONGEST // size]
 
 
 def _to_embed(
@@ -302,9 +329,9 @@ def _to_embed(
         title = above.partition(JOINT)[0] if len(pages) > 1 else innermost
         heading = innermost if title == innermost else f"{title}{JOINT}{innermost}"
         text = body if not heading or body.startswith(heading) else f"{heading}: {body}"
-        cost = count_tokens(text)
+        (cost,) = sizes_of([text])
         if cost > EMBED_LONGEST:
-            text, cost = cut_to_tokens(text, EMBED_LONGEST), EMBED_LONGEST
+            text, cost = _cut(text, cost), EMBED_LONGEST
         if used + cost > most:
             break
         used += cost
@@ -420,16 +447,18 @@ class Reread:
         added.
 
         A question of several reads its `share` of the windows. Of a long text few units are
-        embedded where an answer is found among them.
+        embedded where an answer is found among them. Where time ends before more are, what few say
+        is given, which does not depend on how busy the machine is.
 
         Raises:
             ModelError: A model failed.
         """
         relevance = await self._read(question, pages, share, FIRST_TOKENS)
         found = 0.0 if relevance.read is None else float(relevance.read.max(initial=0.0))
-        if relevance.long and found < ENOUGH:
-            return await self._read(question, pages, share, EMBED_TOKENS)
-        return relevance
+        if not relevance.long or relevance.late or found >= ENOUGH:
+            return relevance
+        further = await self._read(question, pages, share, EMBED_TOKENS)
+        return replace(relevance, late=True) if further.late else further
 
     async def _read(
         self, question: str, pages: Sequence[PageUnits], share: float, of_long: int
@@ -444,12 +473,13 @@ class Reread:
             for page in relevance.index.owners([start for start, _ in chosen]).tolist()
         ]
         readings: list[WindowReading] = []
-        with anyio.move_on_after(STEP_SHARE * time_left()):
+        with anyio.move_on_after(STEP_SHARE * time_left()) as step:
             for at in range(0, len(windows), READ_AT_ONCE):
                 for text, run in groupby(
                     range(at, min(at + READ_AT_ONCE, len(windows))), key=asked.__getitem__
                 ):
                     readings += await self.encoder.read(text, [windows[place] for place in run])
+        relevance = replace(relevance, late=relevance.late or step.cancelled_caught)
         if not readings:
             return relevance
         found: Floats = np.zeros_like(relevance.values)

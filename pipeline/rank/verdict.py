@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from errors import QUOTED
+from models.pair import ENGLISH
 from pipeline.documents import Verdict as Word
 from pipeline.rank.bm25 import Floats, TermIndex, rarity
 from pipeline.rank.relevance import Relevance
@@ -42,6 +43,13 @@ _MEANING: Final = (-5.26, 3.15, 2.34, 1.02, 2.2)
 # questions and twins each bin of the confidence (100 to 250 of them) is right within .07 of what it
 # says.
 _READ: Final = (-0.11, 1.09, 0.53)
+# Of pages in other languages that no reader read, and of questions in another language than the
+# page. Order as above. Fitted on the train part of bench/asked/pairs_languages.jsonl: 45 questions
+# on pages of their language with their twins and 28 questions of other pages, 47 with 84 across.
+# Names are numbers where a script has no capitals; with them beside words and cosine AUC against
+# other pages is .946 in place of .970.
+_OTHER: Final = (-5.6, 5.45, 0.0, 0.0, 6.55)
+_ACROSS: Final = (-3.23, 0.0, 0.0, 0.0, 5.95)
 _LEAST: Final = 0.001
 """Probability below which a reader is taken by; its log-odds have no end."""
 SURE: Final = 0.6
@@ -54,6 +62,11 @@ NEAR: Final = 0.34
 """Cosine from which a window is near enough in meaning that the answer is never None. With both,
 .006 of 785 questions are None on their own page and .69 of 459 on another; with a confidence of .2
 .010 and .73."""
+FAR: Final = 0.06
+FAR_ACROSS: Final = 0.16
+"""Of the two logistics of other languages, the values below which nothing answers: the least of 190
+questions and twins on their own page are .024, .083 and .168, .195; .57 of questions of the
+language on other pages of like subjects are None so, and .27 of those in another language."""
 
 ABSENT_DIGITS: Final = 3
 """Digits of a number from which its absence is worth a word."""
@@ -99,6 +112,10 @@ class Features:
     """Names and numbers of the question that stand nowhere on the page."""
     heard: str = ""
     """The question as the page hears it, where that is in another language."""
+    english: bool = True
+    """Whether the page is in English, or nothing says what it is in."""
+    across: bool = False
+    """Whether the question is in another language than the page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,10 +149,9 @@ def judge(question: str, relevance: Relevance) -> Verdict:
     if confidence >= SURE:
         return Verdict("answered", round(confidence, 4), f"{reason}.")
     absent = _absent(question, pages, relevance.index)
-    near = any(page.cosine is not None and page.cosine >= NEAR for page in pages)
-    if confidence >= NONE or near:
+    if confidence >= NONE or any(map(_is_near, pages)):
         return Verdict("unsure", round(confidence, 4), f"{reason}.", absent)
-    if relevance.foreign:
+    if relevance.foreign and any(page.cosine is None for page in pages):
         # Words of another language are not found by words: that is no sign that nothing answers.
         return Verdict(
             "unsure",
@@ -145,6 +161,17 @@ def judge(question: str, relevance: Relevance) -> Verdict:
     return Verdict("none", round(confidence, 4), f"{reason}.", absent)
 
 
+def _is_near(page: Features) -> bool:
+    """Whether a page is so near to the question in meaning that the answer is never None."""
+    if page.cosine is None:
+        return False
+    if page.across:
+        return _logistic(_ACROSS, _meaning_row(page)) >= FAR_ACROSS
+    if not page.english:
+        return _logistic(_OTHER, _meaning_row(page)) >= FAR
+    return page.cosine >= NEAR
+
+
 def _absent(question: str, pages: Sequence[Features], index: TermIndex) -> tuple[str, ...]:
     """Return the names and numbers of the question that are on none of the pages.
 
@@ -152,7 +179,7 @@ def _absent(question: str, pages: Sequence[Features], index: TermIndex) -> tuple
     numbers (in words), months (in digits), units behind a number, names with an abbreviation in
     brackets that a page has, and names of peoples where a page has the country.
     """
-    if any(page.heard for page in pages):
+    if any(page.heard or page.across for page in pages):
         return ()
     missing = [name for name in pages[0].missing if all(name in page.missing for page in pages)]
     return tuple(name for name in missing if not _said_otherwise(name, question, missing, index))
@@ -177,12 +204,20 @@ def _said_otherwise(name: str, question: str, missing: Sequence[str], index: Ter
 
 def confidence_of(features: Features) -> float:
     """Return the logistic of the features, 0..1."""
-    weights = (
-        _READ if features.read is not None else _WORDS if features.cosine is None else _MEANING
-    )
-    total = weights[0] + sum(
-        weight * value for weight, value in zip(weights[1:], as_row(features), strict=True)
-    )
+    weights: tuple[float, ...]
+    if features.read is not None:
+        weights = _READ
+    elif features.cosine is None:
+        weights = _WORDS
+    elif features.across:
+        weights = _ACROSS
+    else:
+        weights = _MEANING if features.english else _OTHER
+    return _logistic(weights, as_row(features))
+
+
+def _logistic(weights: Sequence[float], row: Sequence[float]) -> float:
+    total = weights[0] + sum(weight * value for weight, value in zip(weights[1:], row, strict=True))
     return 1.0 / (1.0 + math.exp(-total))
 
 
@@ -191,6 +226,10 @@ def as_row(features: Features) -> tuple[float, ...]:
     if features.read is not None:
         odds = min(max(features.read, _LEAST), 1.0 - _LEAST)
         return features.names, math.log(odds / (1.0 - odds))
+    return _meaning_row(features)
+
+
+def _meaning_row(features: Features) -> tuple[float, ...]:
     return features.unit, features.names, features.length, features.cosine or 0.0
 
 
@@ -199,8 +238,10 @@ def read_features(question: str, relevance: Relevance) -> list[Features]:
     index = relevance.index
     texts = [heard(question, language) for language in index.languages]
     looked_for = {text: _Asked(text, index) for text in dict.fromkeys(texts)}
+    spoken = guess_language(question)
+    stretches = pairwise(index.page_starts.tolist())
     found: list[Features] = []
-    for text, (low, high) in zip(texts, pairwise(index.page_starts.tolist()), strict=True):
+    for text, language, (low, high) in zip(texts, index.languages, stretches, strict=True):
         if high == low:
             continue
         asked = looked_for[text]
@@ -217,6 +258,8 @@ def read_features(question: str, relevance: Relevance) -> list[Features]:
                 read=_best(relevance.read, low, high),
                 missing=missing,
                 heard=text if text != question else "",
+                english=language == ENGLISH,
+                across=bool(spoken) and spoken != language,
             )
         )
     return found

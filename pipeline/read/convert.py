@@ -7,7 +7,6 @@ CPU work without a network; call it with `pipeline.work.in_thread`. Not for: get
 import hashlib
 import posixpath
 from dataclasses import dataclass, replace
-from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 from errors import NeedsBrowser, SourceUnreadable
@@ -22,12 +21,14 @@ from pipeline.read.converted import (
     unpacking,
     unplaced,
 )
+from pipeline.read.format import HTML, SOURCE, Format, format_of, is_paged
 from pipeline.read.scripts import NeedsScripts, look_at
 from pipeline.read.sniff import decode
 from pipeline.read.unpack import PACKED, is_packed, unpacked
 from pipeline.read.xhtml import is_xhtml, xhtml_to_html
 from pipeline.text.tokens import about_tokens
 from pipeline.work import check_cancelled
+from seams import later
 
 if TYPE_CHECKING:
     from pipeline.read.pdf import PdfReading
@@ -37,27 +38,6 @@ _BROWSER_HINT: Final = (
     "have such pages "
     "rendered: pip install 'winnow-mcp[browser]', and WINNOW_BROWSER=auto."
 )
-_OF_BYTES: Final = {
-    sniff.DOCX: ("docx", "docx_to_html"),
-    sniff.PPTX: ("slides", "pptx_to_html"),
-    sniff.XLSX: ("workbook", "xlsx_to_html"),
-    sniff.EPUB: ("epub", "epub_to_html"),
-    sniff.MAIL: ("mail", "eml_to_html"),
-    sniff.MBOX: ("mail", "mbox_to_html"),
-    **dict.fromkeys(sniff.ODF, ("opendocument", "opendocument_to_html")),
-    **dict.fromkeys((sniff.FEED, sniff.XML), ("text", "xml_to_html")),
-}
-_OF_TEXT: Final = {
-    **dict.fromkeys((sniff.JSON, sniff.JSON_LINES), ("records", "json_to_html")),
-    sniff.MARKDOWN: ("text", "markdown_to_html"),
-    sniff.CSV: ("text", "csv_to_html"),
-    sniff.RTF: ("rtf", "rtf_to_html"),
-    sniff.NOTEBOOK: ("notebook", "ipynb_to_html"),
-    sniff.CALENDAR: ("calendar", "calendar_to_html"),
-    sniff.SUBTITLES: ("subtitles", "subtitles_to_html"),
-}
-"""Module and function for each kind that is read from bytes, or from text. They are imported when
-one comes: together they take 0.2 s, which a server that reads web pages does not need to start."""
 PAGELESS: Final = "only PDF files and images have pages that can be asked for; this is the whole"
 _TEXT_HINT: Final = "Look for a version of it as a web page, PDF with text, Word or text file."
 
@@ -155,7 +135,7 @@ def _to_page(raw: Raw, pdf: "PdfReading | None") -> Page:
         published=made.published,
         notes=(
             *raw.notes,
-            *([] if raw.span == WHOLE or kind in sniff.PAGED else [PAGELESS]),
+            *([] if raw.span == WHOLE or is_paged(kind) else [PAGELESS]),
             *made.notes,
         ),
         raw_tokens=about_tokens(made.html),
@@ -163,6 +143,7 @@ def _to_page(raw: Raw, pdf: "PdfReading | None") -> Page:
         tables_whole=not made.unread and made.ledger.leaves_tables_whole,
         trust=made.trust,
         hidden=made.hidden,
+        printed=made.printed,
         rest=f"{raw.final_url.partition('#')[0]}#pages={made.rest}" if made.rest else "",
     )
 
@@ -200,31 +181,39 @@ def converted(raw: Raw) -> Converted:
 def _convert(raw: Raw, kind: str) -> Converted:
     """Return a body of one of our types as HTML; what is not what it claims to be is read as plain
     text."""
-    if kind in sniff.PAGED:
-        from pipeline.read.pdf import pdf_to_html  # noqa: PLC0415  as said of `_OF_TEXT`
-
-        return pdf_to_html(raw.body, span=raw.span, kind=kind, sighted=raw.sighted)
-    made = _read_by(*_OF_BYTES[kind], raw.body) if kind in _OF_BYTES else None
+    found = format_of(kind)
+    if found is not None and found.paged:
+        return _all_pages(raw, found)
+    made: Converted | None = None
+    if found is not None and found.reads == "bytes":
+        made = found.to_html(raw.body)
     if made is not None:
         return made
     decoded = decode(raw.body, content_type=raw.content_type)
     text = decoded.text.replace("\x00", "")
-    if kind == sniff.HTML:
+    if kind == HTML:
         text = xhtml_to_html(text) if is_xhtml(raw.content_type, raw.name, text) else text
         made = look_at(unplaced(text) + raw.spoken, rendered=raw.rendered)
-    elif kind == sniff.SOURCE:
+    elif kind == SOURCE:
         language = sniff.language_of(raw.name)
-        if language in {"yaml", "toml"}:
-            from pipeline.read.records import settings_to_html  # noqa: PLC0415  as said of `_OF_TEXT`
-
-            made = settings_to_html(text, language)
-        made = made or plain.source_to_html(text, language)
-    elif kind in _OF_TEXT:
-        made = _read_by(*_OF_TEXT[kind], text)
+        made = _settings(text, language) or plain.source_to_html(text, language)
+    elif found is not None and found.reads == "text":
+        made = found.to_html(text)
     made = made or plain.plain_to_html(text)
     return replace(made, notes=(f"encoding: {decoded.note}", *made.notes)) if decoded.note else made
 
 
-def _read_by(module: str, function: str, given: bytes | str) -> Converted | None:
-    made: Converted | None = getattr(import_module(f"pipeline.read.{module}"), function)(given)
+def _all_pages(raw: Raw, paged: Format) -> Converted:
+    """Return the pages wanted of a PDF or an image, as far as they are read in its time."""
+    reading = paged.to_html(raw.body, raw.span, sighted=raw.sighted)
+    reading.read()
+    made: Converted = reading.converted()
+    return made
+
+
+def _settings(text: str, language: str) -> Converted | None:
+    """Return a file of settings by its values, None for a program."""
+    made: Converted | None = None
+    if language in {"yaml", "toml"}:
+        made = later("pipeline.read.records", "settings_to_html")(text, language)
     return made

@@ -94,6 +94,8 @@ class Converted:
     """Words, or pieces of a PDF's text, that no reader sees and that were left out."""
     ledger: Ledger = field(default_factory=Ledger)
     """What the file holds against what `html` has."""
+    printed: str = ""
+    """`Page.printed`."""
 
 
 class Unreadable(Exception):
@@ -181,6 +183,11 @@ def ended_after(seconds: float) -> Iterator[None]:
 def is_box(place: str) -> bool:
     """Return whether a place is a part of a page's image, from which words were recognised."""
     return _BOX.search(place) is not None
+
+
+def letters_in(text: str) -> int:
+    """Return how many letters and digits a text has."""
+    return sum(map(str.isalnum, text))
 
 
 def escape(text: str) -> str:

@@ -25,7 +25,8 @@ from models.worker import Limits, Worker
 from pipeline.documents import Page
 from pipeline.read.convert import Raw, kind_of, to_page
 from pipeline.read.converted import MAX_PAGES, can_recognise
-from pipeline.read.sniff import HEAVY, HTML, PAGED
+from pipeline.read.format import HTML, is_heavy, is_paged
+from pipeline.read.format import version as version_of_formats
 from pipeline.work import in_thread
 
 LIGHT_BYTES: Final = 1_000_000
@@ -75,7 +76,7 @@ class Converter:
         `SourceUnreadable`."""
         self.converted += 1
         kind = await in_thread(kind_of, raw)
-        if kind in HEAVY or (kind != HTML and len(raw.body) > LIGHT_BYTES):
+        if is_heavy(kind) or (kind != HTML and len(raw.body) > LIGHT_BYTES):
             return await self._elsewhere(raw)
         return await in_thread(to_page, raw)
 
@@ -91,7 +92,7 @@ class Converter:
                 frame = await self._slice(raw, kept, key, left, careful)
             except SourceUnreadable as error:
                 killed = "SIGKILL" in error.what  # from outside, which is told
-                if killed or kind_of(raw) not in PAGED or not careful.goes_on(kept, error):
+                if killed or not is_paged(kind_of(raw)) or not careful.goes_on(kept, error):
                     raise
                 continue
             if "unreadable" in frame.fields:
@@ -176,8 +177,9 @@ def reader_version() -> str:
     """Return a digest of the code that converts, so that nothing is kept longer than the code that
     made it."""
     code = hashlib.blake2b(b"sighted" if can_recognise() else b"", digest_size=8)
-    for path in sorted(Path(__file__).parent.glob("*.py")):
+    for path in sorted(Path(__file__).parent.rglob("*.py")):
         code.update(path.read_bytes())
+    code.update(version_of_formats())
     return code.hexdigest()
 
 

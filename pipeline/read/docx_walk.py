@@ -108,6 +108,8 @@ class _Field:
     instruction: str = ""
     is_result: bool = False
     is_link: bool = False
+    is_here: bool = True
+    """Whether it began in the paragraph at hand."""
 
 
 @dataclass(slots=True)
@@ -268,6 +270,8 @@ class Walk:
     def _paragraph(self, paragraph: etree._Element) -> tuple[Number | None, str]:
         number, level = self.styles.number(paragraph), self.styles.level(paragraph)
         self.has_page_number = False
+        for one in self.fields:
+            one.is_here = False
         text = self._children(paragraph)
         text += "</a>" * sum(one.is_link for one in self.fields)
         for one in self.fields:
@@ -371,7 +375,10 @@ class Walk:
 
     def _run(self, run: etree._Element) -> str:
         is_page = any(one.is_result and _PAGE_NUMBER.match(one.instruction) for one in self.fields)
-        if self.in_margin and is_page and run.find(f"{W}fldChar") is None:
+        # The result of a field within another's instruction, such as what an IF compares.
+        is_asked = any(one.is_here and not one.is_result for one in self.fields[:-1])
+        left_out = (self.in_margin and is_page) or (is_asked and self.fields[-1].is_result)
+        if left_out and run.find(f"{W}fldChar") is None:
             self.words += count_words(run)
             return ""
         text = self._children(run)

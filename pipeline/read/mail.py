@@ -28,9 +28,12 @@ from pipeline.read.converted import (
     unplaced,
     whole_page,
 )
+from pipeline.read.formats.calendar import FORMAT as CALENDAR
+from pipeline.read.formats.mail import FORMAT as MAIL
+from pipeline.read.formats.mbox import FORMAT as MBOX
 from pipeline.read.ledger import Ledger
 from pipeline.read.plain import plain_to_html
-from pipeline.read.sniff import CALENDAR, MAIL, MBOX, decode
+from pipeline.read.sniff import decode
 from pipeline.read.text import fragment_to_html
 from pipeline.work import check_cancelled
 
@@ -119,7 +122,7 @@ class _Attached:
             or not body.strip()
         ):
             return ""
-        if is_secret(body) or kind_of(raw) in {MAIL, MBOX}:
+        if is_secret(body) or kind_of(raw) in {*MAIL.types, *MBOX.types}:
             return ""
         self.number += 1
         self.size += len(body)
@@ -181,7 +184,7 @@ def _parts(message: EmailMessage, attached: _Attached) -> tuple[list[str], list[
             if kind not in _UNREAD and not shown:
                 read = attached.read(name or "", kind, _content(part))
                 inside += [f"<h3>{escape(f'Attachment {name or kind}')}</h3>", read] if read else []
-        elif kind == CALENDAR:
+        elif kind in CALENDAR.types:
             made = calendar_to_html(_decoded(part))
             # An invitation comes twice: as a part to be answered, and as a file.
             texts += [_inside(made.html)] if made is not None else []

@@ -188,7 +188,7 @@ def _number(value: float, section: _Section) -> str:
 def _in_groups(value: int, section: _Section, groups: list[str]) -> str:
     """Return digits in several groups, such as those of a telephone number."""
     sizes = [len(_DIGITS.findall(group)) for group in groups]
-    digits = str(abs(value)).zfill(sum(sizes[1:]) + 1)
+    digits = str(abs(value)).zfill(max(sum(sizes[1:]) + 1, "".join(groups).count("0")))
     first = len(digits) - sum(sizes[1:])
     ends = [first + sum(sizes[1:place]) for place in range(1, len(sizes) + 1)]
     cut = iter(

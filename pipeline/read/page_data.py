@@ -11,7 +11,9 @@ Not for: which of it reads like text (`scripts.py`), or running scripts.
 import html as entities
 import json
 import re
+from base64 import b64decode
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Final
 from urllib.parse import unquote
 
@@ -24,14 +26,17 @@ _OTHER_TYPE: Final = re.compile(
     re.IGNORECASE,
 )
 _BEGINS: Final = re.compile(
-    r"(?:=>?|[(,:?]|\breturn)\s{0,5}(?=[{\[])|(?:=|\()\s{0,5}(?=[\"'`]\s{0,5}(?:(?:[A-Z]?\d*:)?[{\[]|%[57]B))"
+    r"(?:=>?|[(,:?]|\breturn)\s{0,5}(?=[{\[])|(?:=|\()\s{0,5}(?=[\"'`]\s{0,5}(?:(?:[A-Z]?\d*:)?[{\[]|%[57]B|eyJ|W3si))"
 )
 """Where an object or list may begin in a script, or a string that holds one."""
+_VALUE: Final = r"\s{0,5}(?:[a-z_$][\w$.]{0,40}\s{0,3}=\s{0,3})?(?:[{\[]|%[57]B|eyJ|W3si)"
 _ATTRIBUTE: Final = re.compile(
-    r"""\s[:a-z][\w:-]{1,60}\s{0,3}=\s{0,3}(?:"(\s{0,5}(?:[{\[]|%[57]B)[^"]*+)"|'(\s{0,5}(?:[{\[]|%[57]B)[^']*+)')""",
+    rf"""\s[:a-z][\w:-]{{1,60}}\s{{0,3}}=\s{{0,3}}(?:"({_VALUE}[^"]*+)"|'({_VALUE}[^']*+)')""",
     re.IGNORECASE,
 )
-"""An attribute whose value may be JSON."""
+"""An attribute whose value may be JSON, or an object as JavaScript writes it."""
+_NAME: Final = re.compile(r"\s*[A-Za-z_$][\w$.]{0,40}\s{0,3}=\s*")
+"""The name that an attribute's value is given there (`ng-init`)."""
 SHARE: Final = 4
 """Characters that may be read in vain where code is looked through for JSON, for each of the
 page."""
@@ -42,6 +47,9 @@ _SHORTEST: Final = 40
 """Characters of an attribute or string below which it holds no text worth the reading."""
 _QUOTED: Final = frozenset({"%7B", "%5B"})
 """How an object or list begins that is percent-encoded."""
+_IN_BASE64: Final = frozenset({"eyJ", "W3s"})
+"""How an object or list of objects begins in base64."""
+_BASE64: Final = re.compile(r"[A-Za-z0-9+/]+={0,2}")
 _ANGULAR: Final = {"&q;": '"', "&s;": "'", "&l;": "<", "&g;": ">", "&a;": "&"}
 _CHUNK: Final = re.compile(r"[A-Z]?\d*:?(?=[{\[])")
 _BY_NUMBER: Final = re.compile(r"_\d{1,9}")
@@ -79,9 +87,24 @@ def page_values(html: str) -> Iterator[Json]:
         if not _OTHER_TYPE.search(tag):
             yield from _script_values(script, literals, decoder)
     for found in _ATTRIBUTE.finditer(html):
-        value = value_of(entities.unescape(found[1] or found[2]))
-        if len(found[0]) >= _SHORTEST and value is not None:
-            yield opened(value)
+        if len(found[0]) >= _SHORTEST:
+            value = _attribute_value(entities.unescape(found[1] or found[2]), literals)
+            if value is not None:
+                yield opened(value)
+
+
+def _attribute_value(text: str, literals: Literals) -> Json:
+    """Return the value that an attribute holds as JSON or as JavaScript writes it, None for
+    none."""
+    named = _NAME.match(text)
+    text = text[named.end() :] if named else text
+    value = value_of(text)
+    if value is None and text.lstrip()[:1] in {"{", "["}:
+        try:
+            value = literals.value(text, 0)[0]
+        except NoLiteral:
+            return None
+    return value
 
 
 def _plain(script: str) -> str:
@@ -94,8 +117,18 @@ def _plain(script: str) -> str:
 def value_of(text: str) -> Json:
     """Return the JSON that a text begins with, None where that is none."""
     source = text.strip().removeprefix("<!--").removeprefix("//<![CDATA[").lstrip()
-    source = unquote(source) if source[:3].upper() in _QUOTED else source
+    source = _decoded(source)
     return _json_at(source, 0)[0] if source[:1] in {"{", "["} else None
+
+
+def _decoded(text: str) -> str:
+    """Return JSON that is percent-encoded or in base64 as itself, any other text as it is."""
+    if text[:3].upper() in _QUOTED:
+        return unquote(text)
+    if text[:3] in _IN_BASE64 and _BASE64.fullmatch(text):
+        with suppress(ValueError):
+            return b64decode(text + "=" * (-len(text) % 4)).decode("utf-8")
+    return text
 
 
 def _json_at(source: str, at: int) -> tuple[Json, int]:
@@ -170,7 +203,7 @@ def opened(value: Json) -> Json:
 
 def _inside(text: str) -> Json:
     """Return the JSON that a string is, line by line in a stream, else the string."""
-    text = unquote(text) if text[:3].upper() in _QUOTED else text
+    text = _decoded(text)
     begun = _CHUNK.match(text)
     if begun is None:
         return text

@@ -10,9 +10,10 @@ installed (`pipeline/read/scan.py`). Not for: tables without rulings drawn colum
 """
 
 import json
+import math
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import astuple, dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Final
@@ -41,9 +42,8 @@ from pipeline.read.converted import (
 from pipeline.read.ledger import Ledger
 from pipeline.read.pdf_guard import Guard
 from pipeline.read.pdf_layout import lines_of
-from pipeline.read.pdf_lines import Cell, Line, drop_running, parts_of, sizes_of
+from pipeline.read.pdf_lines import Band, Cell, Line, around, drop_running, parts_of, sizes_of
 from pipeline.read.pdf_page import Print, opened, printed
-from pipeline.read.sniff import PDF
 from pipeline.work import check_cancelled
 
 if TYPE_CHECKING:
@@ -119,9 +119,9 @@ class _PageLines:
 
 
 def _line(
-    text: str, size: float, y: float, fixed: bool, cells: Sequence[Any], rows: list[list[str]]
+    text: str, size: float, y: float, fixed: bool, cells: Sequence[Any], *others: Any
 ) -> Line:
-    return Line(text, size, y, fixed, [Cell(*cell) for cell in cells], rows)
+    return Line(text, size, y, fixed, [Cell(*cell) for cell in cells], *others)
 
 
 class PdfReading:
@@ -195,7 +195,9 @@ class PdfReading:
         """Whether nothing is left to read."""
         return len(self.pages) >= self._last - self.first + 1
 
-    def read(self, seconds: float, *, left: float = SECONDS, most: int = MAX_PAGES) -> None:
+    def read(
+        self, seconds: float = SECONDS, *, left: float = SECONDS, most: int = MAX_PAGES
+    ) -> None:
         """Read on for about `seconds` of processor time, a page at least, and never longer than
         `left`.
 
@@ -299,7 +301,7 @@ class PdfReading:
                 f"Pages {self.first} to {self.first + len(lines) - 1} of {self.count}, as asked"
             )
         drop_running(lines, [page.height for page in self.pages])
-        html = self._render(lines, title)
+        html, printed = self._render(lines, title)
         trust: Trust = "recognised" if scans or recognised == sum(map(bool, lines)) else "visible"
         return Converted(
             html,
@@ -312,6 +314,7 @@ class PdfReading:
             trust,
             hidden,
             self._ledger(),
+            printed,
         )
 
     def _ledger(self) -> Ledger:
@@ -377,37 +380,38 @@ class PdfReading:
             f"not read ({may})"
         )
 
-    def _render(self, pages: Sequence[list[Line]], title: str) -> str:
-        """Return pages of lines as HTML; each that was recognised has sizes of its own, and places
-        for its parts."""
+    def _render(self, pages: Sequence[list[Line]], title: str) -> tuple[str, str]:
+        """Return pages of lines as HTML and as `Page.printed`; each that was recognised has sizes
+        of its own, and places for its parts."""
         scanned = [page.recognised for page in self.pages]
         read = sizes_of(
             [lines for lines, is_scan in zip(pages, scanned, strict=True) if not is_scan]
         )
-        parts = []
+        parts, printed = [], []
         for number, (lines, page) in enumerate(zip(pages, self.pages, strict=True), self.first):
             levels, leading = sizes_of([lines]) if page.recognised else read
             parts.append(f'<section {PLACE}="page={number}">')
-            for block, html in parts_of(lines, levels, leading):
-                place = self._place(number, block, page.height) if page.recognised else ""
-                parts.append(placed(html, place, tag="div") if place else html)
+            found = list(parts_of(lines, levels, leading))
+            if page.recognised:
+                parts += [
+                    placed(one.html, self._place(number, one.bands, page.height), tag="div")
+                    for one in found
+                ]
+            else:
+                parts += [one.html for one in found]
+                bands = [band for one in found for band in one.bands]
+                printed.append(" ".join((str(number), *_banded(bands, page.height))))
             parts += [f"<p>Comment: {escape(comment)}</p>" for comment in page.comments]
             parts.append("</section>")
         if self._attached:
             parts.append(f"<p>Attached files: {escape(', '.join(self._attached))}</p>")
-        return whole_page("\n".join(parts), title=title)
+        return whole_page("\n".join(parts), title=title), "\n".join(printed)
 
-    def _place(self, number: int, lines: Sequence[Line], height: float) -> str:
+    def _place(self, number: int, bands: Sequence[Band], height: float) -> str:
         """Return the box of some lines as the fragment of a link: left, top, width and height from
         the upper left."""
-        left, right = (
-            min(line.cells[0].left for line in lines),
-            max(line.cells[-1].right for line in lines),
-        )
-        top, low = (
-            height - edge
-            for edge in (max(line.y + line.size for line in lines), min(line.y for line in lines))
-        )
+        left, low, right, top = around([band.box for band in bands])
+        top, low = height - top, height - low
         box = ",".join(f"{max(0, round(edge))}" for edge in (left, top, right - left, low - top))
         return f"page={number}&{self.box}={box}"
 
@@ -453,30 +457,29 @@ class ImageReading(PdfReading):
     def _scans(self) -> "PdfScans | ImageScans":
         return self._images
 
-    def _place(self, number: int, lines: Sequence[Line], height: float) -> str:
-        place = super()._place(number, lines, height)
+    def _place(self, number: int, bands: Sequence[Band], height: float) -> str:
+        place = super()._place(number, bands, height)
         return place if self.count > 1 else place.partition("&")[2]
 
 
-def reading_of(kind: str) -> type[PdfReading]:
-    """Return what reads a media type of `sniff.PAGED`."""
-    return PdfReading if kind == PDF else ImageReading
+def _banded(bands: Sequence[Band], height: float) -> Iterator[str]:
+    """Yield lines of a page as `Page.printed` has them, rounded outwards."""
+    for (left, low, right, top), letters in bands:
+        edges = (
+            math.floor(left),
+            math.floor(height - top),
+            math.ceil(right),
+            math.ceil(height - low),
+        )
+        yield ",".join(map(str, (*edges, letters)))
 
 
-def pdf_to_html(
-    body: bytes,
-    *,
-    span: Span = WHOLE,
-    seconds: float = SECONDS,
-    kind: str = PDF,
-    sighted: bool = True,
-) -> Converted:
-    """Return the pages `span` of a PDF or an image as HTML, as far as they are read in `seconds` of
-    processor time.
+def pdf_to_html(body: bytes, *, seconds: float = SECONDS) -> Converted:
+    """Return the pages of a PDF as HTML, as far as they are read in `seconds` of processor time.
 
     Raises `Unreadable`: encrypted, damaged, or without text.
     """
-    reading = reading_of(kind)(body, span, sighted=sighted)
+    reading = PdfReading(body)
     reading.read(seconds, left=seconds)
     return reading.converted()
 

@@ -14,7 +14,7 @@ from pypdf import Configuration, PdfReader, apply_configuration
 from pypdf.errors import PyPdfError
 
 from pipeline.read.converted import DAMAGED, Unreadable
-from pipeline.read.pdf_guard import DRAWS, MOST_CONTENT, MOST_FORMS, MOST_SHOWN, SHOWS
+from pipeline.read.pdf_limits import DRAWS, MOST_CONTENT, MOST_FORMS, MOST_SHOWN, SHOWS
 from pipeline.work import check_cancelled
 
 _CAPS: Final = Configuration(
@@ -38,7 +38,9 @@ class Followed:
         self._known: dict[int, tuple[int, int, int]] = {}
         try:
             with apply_configuration(_CAPS):
-                self._reader = PdfReader(io.BytesIO(body), strict=False)
+                # pypdf finds no beginning in a file whose last mark was cut.
+                whole = body if b"%%EOF" in body[-1024:] else body + b"\n%%EOF"
+                self._reader = PdfReader(io.BytesIO(whole), strict=False)
                 if self._reader.is_encrypted:
                     self._reader.decrypt("")
                 len(self._reader.pages)

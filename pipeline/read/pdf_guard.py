@@ -12,19 +12,12 @@ import zlib
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
+from pipeline.read.pdf_limits import DRAWS, MOST_CONTENT, MOST_FORMS, MOST_SHOWN, SHOWS
 from pipeline.work import check_cancelled
 
 if TYPE_CHECKING:
     from pipeline.read.pdf_follow import Followed
 
-MOST_CONTENT: Final = 20_000_000
-"""Bytes that the contents of a page unpack to, each form as often as it is drawn; a dense street
-map has 2 million."""
-MOST_SHOWN: Final = 60_000
-"""Operators of a page that show text. PDFium keeps some 1,000 bytes for each; a dense page has
-6,000."""
-MOST_FORMS: Final = 1_000
-"""Forms that a page draws, those in others included."""
 _COMMON: Final = 2_000_000
 """Bytes up to which a stream is not worth a further look."""
 _COMMON_TOTAL: Final = 200_000_000
@@ -36,8 +29,6 @@ _FILTER: Final = re.compile(rb"/Filter\s*(\[[^\]]*\]|/\w+)")
 _NOT_TEXT: Final = re.compile(
     rb"/Image\b|/Length1\b|/FontFile|/Metadata\b|/ICCBased|/Type1C|/OpenType|/CIDFontType0C"
 )
-DRAWS: Final = re.compile(rb"/([^\s/<>\[\]()]+)\s+Do\b")
-SHOWS: Final = re.compile(rb"T[jJ]\b|['\"]\s")
 
 
 class Guard:

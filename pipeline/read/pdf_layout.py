@@ -17,7 +17,7 @@ from typing import Final
 
 import numpy as np
 
-from pipeline.read.pdf_lines import TYPE, Cell, Line, is_ideograph
+from pipeline.read.pdf_lines import TYPE, Box, Cell, Line, is_ideograph
 from pipeline.read.pdf_page import MOST_RULINGS, Piece, Print, Value
 
 
@@ -102,6 +102,16 @@ class _Segment:
     """Whether all of it may be a script of what follows."""
     rows: list[list[str]] = field(default_factory=list)
     """Of a ruled table."""
+    low: float = 0.0
+    top: float = 0.0
+    """How far its letters reach down and up."""
+    bands: list[Box] = field(default_factory=list)
+    """The box of each of `rows`."""
+
+    def hold(self, other: "Piece | _Segment") -> None:
+        """Reach as far down and up as the letters of another piece."""
+        low, top = _reach(other)
+        self.low, self.top = min(self.low, low), max(self.top, top)
 
 
 def lines_of(page: Print) -> list[Line]:
@@ -156,8 +166,18 @@ def _begun(piece: Piece) -> _Segment:
         parts,
         piece.origin,
         fixed,
-        small=True,
+        "",
+        True,
+        [],
+        *_reach(piece),
     )
+
+
+def _reach(piece: "Piece | _Segment") -> tuple[float, float]:
+    """Return how far letters reach down and up."""
+    if isinstance(piece, _Segment):
+        return piece.low, piece.top
+    return piece.y - TYPE.descent * piece.size, piece.y + TYPE.ascent * piece.size
 
 
 def _away(one: _Segment, piece: Piece | _Segment) -> float:
@@ -170,20 +190,31 @@ def _joins(before: _Segment, piece: Piece, upright: Sequence[tuple[float, float,
     """Return whether a piece goes on a segment on its baseline, or below it where the writing is
     upright."""
     em = max(before.size, 1.0)
+    gap, level = _away(before, piece), abs(piece.y - before.y)
+    if level == 0:
+        return _goes_on(before, piece, gap, upright)
     if _is_below(before, piece):
         return True
-    gap, level = _away(before, piece), abs(piece.y - before.y)
     near = -0.4 * em < gap < (_SET.level if piece.tight else _SET.blank) * em
-    dropped = level > 0 and _begins_with(before, piece)
-    if near and 0 < level < _SET.raised * em and not dropped and _is_plain(before, piece, level):
+    dropped = _begins_with(before, piece)
+    if near and level < _SET.raised * em and not dropped and _is_plain(before, piece, level):
         return True
     if dropped or level > _SET.level * min(em, piece.size or em):
         return False
+    return _goes_on(before, piece, gap, upright)
+
+
+def _goes_on(
+    before: _Segment, piece: Piece, gap: float, upright: Sequence[tuple[float, float, float]]
+) -> bool:
+    """Return whether a piece goes on a segment on its baseline."""
+    em = max(before.size, 1.0)
     if not -_SET.torn * em < gap < TYPE.gap * em:
         return False
     if before.script and piece.size < _SET.script * before.size:
         return False
-    return not (gap > 0.1 * em and _is_ruled(before.right, piece.left, before.y, upright))
+    parted = bool(upright) and gap > 0.1 * em
+    return not (parted and _is_ruled(before.right, piece.left, before.y, upright))
 
 
 def _is_below(before: _Segment, piece: Piece) -> bool:
@@ -212,6 +243,8 @@ def _is_ruled(
 
 
 def _append(segment: _Segment, piece: Piece) -> None:
+    if piece.size != segment.size or piece.y != segment.y:
+        segment.hold(piece)
     closed = bool(segment.script)
     _end_script(segment)
     blank = _blank(segment, piece, after_script=closed)
@@ -276,6 +309,7 @@ def _add_script(segment: _Segment, piece: Piece, mark: str) -> None:
     segment.parts[-1] = (text + said, left)
     segment.text += said
     segment.right = max(segment.right, piece.right)
+    segment.hold(piece)
 
 
 def _end_script(segment: _Segment) -> None:
@@ -290,6 +324,7 @@ def _set_before(segment: _Segment, piece: Piece) -> None:
     """Take a small number before a larger piece as that note's own mark."""
     mark = segment.text
     said = f"[{mark}] {piece.text}" if mark.isdigit() else f"{mark} {piece.text}"
+    segment.hold(piece)
     segment.text, segment.parts = said, [(said, segment.left)]
     segment.right, segment.y, segment.size = piece.right, piece.y, piece.size
     segment.fixed, segment.origin, segment.small = 0, piece.origin, False
@@ -341,6 +376,7 @@ def _with_initials(segments: list[_Segment]) -> list[_Segment]:
         text, _ = first.parts[0]
         first.text = cap.text + " " * parted + first.text
         first.parts[0], first.left = (cap.text + " " * parted + text, cap.left), cap.left
+        first.hold(cap)
         segments.remove(cap)
     return segments
 
@@ -367,7 +403,8 @@ def _fill_in(segments: list[_Segment], value: Value) -> None:
     else:
         place = next((number for number, one in enumerate(segments) if one.y < y), len(segments))
     text = " ".join(value.text.split())
-    segments.insert(place, _Segment(text, left, right, y, size, 0, [(text, left)], 0))
+    filled = _Segment(text, left, right, y, size, 0, [(text, left)], 0, low=low, top=top)
+    segments.insert(place, filled)
 
 
 # --- ruled tables
@@ -444,7 +481,13 @@ def _tabled(segments: list[_Segment], grid: _Grid) -> list[_Segment]:
         and xs[0] - 2 <= (one.left + one.right) / 2 <= xs[-1] + 2
         and ys[-1] - 2 <= one.y + 0.3 * one.size <= ys[0] + 2
     ]
-    rows = [row for row in _rows(inside, _parted(grid, inside)) if any(row)] if inside else []
+    parted = _parted(grid, inside) if inside else grid
+    banded = [
+        (row, (xs[0], low, xs[-1], top))
+        for row, (top, low) in zip(_rows(inside, parted), pairwise(parted.ys), strict=True)
+        if any(row)
+    ]
+    rows = [row for row, _ in banded]
     used = [column for column in zip(*rows, strict=True) if any(column)]
     rows = [list(row) for row in zip(*used, strict=True)]
     cells, full = sum(map(len, rows)), sum(sum(map(bool, row)) > 1 for row in rows)
@@ -459,6 +502,7 @@ def _tabled(segments: list[_Segment], grid: _Grid) -> list[_Segment]:
         y=max(one.y for one in inside),
         parts=[],
         rows=rows,
+        bands=[band for _, band in banded],
     )
     taken = {id(one) for one in inside}
     return [
@@ -648,11 +692,16 @@ def _as_lines(segments: Iterable[_Segment]) -> list[Line]:
 def _line(row: list[_Segment]) -> Line:
     first = row[0]
     if first.rows:
-        return Line("", first.size, first.y, False, [], first.rows)
+        return Line("", first.size, first.y, False, [], first.rows, bands=first.bands)
     sizes: Counter[float] = Counter()
     for one in row:
         sizes[one.size] += len(one.text)
     fixed = 2 * sum(one.fixed for one in row) > sum(len(one.text.replace(" ", "")) for one in row)
     text = " ".join(one.text for one in row)
     cells = [Cell(one.left, one.right, one.parts) for one in sorted(row, key=lambda one: one.left)]
-    return Line(text, sizes.most_common(1)[0][0], first.y, fixed, cells)
+    size, low, top = (
+        sizes.most_common(1)[0][0],
+        min(one.low for one in row),
+        max(one.top for one in row),
+    )
+    return Line(text, size, first.y, fixed, cells, [], low, top, first.turn)

@@ -10,16 +10,23 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Final
+from typing import Final, NamedTuple
 
-from pipeline.read.converted import escape, html_table
+from pipeline.read.converted import escape, html_table, letters_in
 from pipeline.text.frame import LONGEST
+
+Box = tuple[float, float, float, float]
+"""Left, lower, right and upper edge, in points from the lower left of the page as it is shown."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Type:
     """How print is set. Distances are in ems, that is in heights of the type."""
 
+    ascent: float = 0.95
+    """From the baseline to the top of a capital with an accent."""
+    descent: float = 0.3
+    """From the baseline down to the foot of the deepest letters."""
     letter: float = 0.5
     """Mean width of a letter: Helvetica 0.50, Times 0.44 over English text."""
     capital: float = 0.65
@@ -95,11 +102,66 @@ class Line:
     """From left to right."""
     rows: list[list[str]] = field(default_factory=list)
     """Of a ruled table, which takes the place of a line; its text and cells are empty then."""
+    low: float = 0.0
+    top: float = 0.0
+    """How far its letters reach down and up; places like `y`."""
+    turn: int = 0
+    """Quarters of a circle by which it is turned to the left, as are all its places."""
+    bands: list[Box] = field(default_factory=list)
+    """The box of each of `rows`."""
+
+    @property
+    def box(self) -> Box:
+        """Where it is printed; all zeros where it has no letters."""
+        if not self.cells:
+            return around(self.bands)
+        left, right = min(one.left for one in self.cells), max(one.right for one in self.cells)
+        match self.turn:
+            case 0:
+                return left, self.low, right, self.top
+            case 1:
+                return -self.top, left, -self.low, right
+            case 2:
+                return -right, -self.top, -left, -self.low
+        return self.low, -right, self.top, -left
 
 
-def find_tables(lines: Sequence[Line]) -> Iterator[tuple[int, int, list[list[str]]]]:
-    """Yield the tables of a page as first line, line after the last, and rows of cells; linear in
-    the lines."""
+class Band(NamedTuple):
+    """A line or a row of a table, as it is printed."""
+
+    box: Box
+    letters: int
+    """And digits, of its text."""
+
+
+class Part(NamedTuple):
+    """A block or a table of a page."""
+
+    html: str
+    bands: list[Band]
+
+
+def around(boxes: Sequence[Box]) -> Box:
+    """Return the least box that holds some; all zeros for none."""
+    if not boxes:
+        return 0.0, 0.0, 0.0, 0.0
+    lefts, lows, rights, tops = zip(*boxes, strict=True)
+    return min(lefts), min(lows), max(rights), max(tops)
+
+
+class _Table(NamedTuple):
+    """A table of a page."""
+
+    start: int
+    stop: int
+    """Its first line, and the line after its last."""
+    rows: list[list[str]]
+    boxes: list[Box]
+    """Of each row."""
+
+
+def find_tables(lines: Sequence[Line]) -> Iterator[_Table]:
+    """Yield the tables of a page that have no rulings; linear in the lines."""
     at = 0
     while at < len(lines):
         end = _run(lines, at)
@@ -108,7 +170,7 @@ def find_tables(lines: Sequence[Line]) -> Iterator[tuple[int, int, list[list[str
             continue
         table = _table(lines[at:end])
         if table is not None:
-            yield at, end, table
+            yield _Table(at, end, *table)
         at = end
 
 
@@ -171,8 +233,8 @@ def _overlap(one: Cell, other: Cell) -> bool:
     return one.left < other.right and other.left < one.right
 
 
-def _table(lines: Sequence[Line]) -> list[list[str]] | None:
-    """Return the rows of a table, None where the lines share no columns."""
+def _table(lines: Sequence[Line]) -> tuple[list[list[str]], list[Box]] | None:
+    """Return the rows of a table and their boxes, None where the lines share no columns."""
     rows = [line for line in lines if len(line.cells) >= 2]
     columns = _columns(rows)
     if len(rows) < _TABLE.rows or not 2 <= len(columns) <= _TABLE.columns:
@@ -182,6 +244,7 @@ def _table(lines: Sequence[Line]) -> list[list[str]] | None:
     if characters > _TABLE.cell * len(cells) or not _in_line(rows, columns):
         return None
     table: list[list[str]] = []
+    boxes: list[Box] = []
     for line in lines:
         row = [""] * len(columns)
         for cell in line.cells:
@@ -198,12 +261,14 @@ def _table(lines: Sequence[Line]) -> list[list[str]] | None:
                 row[place] = f"{row[place]} {text}".strip()
         if len(line.cells) >= 2:
             table.append(row)
+            boxes.append(line.box)
         else:
+            boxes[-1] = around((boxes[-1], line.box))
             table[-1] = [
                 f"{upper} {lower}".strip() for upper, lower in zip(table[-1], row, strict=True)
             ]
     full = sum(sum(bool(cell) for cell in row) >= 2 for row in table)
-    return table if full >= _TABLE.full * len(table) else None
+    return (table, boxes) if full >= _TABLE.full * len(table) else None
 
 
 def _in_line(rows: Sequence[Line], columns: Sequence[tuple[float, float]]) -> bool:
@@ -280,18 +345,23 @@ def sizes_of(pages: Sequence[list[Line]]) -> tuple[dict[float, int], float]:
     return levels, gaps.most_common(1)[0][0] if gaps else 1.2
 
 
-def parts_of(
-    page: list[Line], levels: dict[float, int], leading: float
-) -> Iterator[tuple[list[Line], str]]:
-    """Yield the blocks and tables of a page, each as its lines and as HTML."""
+def parts_of(page: list[Line], levels: dict[float, int], leading: float) -> Iterator[Part]:
+    """Yield the blocks and tables of a page."""
     at = 0
-    ruled = [(number, number + 1, line.rows) for number, line in enumerate(page) if line.rows]
-    for begin, end, rows in [*sorted([*ruled, *find_tables(page)]), (len(page), len(page), [])]:
-        yield from (
-            (block, _block(block, levels)) for block in _blocks(page[at:begin], levels, leading)
-        )
+    ruled = [
+        _Table(number, number + 1, line.rows, line.bands)
+        for number, line in enumerate(page)
+        if line.rows
+    ]
+    last = _Table(len(page), len(page), [], [])
+    for begin, end, rows, boxes in [*sorted([*ruled, *find_tables(page)]), last]:
+        for block in _blocks(page[at:begin], levels, leading):
+            yield _block(block, levels)
         if rows:
-            yield page[begin:end], table_to_html(rows)
+            bands = [
+                Band(box, letters_in("".join(row))) for row, box in zip(rows, boxes, strict=True)
+            ]
+            yield Part(table_to_html(rows), bands)
         at = end
 
 
@@ -338,7 +408,11 @@ def is_ideograph(letter: str) -> bool:
     )
 
 
-def _block(lines: list[Line], levels: dict[float, int]) -> str:
+def _block(lines: list[Line], levels: dict[float, int]) -> Part:
+    return Part(_written(lines, levels), [Band(line.box, letters_in(line.text)) for line in lines])
+
+
+def _written(lines: list[Line], levels: dict[float, int]) -> str:
     item = lines[0].text.lstrip()[:1] in _BULLETS
     if lines[0].fixed and not item:
         return f"<pre>{escape(chr(10).join(_indented(lines)))}</pre>"

@@ -172,6 +172,9 @@ class _Face:
     fixed: bool
     unseen: bool
     unmapped: bool
+    drawn: bool
+    """Whether its font is of drawings (Type 3), whose codes are those of ASCII in all that plotting
+    programs and TeX write, though PDFium knows no letter for them."""
     base: float | None
     """The baseline of print that is level on a page that is not turned."""
 
@@ -220,7 +223,9 @@ class _Text:
         if face is None:
             face = self._faces[origin] = self._face(begin)
         piece, box = self._piece(begin, end, face, origin)
-        self.unmapped += end - begin if face.unmapped else 0
+        if face.unmapped:
+            said = self._letters[begin:end]
+            self.unmapped += sum(not one.isascii() for one in said) if face.drawn else len(said)
         before = self.pieces[-1] if self.pieces and tight else None
         if before is not None and _goes_on(before, piece) and self.unseen[-1] == face.unseen:
             before.text += piece.text
@@ -255,9 +260,10 @@ class _Text:
             unseen |= mode in _UNSEEN_MODES or (clear and self._ink[3].value < 255 * LEAST_ALPHA)
             fixed = self._is_fixed(pdfium.FPDFTextObj_GetFont(shown))
         unmapped = pdfium.FPDFText_HasUnicodeMapError(self._text, number) == 1
+        drawn = unmapped and bool(shown) and _is_drawn(pdfium.FPDFTextObj_GetFont(shown))
         level = turn % 4 == 0 and matrix.b == 0 and self._frame.turns == 0
         base = self._start(number)[1] if level else None
-        return _Face(size, turn % 4, fixed, unseen, unmapped, base)
+        return _Face(size, turn % 4, fixed, unseen, unmapped, drawn, base)
 
     def _start(self, number: int) -> tuple[float, float]:
         """Return where on the shown page a letter begins on its baseline."""
@@ -293,10 +299,16 @@ class _Text:
             around = near, base - 0.15 * size, far, base + 0.75 * size
         else:
             around = self._frame.box(left, low, right, top)
-        said = self._letters[begin:end].translate(_LETTERS)
+        said = _paired(self._letters[begin:end].translate(_LETTERS))
         return Piece(
             said, near, far, base, round(size, 1), face.fixed, face.turn, False, False, origin
         ), around
+
+
+def _is_drawn(font: Any) -> bool:
+    """Return whether a font has no program of its own, since each letter is a drawing."""
+    size = ctypes.c_size_t(1)
+    return bool(font) and bool(pdfium.FPDFFont_GetFontData(font, None, 0, size)) and not size.value
 
 
 def _along(turn: int, box: Box, at: tuple[float, float]) -> tuple[float, float, float]:
@@ -320,9 +332,18 @@ def _letters_of(text: Any) -> str:
     buffer = (ctypes.c_ushort * (count + 1))()
     units = pdfium.FPDFText_GetText(text, 0, count, buffer) - 1
     if units == count:
-        return bytes(buffer)[: 2 * count].decode("utf-16-le", "replace")
+        text = bytes(buffer)[: 2 * count].decode("utf-16-le", "replace")
+        # A letter beyond the first plane has two numbers.
+        return text if len(text) == count else "".join(map(chr, buffer[:count]))
     codes = (pdfium.FPDFText_GetUnicode(text, number) for number in range(count))
     return "".join(chr(code) if code < 0x110000 else "\ufffd" for code in codes)
+
+
+def _paired(text: str) -> str:
+    """Return a text with the halves of letters beyond the first plane joined."""
+    if text.isascii() or not any("\ud800" <= one <= "\udfff" for one in text):
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def _goes_on(before: Piece, piece: Piece) -> bool:

@@ -29,6 +29,8 @@ ROW: Final = 6.0
 MOST_ROWS: Final = 40
 MOST_OVER: Final = 8
 """Pieces at one place that are compared."""
+MOST_OPERATORS: Final = 1_000
+"""Of a page, up to which each is compared with each."""
 LAYERS: Final = 4
 SHARED: Final = 0.3
 """Part of a box from which another lies over it; italics and kerning share less."""
@@ -82,7 +84,8 @@ def _apart_from_others(origins: Sequence[int], boxes: Sequence[Box]) -> list[lis
     apart.
     """
     rows: dict[int, list[int]] = {}
-    for number, (_, low, _, top) in enumerate(boxes):
+    for number in _near_others(origins, boxes):
+        _, low, _, top = boxes[number]
         for row in (
             range(int(low // ROW), int(top // ROW) + 1) if top - low < MOST_ROWS * ROW else ()
         ):
@@ -108,6 +111,23 @@ def _apart_from_others(origins: Sequence[int], boxes: Sequence[Box]) -> list[lis
     return [
         sorted(one for one in over if layers[origins[one]] == layer) for layer in range(LAYERS + 1)
     ]
+
+
+def _near_others(origins: Sequence[int], boxes: Sequence[Box]) -> Sequence[int]:
+    """Return the numbers of pieces whose operator's print may lie over another's: few, where an
+    operator shows a line."""
+    shown = list(dict.fromkeys(origins))
+    if len(shown) > MOST_OPERATORS:
+        return range(len(boxes))
+    place = {origin: at for at, origin in enumerate(shown)}
+    owners = np.array([place[origin] for origin in origins])
+    edges = np.asarray(boxes)
+    least, most = np.full((len(shown), 2), np.inf), np.full((len(shown), 2), -np.inf)
+    np.minimum.at(least, owners, edges[:, :2])
+    np.maximum.at(most, owners, edges[:, 2:])
+    meet = (least[:, None, :] < most[None, :, :]).all(axis=2)
+    near = (meet & meet.T).sum(axis=1) > 1
+    return np.flatnonzero(near[owners]).tolist()
 
 
 def _covers(one: Box, other: Box) -> bool:

@@ -17,8 +17,8 @@ from errors import SourceUnreadable
 from models.pipe import Counters, Fields, Frame, serve
 from pipeline.read.convert import Raw, kind_of, to_page, unreadable
 from pipeline.read.converted import Unreadable
-from pipeline.read.pdf import SECONDS, PdfReading, reading_of
-from pipeline.read.sniff import PAGED
+from pipeline.read.format import format_of, formats
+from pipeline.read.pdf import SECONDS, PdfReading
 from pipeline.text.tokens import count_tokens
 from pipeline.work import Stopped, stopped_by
 
@@ -34,7 +34,9 @@ def main(text: str) -> None:
     """Convert what is asked until stdin ends or nothing is asked for long; `text` is JSON as
     `models.worker` sends."""
     arguments = json.loads(text)
-    count_tokens(" ")  # its table is read before memory is bounded
+    # Tables and other wheels' formats are read before memory is bounded
+    count_tokens(" ")
+    formats()
     serve(_Desk, idle_seconds=arguments["idle_seconds"], memory_bytes=arguments["memory_bytes"])
 
 
@@ -74,7 +76,8 @@ class _Desk:
         first, last = fields["raw"].pop("span")
         notes = tuple(fields["raw"].pop("notes"))
         raw = Raw(frame.blob[:size], **fields["raw"], span=(first, last), notes=notes)
-        if (kind := kind_of(raw)) not in PAGED:
+        paged = format_of(kind_of(raw))
+        if paged is None or not paged.paged:
             return _whole(raw)
         kept = frame.blob[size:]
         known = kept.count(b"\n")
@@ -82,7 +85,7 @@ class _Desk:
         began = time.thread_time()
         try:
             reading = self._reading(
-                key, known, lambda: reading_of(kind)(raw.body, raw.span, kept, **how)
+                key, known, lambda: paged.to_html(raw.body, raw.span, kept, **how)
             )
         except Unreadable as error:
             raise unreadable(raw, error) from error

@@ -15,7 +15,14 @@ from typing import Final
 import yaml  # type: ignore[import-untyped]  # its types are a package of their own
 
 from pipeline.html.tree import MAX_DEPTH
-from pipeline.read.converted import MAX_ITEMS, Converted, escape, html_table, whole_page
+from pipeline.read.converted import (
+    MAX_ITEMS,
+    Converted,
+    escape,
+    html_table,
+    letters_in,
+    whole_page,
+)
 from pipeline.read.subtitles import timed_to_html
 from pipeline.work import check_cancelled
 
@@ -31,7 +38,7 @@ _DEPTH: Final = 3
 """Levels of objects in a record that become columns (`address.city`), and in front of a table that
 become headings."""
 _DATA: Final = 0.5
-"""Share of the letters of a file of settings that stand in tables, from which it is read as
+"""Share of the letters and digits of a file of settings that stand in tables, from which it is read as
 data."""
 _SLOW: Final = 2_000_000
 """Letters of YAML or TOML that are parsed: about a second's work."""
@@ -76,9 +83,9 @@ def settings_to_html(text: str, language: str) -> Converted | None:
     except (yaml.YAMLError, ValueError, RecursionError):
         return None
     tables = [table for _, part in _parts(value, ()) if (table := _table(part)) is not None]
-    letters = sum(len(cell) for rows in tables for row in rows[1:] for cell in row)
-    names = sum(len(name) * (len(rows) - 1) for rows in tables for name in rows[0])
-    return _as_page(value, "") if letters + names >= _DATA * len(text) else None
+    letters = sum(letters_in("".join(row)) for rows in tables for row in rows[1:])
+    names = sum(letters_in("".join(rows[0])) * (len(rows) - 1) for rows in tables)
+    return _as_page(value, "") if letters + names >= _DATA * letters_in(text) else None
 
 
 def _loaded(text: str) -> object:

@@ -1,11 +1,13 @@
 """RTF to HTML: headings, paragraphs, items and tables, told apart by the lines that striprtf makes
 of a file.
 
-Notes stand behind the text, under the numbers that stand at their places. Hidden text is left out.
-Not for: styles, pictures.
+Notes follow the text, under the numbers that are at their places, as do comments, text boxes, heads
+and feet of pages. Hidden text is left out. Not for: styles, pictures.
 """
 
 import re
+from collections.abc import Callable
+from functools import partial
 from itertools import groupby
 from typing import Final
 
@@ -43,15 +45,23 @@ _CELL_END: Final = re.compile(r"\s*\n\|")
 
 _NOTE: Final = re.compile(r"(?:\{\\super\s*\\chftn\s*\}\s*)?\{(?:\\\*\s*)?\\footnote(?![a-z])")
 _NOTE_MARK: Final = re.compile(r"\{?(?:\\super\s*)?\\chftn\b\s*\}?")
+_COMMENT: Final = re.compile(r"\{\\\*\s*\\annotation(?![a-z])")
+_BOX: Final = re.compile(r"\{\\shptxt(?![a-z])")
+_MARGIN: Final = re.compile(r"\{\\(?:header|footer)[lrf]?(?![a-z])")
+_CONTROL: Final = re.compile(r"\{\\\*[^{}]*\}|\\[a-z]+-?\d* ?")
+_PARAGRAPH: Final = re.compile(r"\\par(?![a-z]) ?")
+_FEW: Final = 4
+"""Words beside the page's number, its field's name among them, of a head that says no more."""
+_OBJECT: Final = re.compile(r"\\objdata(?![a-z])")
 _BRACE: Final = re.compile(r"\\[{}\\]|[{}]")
 _SUPER: Final = re.compile(r"\{\\super\s+([+−-]?\w{1,4})\}")
 """A power, a letter or a mark that is raised in a group of its own."""
 
 
-def _notes_behind(text: str) -> str:
-    """Return RTF with a number in place of each note, and the notes behind its text."""
-    kept, notes, at = list[str](), list[str](), 0
-    while found := _NOTE.search(text, at):
+def _without(text: str, opening: re.Pattern[str], instead: Callable[[str], str]) -> str:
+    """Return RTF with what `instead` makes of the inside of each group that `opening` begins."""
+    kept, at = list[str](), 0
+    while found := opening.search(text, at):
         depth, end = 1, len(text)
         for brace in _BRACE.finditer(text, found.end()):
             depth += {"{": 1, "}": -1}.get(brace[0], 0)
@@ -59,17 +69,39 @@ def _notes_behind(text: str) -> str:
                 end = brace.end()
                 break
         if depth:
-            break  # a file that is cut within a note
-        number = len(notes) + 1
-        inner = _NOTE_MARK.sub("", text[found.end() : end - 1])
-        notes.append(f"\\par [{number}] {inner.replace(chr(92) + 'par ', ' ')}")
-        kept += [text[at : found.start()], f"[{number}] "]
+            break  # a file that is cut within a group
+        kept += [text[at : found.start()], instead(text[found.end() : end - 1])]
         at = end
-    rest = text[at:]
-    if not notes:
+    return "".join([*kept, text[at:]])
+
+
+def _all_behind(text: str) -> str:
+    """Return RTF with a number in place of each note, and behind its text the notes, comments, text
+    boxes, heads and feet of pages, which the library leaves out."""
+    behind: dict[str, None] = {}
+
+    def noted(inner: str) -> str:
+        number = sum(one.startswith("[") for one in behind) + 1
+        behind[f"[{number}] {_NOTE_MARK.sub('', inner)}"] = None
+        return f"[{number}] "
+
+    def moved(inner: str, name: str = "") -> str:
+        if any(map(str.isalpha, _CONTROL.sub("", inner))):
+            behind[name + inner] = None
+        return ""
+
+    def margin(inner: str) -> str:
+        words = _CONTROL.sub("", inner).split()
+        return "" if " PAGE" in inner and len(words) <= _FEW else moved(inner)
+
+    text = _without(text, _NOTE, noted)
+    text = _without(text, _COMMENT, partial(moved, name="Comment: "))
+    text = _without(_without(text, _BOX, moved), _MARGIN, margin)
+    last = text.rfind("}")
+    if not behind or last < 0:
         return text
-    last = rest.rfind("}")
-    return "".join([*kept, rest[:last], *notes, "\\par ", rest[last:]])
+    lines = [f"\\par {_PARAGRAPH.sub(' ', one)}" for one in behind]
+    return "".join([text[:last], *lines, "\\par ", text[last:]])
 
 
 def rtf_to_html(text: str) -> Converted:
@@ -81,7 +113,9 @@ def rtf_to_html(text: str) -> Converted:
     if len(text) > SLOW_LETTERS:
         raise Unreadable(f"it is RTF of over {SLOW_LETTERS:,} characters: save it as .docx or text")
     text, hidden = without_unseen(text)
-    text = _SUPER.sub(r"^\1", _notes_behind(text))
+    ledger.hold("embedded object", len(_OBJECT.findall(text)))
+    text = text.replace("\\pntext", "\\listtext")
+    text = _SUPER.sub(r"^\1", _all_behind(text))
     text = _LEVEL.sub(lambda _: f"\\u{ord(_HEADING)}?", text)
     # A pattern of striprtf for links reads to the end of a line from each field: one line for each
     # keeps that linear.

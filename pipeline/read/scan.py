@@ -151,7 +151,8 @@ def _ordered(pieces: Sequence[_Piece], scan: Scan) -> list[Line]:
         low = max(piece.low for piece in row)
         cells = _cells(row, usual, scan.unit)
         text = " ".join(cell.text for cell in cells)
-        lines.append(Line(text, round(size, 1), (len(scan.pixels) - low) * scan.unit, False, cells))
+        size, y = round(size, 1), (len(scan.pixels) - low) * scan.unit
+        lines.append(Line(text, size, y, False, cells, [], y, y + size))
     return lines
 
 

@@ -59,6 +59,11 @@ _CHECKS: Final = re.compile(
 )
 """What only the checks themselves have; the scripts that watch over every page of a site are not
 among it."""
+_INCIDENT: Final = re.compile(
+    r"\b(?:ray|incident|reference|request|event)\s{0,3}(?:&#\d{2};|id|number|no\b|#|:|\s){1,6}[\w.-]{6,}",
+    re.IGNORECASE,
+)
+"""The number under which a service keeps what it has refused."""
 _WIDGETS: Final = re.compile(
     r"g-recaptcha|h-captcha|hcaptcha\.com|cf-turnstile|turnstile/v0|geetest|smartcaptcha"
 )
@@ -219,7 +224,8 @@ def _instead(html: str, said: Front | None, shape: _Shape) -> Front | None:
     """Return what a page of few words is by its scripts, fields and title."""
     password = bool(_PASSWORD.search(html))
     if _CHECKS.search(html) or (
-        said == "check" and (shape.scripts or shape.forms or _WIDGETS.search(html))
+        said == "check"
+        and (shape.scripts or shape.forms or _WIDGETS.search(html) or _INCIDENT.search(html))
     ):
         return "check"
     if said == "login" and (password or shape.fields):

@@ -9,6 +9,7 @@ mojibake reads worse than a guess. Linear in the length of the body.
 """
 
 import codecs
+import functools
 import io
 import logging
 import mimetypes
@@ -16,52 +17,25 @@ import posixpath
 import re
 import unicodedata
 import zipfile
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 from pipeline.read.converted import DAMAGED
-
-HTML: Final = "text/html"
-PDF: Final = "application/pdf"
-DOCX: Final = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
-_OOXML: Final = "application/vnd.openxmlformats-officedocument"
-PPTX: Final = f"{_OOXML}.presentationml.presentation"
-XLSX: Final = f"{_OOXML}.spreadsheetml.sheet"
-ODF: Final = frozenset(
-    f"application/vnd.oasis.opendocument.{kind}" for kind in ("text", "spreadsheet", "presentation")
+from pipeline.read.format import (
+    CSV,
+    FEED,
+    HTML,
+    JSON,
+    MARKDOWN,
+    PDF,
+    PLAIN,
+    SOURCE,
+    XML,
+    format_of,
+    formats,
 )
-EPUB: Final = "application/epub+zip"
-RTF: Final = "application/rtf"
-MAIL: Final = "message/rfc822"
-MBOX: Final = "application/mbox"
-NOTEBOOK: Final = "application/x-ipynb+json"
-SUBTITLES: Final = "text/vtt"
-CALENDAR: Final = "text/calendar"
-MARKDOWN: Final = "text/markdown"
-JSON: Final = "application/json"
-JSON_LINES: Final = "application/x-ndjson"
-FEED: Final = "application/feed+xml"
-XML: Final = "application/xml"
-CSV: Final = "text/csv"
-PLAIN: Final = "text/plain"
-SOURCE: Final = "text/x-source"
 
-PAGED: Final = frozenset({PDF, "image/png", "image/jpeg", "image/tiff", "image/webp"})
-"""What has pages that are images or may be."""
-HEAVY: Final = frozenset({*PAGED, DOCX, PPTX, XLSX, EPUB, RTF, MAIL, MBOX, *ODF})
-"""What is converted in a process of its own, whatever its size."""
 OLE: Final = "application/x-ole-storage"
-_PARTS: Final = {"word/document.xml": DOCX, "ppt/presentation.xml": PPTX, "xl/workbook.xml": XLSX}
-"""By a part that only they have."""
-_MAIN: Final = re.compile(
-    rb"\.(?:(word)|(presentation)|(spreadsheet)|ms-(word|powerpoint|excel))[\w.-]*\.main\+xml"
-)
-_BY_MAIN: Final = {
-    b"word": DOCX,
-    **dict.fromkeys((b"presentation", b"powerpoint"), PPTX),
-    **dict.fromkeys((b"spreadsheet", b"excel"), XLSX),
-}
-"""By the type of the main part, whose name may be any (Word for the web writes
-`word/document2.xml`)."""
 _TYPES: Final = "[Content_Types].xml"
 _MOST_TYPES: Final = 1_000_000
 """Bytes of the list of types."""
@@ -75,11 +49,8 @@ _OLD: Final = {
 }
 """What files of Microsoft's older container hold, and what to do with them."""
 
-# Signatures at the start of a file, and what to call it.
-_MAGIC: Final = (
-    (b"\x89PNG\r\n", "image/png"),
-    (b"\xff\xd8\xff", "image/jpeg"),
-    *((start, "image/tiff") for start in (b"II*\x00", b"MM\x00*", b"II+\x00", b"MM\x00+")),
+# Signatures at the start of a file of no format that is read, and what to call it.
+_UNREAD: Final = (
     (b"GIF8", "image/gif"),
     (b"BM", "image/bmp"),
     (b"\x00\x00\x01\x00", "image/x-icon"),
@@ -99,7 +70,6 @@ _MAGIC: Final = (
     (b"wOFF", "font/woff"),
     (b"wOF2", "font/woff2"),
     (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", OLE),
-    (b"{\\rtf", RTF),
     (b"\x1aE\xdf\xa3", "video/webm"),
     (b"GGUF", "application/x-gguf"),
 )
@@ -112,85 +82,89 @@ SOURCES: Final = {
     **{f".{name}": name for name in ("java", "scala", "go", "php", "swift", "lua", "r", "sql", "css", "proto", "toml")},
 }  # fmt: skip
 """Endings of programs and settings, and how highlighters name the language."""
-_BY_NAME: Final = {
-    **dict.fromkeys((".md", ".markdown", ".mdown"), MARKDOWN),
-    **dict.fromkeys((".html", ".htm", ".xhtml"), HTML),
-    **dict.fromkeys((".json", ".geojson", ".jsonld"), JSON),
-    ".ipynb": NOTEBOOK,
-    **dict.fromkeys((".vtt", ".srt", ".ass", ".ssa"), SUBTITLES),
-    ".eml": MAIL,
-    ".ics": CALENDAR,
-    **dict.fromkeys((".mbox", ".mbx"), MBOX),
-    **dict.fromkeys((".jsonl", ".ndjson"), JSON_LINES),
-    **dict.fromkeys((".rss", ".atom"), FEED),
-    **dict.fromkeys((".csv", ".tsv"), CSV),
-    **dict.fromkeys(SOURCES, SOURCE),
-    ".xml": XML,
-    ".pdf": PDF,
-    ".docx": DOCX,
-}
 _CONTROLS: Final = bytes(byte for byte in range(32) if byte not in (0, *range(8, 14), 27))
 """Bytes that text does not have; backspace and escape are in what consoles write, zero is looked at
 by itself."""
 _NOISE: Final = 0.01
 """Share of a text's first kilobyte that may be zeros or such bytes."""
+_ZEROS: Final = 0.05
+"""Share of it that may be zero bytes where all else is text."""
 _BYTES: Final = "application/octet-stream"
-_NAMED: Final = frozenset(
-    (
-        *mimetypes.MimeTypes(()).types_map[True].values(),
-        *(kind for _, kind in _MAGIC),
-        *(
-            "image/avif",
-            "image/heic",
-            "video/mp4",
-            "application/vnd.rar",
-            "application/java-archive",
-            "font/otf",
-        ),
-    )
-) - {_BYTES}
-"""Media types as messages may show them: a server's own may be prose, so that only known ones are
-repeated."""
 _TAGS: Final = rb"!doctype\s+html|html|head|body|title|meta|script|style|div|p|h[1-6]|table|article|main|section|br|a"
 _HTML_START: Final = re.compile(
     rb"(?:\s|<!--.{0,2000}?-->|<\?xml[^>]{0,200}>)*<(?:" + _TAGS + rb")[\s/>]", re.I | re.S
 )
-_STARTS: Final = (
-    (re.compile(rb"WEBVTT|\s*\d+[ \t]*\r?\n(?:\d\d:){2}\d\d,\d{3} --> "), SUBTITLES),
-    (re.compile(rb"\[Script Info\]\s"), SUBTITLES),
-    (re.compile(rb"BEGIN:VCALENDAR\s"), CALENDAR),
-    (re.compile(rb"From [^\n]{1,200}\n[A-Za-z][\w-]*:\s"), MBOX),
-    # Fields of a head, one of which only mail has.
-    (
-        re.compile(
-            rb"(?ims)(?=.{0,1000}?^(?:message-id|mime-version|received):)[a-z][\w-]*:[^\n]*\n[a-z \t]"
-        ),
-        MAIL,
-    ),
-)
-"""How texts begin that are not markup."""
-_FEED_START: Final = re.compile(rb"<(?:rss|feed|rdf:RDF)[\s>]")
 _UNSAID: Final = {"", _BYTES, "binary/octet-stream", "application/unknown", "unknown/unknown"}
-_KNOWN: Final = {
-    **dict.fromkeys((HTML, "application/xhtml+xml"), HTML),
-    **dict.fromkeys(
-        ("application/rss+xml", "application/atom+xml", "application/rdf+xml", FEED), FEED
-    ),
-    **dict.fromkeys((XML, "text/xml"), XML),
-    **dict.fromkeys((JSON, "text/json"), JSON),
-    **dict.fromkeys((JSON_LINES, "application/jsonl", "application/json-seq"), JSON_LINES),
-    **dict.fromkeys((MARKDOWN, "text/x-markdown"), MARKDOWN),
-    **dict.fromkeys((CSV, "text/tab-separated-values"), CSV),
-    **dict.fromkeys((SUBTITLES, "application/x-subrip", "text/srt"), SUBTITLES),
-    **{kind: kind for kind in (MAIL, MBOX, NOTEBOOK, CALENDAR)},
-    **dict.fromkeys(
-        ("application/javascript", "application/x-javascript", "application/x-sh"), PLAIN
-    ),
-    **dict.fromkeys(
-        ("application/x-yaml", "application/yaml", "application/toml", "application/sql"), PLAIN
-    ),
-    **dict.fromkeys(("application/x-tex", PLAIN), PLAIN),
-}
+_PLAIN: Final = (
+    *("application/javascript", "application/x-javascript", "application/x-sh"),
+    *("application/x-yaml", "application/yaml", "application/toml", "application/sql"),
+    *("application/x-tex", PLAIN),
+)
+"""Types of texts that are read as they are."""
+_OTHERS: Final = (
+    *("image/avif", "image/heic", "video/mp4", "application/vnd.rar"),
+    *("application/java-archive", "font/otf"),
+)
+"""Types beside those of Python's table."""
+
+
+class _Known(NamedTuple):
+    """What the formats say of bytes, names and types, put together for looking things up."""
+
+    magic: Sequence[tuple[bytes, str]]
+    """First bytes, and the type they mean."""
+    by_ending: Mapping[str, str]
+    """The type that a name's ending claims."""
+    by_type: Mapping[str, str]
+    """The type of ours that a server's type means."""
+    named: frozenset[str]
+    """Types as messages may show them: a server's own may be prose, so that only known ones are
+    repeated."""
+    begins: Sequence[tuple[re.Pattern[bytes], str]]
+    """How texts begin that are not markup, and feeds."""
+    parts: Mapping[str, str]
+    """Types of ZIP archives by a part that only they have."""
+    archives: frozenset[str]
+    """Types that an archive may name itself."""
+    programs: Mapping[bytes, str]
+    """Types of Office's archives by the program in the type of the main part, whose name may be any
+    (Word for the web writes `word/document2.xml`)."""
+    main: re.Pattern[bytes]
+    """Finds that program in the list of types."""
+
+
+@functools.cache
+def _known() -> _Known:
+    every = formats()
+    magic = [*((start, kind) for one in every for start, kind in one.magic.items()), *_UNREAD]
+    programs = {name.encode(): one.types[0] for one in every for name in one.programs}
+    texts = [one for one in every if not one.binary]
+    return _Known(
+        magic=magic,
+        by_ending={
+            **dict.fromkeys((".html", ".htm", ".xhtml"), HTML),
+            **dict.fromkeys(SOURCES, SOURCE),
+            **{ending: one.types[0] for one in texts for ending in one.endings},
+        },
+        by_type={
+            **dict.fromkeys((HTML, "application/xhtml+xml"), HTML),
+            **dict.fromkeys(_PLAIN, PLAIN),
+            **{kind: one.types[0] for one in texts for kind in (one.types[0], *one.also)},
+        },
+        named=frozenset(
+            (
+                *mimetypes.MimeTypes(()).types_map[True].values(),
+                *(kind for _, kind in magic),
+                *_OTHERS,
+            )
+        )
+        - {_BYTES},
+        begins=[(one.begins, one.types[0]) for one in every if one.begins is not None],
+        parts={part: one.types[0] for one in every for part in one.parts},
+        archives=frozenset(kind for one in every if one.binary for kind in one.types),
+        programs=programs,
+        main=re.compile(rb"\.(?:ms-)?(" + b"|".join(programs) + rb")[\w.-]*\.main\+xml"),
+    )
 
 
 _MARKUP: Final = re.compile(rb"<|&(?:[a-zA-Z]{2,8}|#x?[0-9a-fA-F]{1,6});")
@@ -219,13 +193,13 @@ def media_type(body: bytes, *, content_type: str = "", name: str = "") -> str:
     by_name = (
         MARKDOWN
         if name.endswith("/llms.txt")
-        else _BY_NAME.get(posixpath.splitext(name)[1].lower(), "")
+        else _known().by_ending.get(posixpath.splitext(name)[1].lower(), "")
     )
     # Zeros are UTF-16's, or strayed into a text.
     if b"\x00" not in start and (clear := _clear_type(body, start, said, by_name)):
         return clear
     if said in _UNSAID:
-        said = by_name if by_name and by_name not in {PDF, DOCX} else _guessed(start)
+        said = by_name or _guessed(start)
     return _text_type(said, by_name, start)
 
 
@@ -262,22 +236,7 @@ def _is_words(start: bytes) -> bool:
 
 def holds_text(kind: str) -> bool:
     """Return whether a media type from `media_type` is one that becomes HTML."""
-    texts = {
-        HTML,
-        MARKDOWN,
-        JSON,
-        JSON_LINES,
-        FEED,
-        XML,
-        CSV,
-        PLAIN,
-        SOURCE,
-        MAIL,
-        NOTEBOOK,
-        SUBTITLES,
-        CALENDAR,
-    }
-    return kind in HEAVY or kind in texts
+    return kind in {HTML, PLAIN, SOURCE} or format_of(kind) is not None
 
 
 def looks_like_text(start: bytes) -> bool:
@@ -315,7 +274,7 @@ def _binary_type(body: bytes, start: bytes, said: str) -> str:
         return ""
     control = len(start) - len(start.translate(None, _CONTROLS))
     if b"\x00" in start or control * 2 > len(start):
-        return said if said in _NAMED and not said.startswith("text/") else _BYTES
+        return said if said in _known().named and not said.startswith("text/") else _BYTES
     return ""
 
 
@@ -324,7 +283,7 @@ def _has_stray_zeros(start: bytes) -> bool:
     width."""
     zeros = start.count(0)
     text = start.translate(None, b"\x00")
-    if zeros > 1 + _NOISE * len(start) or text.translate(None, _CONTROLS) != text:
+    if zeros > 1 + _ZEROS * len(start) or text.translate(None, _CONTROLS) != text:
         return False
     try:
         text.decode("utf-8")
@@ -346,7 +305,7 @@ def _signed_type(body: bytes, start: bytes) -> str:
     return next(
         (
             kind
-            for magic, kind in _MAGIC
+            for magic, kind in _known().magic
             if start.startswith(magic) and not (words and len(magic) < 4)
         ),
         "",
@@ -363,11 +322,11 @@ def _zip_type(body: bytes) -> str:
                 if named and named.file_size <= 100
                 else ""
             )
-            said = EPUB if not said and "META-INF/container.xml" in archive.NameToInfo else said
-            office = (kind for part, kind in _PARTS.items() if part in archive.NameToInfo)
-            if said in ODF or said == EPUB:
+            known = _known()
+            if said in known.archives:
                 return said
-            return next(office, "") or _office_type(archive) or "application/zip"
+            parts = (kind for part, kind in known.parts.items() if part in archive.NameToInfo)
+            return next(parts, "") or _office_type(archive) or "application/zip"
     except (*DAMAGED, zipfile.BadZipFile):
         return "application/zip"
 
@@ -376,17 +335,15 @@ def _office_type(archive: zipfile.ZipFile) -> str:
     """Return the type of an Office file by the type of its main part, empty for other archives."""
     listed = archive.NameToInfo.get(_TYPES)
     types = archive.read(listed) if listed is not None and listed.file_size <= _MOST_TYPES else b""
-    found = _MAIN.search(types)
-    return _BY_MAIN[next(filter(None, found.groups()))] if found else ""
+    found = _known().main.search(types)
+    return _known().programs[found[1]] if found else ""
 
 
 def _guessed(start: bytes) -> str:
     text = start.removeprefix(b"\xef\xbb\xbf")
-    named = next((kind for begins, kind in _STARTS if begins.match(text)), "")
+    named = next((kind for begins, kind in _known().begins if begins.match(text)), "")
     if named:
         return named
-    if _FEED_START.search(text) and text.lstrip().startswith(b"<"):
-        return FEED
     if _HTML_START.match(text):
         return HTML
     if text.lstrip().startswith(b"<?xml"):
@@ -399,32 +356,22 @@ def _text_type(said: str, by_name: str, start: bytes) -> str:
 
     Of an unknown one what the bytes look like, but those of pictures and sound as they are.
     """
-    kind = _KNOWN.get(said, "")
+    kind = _known().by_type.get(said, "")
     if not kind and said.endswith("+json"):
         kind = JSON
     elif not kind and said.endswith("+xml"):
         kind = XML
     elif not kind and said.startswith("text/"):
         kind = PLAIN
-    if kind == PLAIN and by_name in {
-        MARKDOWN,
-        JSON,
-        JSON_LINES,
-        CSV,
-        SOURCE,
-        MAIL,
-        MBOX,
-        NOTEBOOK,
-        SUBTITLES,
-        CALENDAR,
-    }:
+    named = format_of(by_name)
+    if kind == PLAIN and (by_name == SOURCE or (named and named.indexed != "markup")):
         return by_name
-    if kind == JSON and by_name == NOTEBOOK:
-        return NOTEBOOK
+    if kind and named and named.form_of == kind:
+        return by_name
     if kind in {HTML, XML}:
         guess = _guessed(start)
         return guess if guess == FEED or (kind == XML and guess == HTML) else kind
-    if not kind and (said.startswith("application/") or said not in _NAMED):
+    if not kind and (said.startswith("application/") or said not in _known().named):
         # The bytes are text, whatever program they are said to be for: CSV as Excel's, a log as a
         # download.
         guess = _guessed(start)
@@ -569,6 +516,8 @@ def unmarked_utf16(body: bytes) -> str:
     numbers has such zeros too, but control characters, or no blanks, among what it then reads as.
     """
     start = body[: min(len(body), _LOOKED_AT) // 2 * 2]
+    if _has_stray_zeros(start):
+        return ""
     even, odd = start[::2].count(0), start[1::2].count(0)
     if min(even, odd) * 20 > max(even, odd) or max(even, odd) * 25 < len(start) // 2:
         return ""

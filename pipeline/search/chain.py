@@ -175,7 +175,7 @@ class Found:
     """Failures of sources for which no other stood in: the answer may be there all the same."""
 
 
-class Provider(Protocol):
+class Searcher(Protocol):
     """Somewhere to search.
 
     It never raises for what the other side does (blocked, slow, broken): it answers with a status,
@@ -198,12 +198,12 @@ class Chain:
 
     def __init__(
         self,
-        providers: Sequence[Provider],
+        providers: Sequence[Searcher],
         store: Store | None,
         clock: Callable[[], float],
         *,
-        beside: Sequence[Provider] = (),
-        scholarly: Sequence[Provider] = (),
+        beside: Sequence[Searcher] = (),
+        scholarly: Sequence[Searcher] = (),
         deadline: float = DEADLINE,
         accounts: Mapping[str, str] | None = None,
     ) -> None:
@@ -303,7 +303,7 @@ class Chain:
 
     async def _ask(
         self,
-        line: Sequence[Provider],
+        line: Sequence[Searcher],
         query: SearchQuery,
         limit: int,
         ends: float,
@@ -323,7 +323,7 @@ class Chain:
                 return
 
     async def _answer(
-        self, provider: Provider, query: SearchQuery, limit: int, seconds: float
+        self, provider: Searcher, query: SearchQuery, limit: int, seconds: float
     ) -> SearchOutcome:
         """One provider's answer to one query: remembered, or asked for within `seconds`."""
         key = cache_key(provider.name, query, limit)
@@ -350,7 +350,7 @@ class Chain:
             )
         return outcome
 
-    async def _rest_of(self, provider: Provider) -> SearchOutcome | None:
+    async def _rest_of(self, provider: Searcher) -> SearchOutcome | None:
         """What a resting provider said last, with the seconds that are left; None when it may be
         asked."""
         until, said = self._resting.get(provider.name, (0.0, None))
@@ -422,7 +422,7 @@ def _failure(outcomes: Sequence[SearchOutcome]) -> SearchFailed:
     )
 
 
-def _repeats(query: SearchQuery, queries: Sequence[SearchQuery], line: Sequence[Provider]) -> bool:
+def _repeats(query: SearchQuery, queries: Sequence[SearchQuery], line: Sequence[Searcher]) -> bool:
     """Whether providers that know no dates, and hear each query in any language, are asked the same
     already."""
     undated = replace(query, freshness="any")

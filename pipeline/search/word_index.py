@@ -31,6 +31,7 @@ from cache.folder import LOCK_WAIT
 from pipeline.fetch.files import CONVERTED, ending_of
 from pipeline.rank.bm25 import Floats, okapi
 from pipeline.read.converted import can_recognise
+from pipeline.read.format import endings_of, formats
 from pipeline.text.words import (
     LONGEST_WORD,
     REMEMBERED,
@@ -44,7 +45,7 @@ from pipeline.text.words import (
 
 TITLE_WEIGHT: Final = 3
 """How often a word of title or file name counts more than one of the text."""
-VERSION: Final = "8"
+VERSION: Final = "9"
 """Part of the database's name; raise it when counting changes."""
 MOST_BYTES: Final = 4_000_000
 """Bytes of one file that are counted; what stands behind cannot be found by this search."""
@@ -77,9 +78,13 @@ _MARKDOWN_TITLE: Final = re.compile(
     rb"^(?:#[ \t]+|title:[ \t]*)(.{1,300})$", re.MULTILINE | re.IGNORECASE
 )
 _JSON_ESCAPE: Final = re.compile(rb"\\(?:u([0-9a-fA-F]{4})|.)")
-_MARKED_UP: Final = CONVERTED | {".html", ".htm", ".xhtml", ".xml"}
+_MARKED_UP: Final = (
+    CONVERTED
+    | {".html", ".htm", ".xhtml"}
+    | endings_of(one for one in formats() if one.indexed == "markup")
+)
 """Endings of files that are markup, or come as such from their readers."""
-_JSON: Final = frozenset({".json", ".jsonl", ".ndjson", ".ipynb"})
+_JSON: Final = endings_of(one for one in formats() if one.indexed == "json")
 
 
 _SCHEMA: Final = """

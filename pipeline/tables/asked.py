@@ -15,8 +15,8 @@ from typing import Final
 from urllib.parse import unquote
 
 from errors import UsageError
+from pipeline.document.table import GROUP, KNOWN, Table, Told
 from pipeline.documents import Document
-from pipeline.tables.months import Month, month_of
 from pipeline.tables.query import Condition, Measure, Query, measured, rows_of, without_totals
 from pipeline.tables.spoken import (
     Compared,
@@ -27,8 +27,9 @@ from pipeline.tables.spoken import (
     said_of,
     tokens_of,
 )
-from pipeline.tables.table import GROUP, KNOWN, Table, Told, all_rows, name_terms, tables_of
+from pipeline.tables.table import all_rows, name_terms, tables_of
 from pipeline.text.frame import one_line
+from pipeline.text.months import Month, month_of
 from pipeline.text.words import guess_language, index_terms, meanings, words
 
 FEWEST: Final = 3
@@ -41,6 +42,8 @@ REACH: Final = 4
 compared with."""
 MOST_ROWS: Final = 0.5
 """Share of a table beyond which the rows that a condition keeps are no choice."""
+MOST_GROUPS: Final = 20
+"""Values of a column that an answer names with a measure of each."""
 _EQUAL: Final = "="
 _GLOSS: Final = re.compile(r"\b([A-Z]\w+(?:\s[A-Z]\w+)*)\s\(([A-Z][A-Z\d]{1,5})\)")
 """A name, and its code in brackets."""
@@ -442,8 +445,9 @@ class _Asking:
         if spoken.count:
             return self._counted(rows, adding=bool(adding))
         if adding or meaning:
+            group = self._grouping()
             column = self._numeric(None, self._same(range(len(spoken.tokens))))
-            return self._measured("sum" if adding else "mean", column, rows)
+            return self._measured("sum" if adding else "mean", column, rows, group)
         few = self.conditions and len(rows) <= max(FEWEST, MOST_ROWS * len(self.table.rows))
         return self._answer("", "rows", rows, ()) if few else None
 
@@ -455,6 +459,9 @@ class _Asking:
         if any(self._matched(c, after) for c in columns):
             column = self._numeric(None, "")
             return self._measured("sum", column, rows) if adding or self.either else None
+        if (group := self._grouping()) is not None and self._matched(self._label(), after):
+            self.used |= self._matched(self._label(), after)
+            return self._grouped("count", -1, rows, group)
         of_rows = any(token.text.lower() in words("tables.filler") for token in self._within(after))
         headed = self._matched(self._label(), after)
         self.used |= headed
@@ -462,13 +469,46 @@ class _Asking:
             return None
         return self._answer(str(len(rows)), "rows", rows, ())
 
-    def _measured(self, measure: Measure, column: int | None, rows: list[int]) -> Told | None:
+    def _grouping(self) -> int | None:
+        """Return the column by whose values a measure is asked (`tons by state`, `in each port`);
+        None where rows do not share them."""
+        by = words("tables.by", self.spoken.language)
+        for place, token in enumerate(self.spoken.tokens):
+            after = range(place + 1, place + 1 + REACH)
+            for column in range(len(self.table.columns)) if token.text.lower() in by else ():
+                named = self._matched(column, after[: max(1, len(self._stems(column)))])
+                different = len(set(self.table.cells(column)))
+                if len(named) == len(self._stems(column)) > 0 and different < len(self.table.rows):
+                    self.used |= {place, *named}
+                    return column
+        return None
+
+    def _grouped(self, measure: Measure, column: int, rows: list[int], group: int) -> Told:
+        """Return a measure of each value of a column, in place of rows alone."""
+        values: dict[str, list[int]] = {}
+        for row in rows:
+            values.setdefault(self.table.rows[row][group], []).append(row)
+        said = [
+            f"{name or '(empty)'} {measured(self.table, measure, column, own)[1].value}"
+            for name, own in values.items()
+        ]
+        more = f"; {len(said) - MOST_GROUPS} more" if len(said) > MOST_GROUPS else ""
+        noun = "rows" if column < 0 else f"{measure} of {self.table.columns[column]}"
+        of = (group, column) if column >= 0 else (group,)
+        told = self._answer("", f"{noun} by {self.table.columns[group]}", rows, of)
+        return replace(told, what=one_line(f"{told.what}: {'; '.join(said[:MOST_GROUPS])}{more}"))
+
+    def _measured(
+        self, measure: Measure, column: int | None, rows: list[int], group: int | None = None
+    ) -> Told | None:
         fewest = 1 if self.dated else 2
         if column is None or len(rows) < fewest:
             return None
         if not self._is_plain(column, rows):
             self.doubtful = True
             return None
+        if group is not None and group != column:
+            return self._grouped(measure, column, rows, group)
         _, computed = measured(self.table, measure, column, rows)
         what = f"{measure} of {self.table.columns[column]}"
         return self._answer(computed.value, what, list(computed.rows), (column,))

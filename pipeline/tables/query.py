@@ -17,8 +17,9 @@ from itertools import takewhile
 from typing import Final, Literal
 
 from errors import UsageError
-from pipeline.tables.cells import Value, value_of
-from pipeline.tables.table import Table, name_terms
+from pipeline.document.table import Table
+from pipeline.tables.table import name_terms
+from pipeline.text.cells import Value, value_of
 from pipeline.text.frame import new_mark, quoted
 from pipeline.text.words import words
 

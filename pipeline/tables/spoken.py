@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final
 
-from pipeline.tables.months import AskedMonth, coded, months_in
 from pipeline.tables.query import Operator
 from pipeline.tables.table import name_terms
+from pipeline.text.months import AskedMonth, coded, months_in
 from pipeline.text.words import guess_language, heard, index_terms, meanings, whole_words, words
 
 _WORD: Final = re.compile(r"\d[\d.,:]*\d|[^\W_]+(?:['’][^\W\d_]+)?|[<>!]=|<>|[<>=≤≥≠%€$£✓✗]")

@@ -120,6 +120,11 @@ _STEMMED: Final = frozenset(_STEMMED_TEXT.split())
 most alone."""
 _CJK_RANGES: Final = "々-〇぀-ヿ㐀-䶿一-鿿가-힯\U00020000-\U0002fa1f"
 _CJK: Final = re.compile(f"[{_CJK_RANGES}]")
+_UNSPACED: Final = re.compile("[\u0e01-\u0eff\u1000-\u109f\u1780-\u17ff]+")
+"""Runs of Thai, Lao, Burmese and Khmer, whose words have no blanks between them."""
+_LETTER_WITH_MARKS: Final = re.compile(r".[^\w\s]*")
+CJK_LETTERS: Final = 2.7
+"""Letters of English prose that a character of Chinese, Japanese or Korean stands for."""
 _MARKS: Final = "".join(
     re.escape(chr(point))
     for point in range(0x300, 0xE00)
@@ -154,6 +159,9 @@ _LETTER: Final = re.compile(r"[^\W\d_]")
 _APOSTROPHE: Final = re.compile(r"\b(\w+)['’]")
 _LATIN: Final = ("en", "de", "fr", "es", "it", "pt", "nl", "sv", "da", "no", "fi", "pl", "tr")
 """Of languages with as many points the first is taken."""
+SURELY_OTHER: Final = 3.0
+"""Times as many points as the language that a page says of itself: a template's `lang="en"` around
+French text has nine times as many for French."""
 LOOKED_AT: Final = 4_000
 """Characters of a request that are looked at; a longer one brings text along, whose words are not
 asked about."""
@@ -221,6 +229,14 @@ def is_cjk(text: str) -> bool:
     return not text.isascii() and _CJK.search(text) is not None
 
 
+def is_unspaced(text: str) -> bool:
+    """Whether `text` is in Thai, Lao, Burmese or Khmer: half of its characters, which have no blanks
+    between words."""
+    if text.isascii():
+        return False
+    return 2 * sum(map(len, _UNSPACED.findall(text))) >= len(text)
+
+
 def raw_words(text: str) -> list[str]:
     """Return the words of `text` as they stand, in order: no folding, no stemming, CJK runs
     whole."""
@@ -267,6 +283,8 @@ def index_terms(text: str, *, language: str = "en", keep_stop_words: bool = Fals
         language if language in _STEMMED or language in languages() else "en", keep_stop_words
     )
     text = full_width(text)
+    if not text.isascii() and _UNSPACED.search(text):
+        return _unspaced_terms(text, language, keep_stop_words=keep_stop_words)
     runs = lower_runs(text)
     if not is_cjk(text):
         return list(filter(None, map(memory.__getitem__, runs)))
@@ -278,6 +296,26 @@ def index_terms(text: str, *, language: str = "en", keep_stop_words: bool = Fals
         elif term := memory[run]:
             terms.append(term)
     return terms
+
+
+def _unspaced_terms(text: str, language: str, *, keep_stop_words: bool) -> list[str]:
+    """Return the index terms of a text with Thai or the like: of each run of it three letters with
+    their marks, from each letter on."""
+    terms: list[str] = []
+    place = 0
+    for run in _UNSPACED.finditer(text):
+        terms += index_terms(
+            text[place : run.start()], language=language, keep_stop_words=keep_stop_words
+        )
+        letters = _LETTER_WITH_MARKS.findall(run[0])
+        terms += ["".join(letters[at : at + 3]) for at in range(max(1, len(letters) - 2))]
+        place = run.end()
+    return terms + index_terms(text[place:], language=language, keep_stop_words=keep_stop_words)
+
+
+def count_letters(text: str) -> int:
+    """Return the characters of a text, as many as English prose needs to say the same."""
+    return len(text) + round((CJK_LETTERS - 1) * len(_CJK.findall(text)))
 
 
 def guess_language(text: str) -> str:
@@ -297,19 +335,39 @@ def guess_language(text: str) -> str:
             and found
         ):
             return code
+    points = _latin_points(text)
+    best = max(points, key=lambda code: points[code])
+    return best if points[best] > 0 else ""
+
+
+def language_of(text: str, declared: str) -> str:
+    """Return the language of a page's `text`: what the page says of itself, unless its script is
+    another, or another language has `SURELY_OTHER` times as many points; empty where nothing tells."""
+    guessed = guess_language(text)
+    if not declared or not guessed or guessed == declared:
+        return declared or guessed
+    if guessed in OTHER_SCRIPTS or declared in OTHER_SCRIPTS:
+        return guessed if declared in (*_LATIN, *OTHER_SCRIPTS) else declared
+    if declared not in _LATIN:
+        return declared
+    points = _latin_points(text[:LOOKED_AT])
+    return guessed if points[guessed] > SURELY_OTHER * points[declared] else declared
+
+
+def _latin_points(text: str) -> dict[str, float]:
+    """Return for each language in Latin letters how much in a text is of it."""
     # A capital inside a sentence is a name, and "Go" no Polish pronoun
     small = [word.lower() for i, word in enumerate(raw_words(text)) if i == 0 or word.islower()]
     lowered = text.lower()
     signs, elided = frozenset(lowered), frozenset(_APOSTROPHE.findall(lowered))
-    points = {}
+    points: dict[str, float] = {}
     for code in _LATIN:
         # A letter or an elision (`l'`) of its own counts as one and a half words
         own = not (
             signs.isdisjoint(words("letters", code)) and elided.isdisjoint(words("elided", code))
         )
         points[code] = sum(map(words("stop", code).__contains__, small)) + 1.5 * own
-    best = max(points, key=lambda code: points[code])
-    return best if points[best] > 0 else ""
+    return points
 
 
 # Names

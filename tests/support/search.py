@@ -7,14 +7,14 @@ import anyio
 import httpx2
 
 from pipeline.documents import SearchOutcome, SearchQuery
-from pipeline.search.chain import Provider
+from pipeline.search.chain import Searcher
 from tests.support.model_server import loopback_client
 
 LAKE: Final = SearchQuery("lake orvane")
 
 
 def ask_once(
-    make: Callable[[httpx2.AsyncClient], Provider],
+    make: Callable[[httpx2.AsyncClient], Searcher],
     query: SearchQuery | None = None,
     *,
     limit: int = 10,

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from pipeline.tables.months import COUNTED, month_named
+from pipeline.text.months import COUNTED, month_named
 
 CellKind = Literal["number", "date", "clock"]
 

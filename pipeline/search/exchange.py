@@ -4,7 +4,7 @@ all providers share.
 Every failure becomes a `SearchOutcome` with a reason that a person can act on, and a key never
 stands in it. Titles and snippets arrive with marks around the hits (`<b>`), entities and control
 characters, and were written by strangers. Not for: the parameters and fields of one API
-(`services.py`), waiting and repeating (`pipeline/search/chain.py`).
+(`providers/`), waiting and repeating (`pipeline/search/chain.py`).
 """
 
 import html
@@ -24,6 +24,7 @@ import httpx2
 from pipeline.documents import SearchOutcome, SearchQuery, SearchResult, SearchStatus
 from pipeline.fetch.exchange import retry_after as seconds_asked
 from pipeline.search.chain import DEADLINE
+from pipeline.search.service import Judge, Request, error_text
 from pipeline.text.frame import LONGEST, one_line
 
 MAX_BYTES: Final = 4_000_000
@@ -46,21 +47,6 @@ _MEANING: Final[Mapping[SearchStatus, str]] = {
     "timeout": "the service itself timed out",
     "blocked": "the service refuses us",
 }
-
-Judge = Callable[[int, object], SearchStatus | None]
-"""HTTP status and parsed body (None where it was no JSON) to what they mean for one API; None for
-the usual meaning."""
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """What is sent."""
-
-    method: str
-    url: str
-    headers: Mapping[str, str]
-    params: Mapping[str, str] | None = None
-    body: Mapping[str, object] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,35 +226,6 @@ def hit(
     return SearchResult(title=title, url=address, snippet=plain_text(snippet), engine=provider)
 
 
-def at(value: object, path: str) -> object:
-    """Return what lies in `value` at a dotted path of names and numbers, None for nothing there.
-
-    A `*` goes through a list and gives what lies below each entry; `|` parts paths of which the
-    first that leads to something counts.
-    """
-    if "|" in path:
-        return next(filter(None, (at(value, one) for one in path.split("|"))), None)
-    step, _, rest = path.partition(".")
-    if step == "*":
-        return [at(one, rest) if rest else one for one in value] if isinstance(value, list) else []
-    if isinstance(value, list) and step.isdecimal():
-        value = value[int(step)] if int(step) < len(value) else None
-    else:
-        value = value.get(step) if isinstance(value, dict) else None
-    return at(value, rest) if rest else value
-
-
-def rows_of(value: object) -> list[Mapping[str, object]] | None:
-    """Return the objects of a JSON list; None where `value` is no list."""
-    return [row for row in value if isinstance(row, dict)] if isinstance(value, list) else None
-
-
-def joined(parts: Iterable[object]) -> str:
-    """Return several passages of one page, texts or lists of texts, as one snippet."""
-    texts = [text for part in parts for text in (part if isinstance(part, list) else [part])]
-    return " … ".join(text for text in texts if isinstance(text, str) and text.strip())
-
-
 def on_site(url: str, site: str) -> bool:
     """Return whether `url` lies on the host `site` or below it; any address does where `site` is
     empty."""
@@ -310,29 +267,6 @@ def unmet(query: SearchQuery, able: frozenset[str]) -> str:
 def sentences(*parts: str) -> str:
     """Join sentences, leaving out empty ones."""
     return " ".join(filter(None, parts))
-
-
-def error_text(answer: object) -> str:
-    """Return the words of an error body in the forms the APIs document: error, errors, detail,
-    message, nested."""
-    while isinstance(answer, dict | list):
-        names = ("detail", "error", "errors", "message", "msg", "info", "errMsg")
-        parts = answer if isinstance(answer, list) else map(answer.get, names)
-        answer = next(filter(None, parts), None)
-    return answer if isinstance(answer, str) else ""
-
-
-def error_code(answer: object) -> str:
-    """Return the machine-readable code of an error body (`code` or `tag`, at the top or below
-    `error`/`errors`)."""
-    while isinstance(answer, dict | list):
-        if isinstance(answer, dict) and isinstance(
-            found := answer.get("code") or answer.get("tag"), str
-        ):
-            return found
-        parts = answer if isinstance(answer, list) else map(answer.get, ("error", "errors"))
-        answer = next(filter(None, parts), None)
-    return ""
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:

@@ -15,7 +15,8 @@ import anyio.to_thread
 from extra import importing
 from pipeline.documents import SearchOutcome, SearchQuery
 from pipeline.search.chain import DEADLINE
-from pipeline.search.providers.exchange import hit, on_site, rows_of, sentences, unmet, words_of
+from pipeline.search.exchange import hit, on_site, sentences, unmet, words_of
+from pipeline.search.service import rows_of
 
 BACKENDS: Final = "duckduckgo,brave,mojeek,startpage,yahoo"
 """Named, because `auto` asks two encyclopedias first and the rest in random order, and an unknown

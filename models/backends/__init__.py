@@ -1,0 +1,1 @@
+"""The backends of models, one file each; see `models/backend.py`."""

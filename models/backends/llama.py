@@ -1,0 +1,49 @@
+"""GGUF models, run by llama.cpp in a process of its own."""
+
+from pathlib import Path
+from typing import Any, Final
+
+from errors import UsageError
+from extra import require
+from models.backend import Backend, Resources
+from models.catalogue import Role
+from models.llama.model import LlamaEmbedder, LlamaGenerator, LlamaReranker
+from models.pull import Hub, kept_files
+
+_FORMS: Final = "llama:FILE.gguf, llama:OWNER/REPO/FILE.gguf"
+_MODELS: Final[dict[Role, type[LlamaEmbedder | LlamaReranker | LlamaGenerator]]] = {
+    "embedder": LlamaEmbedder,
+    "reranker": LlamaReranker,
+    "generator": LlamaGenerator,
+}
+
+
+def _make(role: Role, rest: str, given: Resources) -> Any:
+    return _MODELS[role](_gguf(rest, given.hub), **given.of(role))
+
+
+def _gguf(rest: str, hub: Hub) -> Path:
+    require("llama", f"llama:{rest}")
+    path = Path(rest).expanduser()
+    if path.is_file():
+        return path.resolve()
+    if (kept := kept_files(hub).get(rest)) is not None:
+        return kept
+    if rest.count("/") > 1 and rest.endswith(".gguf") and not path.is_absolute():
+        raise UsageError(
+            f"llama:{rest} is neither a file here nor among the downloads; nothing is downloaded "
+            f"unasked.",
+            hint=f"Download it with: winnow models pull {rest}",
+        )
+    raise UsageError(
+        f"llama:{rest}: there is no such file.", hint="Name a GGUF file, or OWNER/REPO/FILE.gguf."
+    )
+
+
+BACKEND: Final = Backend(
+    prefix="llama",
+    roles=dict.fromkeys(_MODELS, _FORMS),
+    make=_make,
+    extra="llama",
+    says="llama.cpp in a process of its own",
+)

@@ -1,0 +1,47 @@
+"""ONNX models in a folder, and those that Winnow carries."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from errors import UsageError
+from models.backend import Backend, Resources
+from models.catalogue import Role
+from models.onnx import EMBEDDED, MULTILINGUAL, WEIGHTS, OnnxEmbedder, OnnxReader
+
+_OURS: Final[Mapping[str, Path]] = {"embedded": EMBEDDED, "multilingual": MULTILINGUAL}
+"""Folders of embedders that Winnow carries, by what a spec calls them."""
+
+
+def _make(role: Role, rest: str, _: Resources) -> Any:
+    if role == "reader":
+        return OnnxReader(_folder_with([WEIGHTS], rest))
+    return OnnxEmbedder(_OURS.get(rest) or _onnx_folder(rest))
+
+
+def _onnx_folder(rest: str) -> Path:
+    inner = (Path(rest).expanduser() / "onnx" / "model.onnx").is_file()
+    return _folder_with(["tokenizer.json", *([] if inner else ["model.onnx"])], rest)
+
+
+def _folder_with(files: Sequence[str], rest: str) -> Path:
+    folder = Path(rest).expanduser()
+    missing = [str(folder / name) for name in files if not (folder / name).is_file()]
+    if missing:
+        raise UsageError(
+            f"onnx:{rest} does not hold a model: {', '.join(missing)} is not there.",
+            hint="An embedder's folder has model.onnx (or onnx/model.onnx), tokenizer.json and "
+            "config.json; "
+            f"a reader's {WEIGHTS}, tokenizer.json and manifest.json.",
+        )
+    return folder.resolve()
+
+
+BACKEND: Final = Backend(
+    prefix="onnx",
+    roles={
+        "embedder": "onnx:embedded, onnx:multilingual, onnx:FOLDER",
+        "reader": f"onnx:FOLDER with {WEIGHTS} and its manifest.json",
+    },
+    make=_make,
+)

@@ -1,0 +1,43 @@
+"""Models of a server that speaks OpenAI's API."""
+
+from typing import Any, Final
+
+import httpx2
+
+from errors import UsageError
+from models.backend import Backend, Resources
+from models.catalogue import Role
+from models.remote.openai import OpenAIEmbedder, OpenAIGenerator, OpenAIReranker
+from models.remote.server import Endpoint
+
+_HINT: Final = (
+    "Write openai:http://127.0.0.1:11434/v1#MODEL; a key goes to the setting model_key, not here."
+)
+
+
+def _make(role: Role, rest: str, given: Resources) -> Any:
+    url, _, model = rest.partition("#")
+    try:
+        parsed = httpx2.URL(url)
+    except httpx2.InvalidURL as error:
+        raise UsageError(f"'openai:{rest}' has no valid address: {error}.", hint=_HINT) from error
+    if parsed.scheme not in ("http", "https") or not parsed.host or not model or parsed.userinfo:
+        raise UsageError(
+            f"'openai:{rest}' does not name an http(s) address and a model.", hint=_HINT
+        )
+    endpoint = Endpoint(http=given.http, url=url.rstrip("/"), model=model, key=given.key)
+    if role == "generator":
+        return OpenAIGenerator(endpoint, tuning=given.of(role)["tuning"])
+    return OpenAIEmbedder(endpoint) if role == "embedder" else OpenAIReranker(endpoint)
+
+
+BACKEND: Final = Backend(
+    prefix="openai",
+    roles={
+        "embedder": "openai:http://127.0.0.1:11434/v1#MODEL",
+        "reranker": "openai:http://127.0.0.1:8080/v1#MODEL",
+        "generator": "openai:http://127.0.0.1:11434/v1#MODEL",
+    },
+    make=_make,
+    says="a remote model",
+)

@@ -1,0 +1,1 @@
+"""Pages, documents, units and tables: plain data that every step reads."""

@@ -1,0 +1,89 @@
+"""The data of a table, and what we compute of it.
+
+Not for: reading a table element (`pipeline/html/table.py`), finding a document's tables
+(`pipeline/tables/table.py`).
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+from pipeline.text.cells import Value, values_of
+
+GROUP: Final = "group"
+"""Name of the column that holds the rows across a table which head the rows below them."""
+KNOWN: Final = 0.9
+"""Share of a column's filled cells that are numbers, from which it is one of numbers, and of the
+rows asked about that must be plain ones for a value to be computed over all; the others are `n/a`
+and `–`."""
+EMPTY: Final = frozenset(
+    {"", "-", "–", "—", "−", "n/a", "na", "none", "null", "?", "…", "..", "tbd"}
+)
+"""Cells that say that nothing is known, in lower case."""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows of equally many cells below named columns."""
+
+    number: int
+    """1-based on its page; 0 for a list that we made."""
+    title: str
+    """Its caption, or the heading above it."""
+    columns: tuple[str, ...]
+    """Empty names are `column 3`."""
+    rows: tuple[tuple[str, ...], ...]
+    blocks: tuple[int, ...] = ()
+    """Index into `Document.blocks` of each row; empty for a list that we made."""
+    about: str = ""
+    """Headings above it."""
+    named: bool = True
+    """Whether the page names its columns."""
+    carried: tuple[tuple[int, ...], ...] = ()
+    """Columns of each row whose cell is that of the row above, which covers both; empty where no
+    cell covers rows."""
+
+    def cells(self, column: int) -> list[str]:
+        """Return the cells of a column, from the top."""
+        return [row[column] for row in self.rows]
+
+    def values(self, column: int) -> list[Value | None]:
+        """Return the numbers of a column, None for what is none."""
+        return list(_values(tuple(self.cells(column))))
+
+    def is_numeric(self, column: int) -> bool:
+        """Whether nearly all that a column holds are numbers."""
+        filled = [
+            place for place, cell in enumerate(self.cells(column)) if cell.lower() not in EMPTY
+        ]
+        values = self.values(column)
+        return bool(filled) and sum(values[place] is not None for place in filled) >= KNOWN * len(
+            filled
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a table tells of a question, computed by us."""
+
+    document: int
+    """Place of the table's document among those that were asked."""
+    table: Table
+    value: str
+    """Empty where the rows themselves are the answer."""
+    what: str
+    """What was computed, in the names of columns: `sum of quantity where city = Porto`."""
+    rows: tuple[int, ...]
+    """Rows that it stands on; of a choice those chosen."""
+    over: int
+    """Rows that were looked at."""
+    columns: tuple[int, ...]
+    """Columns that were used, the one that names the rows first."""
+    fit: int = 0
+    explained: int = 0
+    """Words of the question that name columns or values."""
+
+
+@lru_cache(maxsize=256)
+def _values(cells: tuple[str, ...]) -> tuple[Value | None, ...]:
+    return tuple(values_of(cells))

@@ -1,0 +1,151 @@
+"""Tables and what is computed of them, as text.
+
+What we computed stands in a line of ours, the words of the page between marks. Not for: working it
+out (`pipeline/tables`).
+"""
+
+import csv
+import io
+import json
+import re
+from collections.abc import Container, Iterable, Sequence
+from typing import Final, Literal
+
+from pipeline.document.table import Told
+from pipeline.documents import Document, Evidence
+from pipeline.evidence.cite import cite
+from pipeline.evidence.show import shortened
+from pipeline.prune.forms import Form, Line, write
+from pipeline.text.frame import SAID_TOKENS, framed, one_line, place_of, quoted
+from pipeline.text.tokens import count_tokens
+
+_FORMULA: Final = re.compile(r"[\s\ufeff]*[=+\-@\uff1d\uff0b\uff0d\uff20|]")
+"""How cells begin that spreadsheets compute, in wide letters too."""
+_SIGNED: Final = re.compile(r"\s*[+-]\s*[\d.,'\u00a0\u202f ]*\d\s*(?:%|[A-Za-z€$£°]{1,4})?\s*|-+")
+RowForm = Literal["html", "markdown", "text", "csv", "json"]
+FORMS: Final[dict[RowForm, Form]] = {"html": "html", "markdown": "markdown", "text": "text"}
+"""The forms that are not for tables only."""
+SHARE: Final = 0.6
+"""Part of an answer that a computed value may take with its rows: it is what was asked."""
+MOST: Final = 200
+"""The same in tokens."""
+
+
+def rows_as(form: RowForm, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return rows below the names of their columns, in a form."""
+    if form == "json":
+        return json.dumps(
+            [dict(zip(columns, row, strict=True)) for row in rows], ensure_ascii=False
+        )
+    if form == "csv":
+        text = io.StringIO()
+        csv.writer(text, lineterminator="\n").writerows(
+            [map(_uncomputed, row) for row in (columns, *rows)]
+        )
+        return text.getvalue().rstrip("\n")
+    cleaned = [tuple(map(one_line, row)) for row in rows]
+    return write(
+        [Line("table", header=tuple(map(one_line, columns)), rows=tuple(cleaned))], FORMS[form]
+    )
+
+
+def _uncomputed(cell: str) -> str:
+    """Return a cell so that a spreadsheet which opens it computes nothing; numbers stay numbers."""
+    return f"'{cell}" if _FORMULA.match(cell) and not _SIGNED.fullmatch(cell) else cell
+
+
+def told_values(
+    computed: Sequence[Told],
+    documents: Sequence[Document],
+    mark: str,
+    max_tokens: int,
+    shown: Container[tuple[int, int]] = (),
+) -> str:
+    """Return what tables of `documents` tell, first in an answer of `max_tokens`; empty for none,
+    or no room.
+
+    Args:
+        mark: The answer's own for untrusted text.
+        shown: Blocks that stand below in the answer, each with its document's place: their rows are not repeated.
+    """
+    told = (
+        _told_value(one, documents, mark, max_tokens // len(computed), shown) for one in computed
+    )
+    return "\n".join(filter(None, told))
+
+
+def values_room(
+    computed: Sequence[Told], documents: Sequence[Document], mark: str, max_tokens: int
+) -> int:
+    """Return the tokens that `told_values` may take, with the break before it."""
+    told = told_values(computed, documents, mark, max_tokens)
+    return count_tokens(told) + 1 if told else 0
+
+
+def rows_shown(
+    computed: Iterable[Told], documents: Sequence[Document], evidence: Iterable[Evidence]
+) -> set[tuple[int, int]]:
+    """Return the blocks of those rows behind values that passages show, each with its document's
+    place."""
+    passages = [one for one in evidence if not one.is_summary]
+    found: set[tuple[int, int]] = set()
+    for told in computed:
+        document = documents[told.document]
+        for row in told.rows:
+            place = told.table.blocks[row]
+            block = document.blocks[place]
+            cells = [one_line(told.table.rows[row][column]) for column in told.columns]
+            if any(
+                one.url == document.page.final_url
+                and one.start <= block.start
+                and block.end <= one.end
+                and all(
+                    cell in one.text for cell in cells
+                )  # units between the first and the last may be left out
+                for one in passages
+            ):
+                found.add((told.document, place))
+    return found
+
+
+def _told_value(
+    told: Told,
+    documents: Sequence[Document],
+    mark: str,
+    max_tokens: int,
+    shown: Container[tuple[int, int]],
+) -> str:
+    page = documents[told.document].page
+    rest = [row for row in told.rows if (told.document, told.table.blocks[row]) not in shown]
+    below = len(told.rows) - len(rest)
+    where = f", {below} of them below" if below and rest else " below" * (not rest)
+    what = quoted(shortened(told.what, SAID_TOKENS), mark)
+    rows = f"{len(told.rows)} row{'s' * (len(told.rows) != 1)}"
+    value = (
+        told.value
+        if told.value.replace(".", "").replace("-", "").isdigit()
+        else quoted(told.value, mark)
+    )
+    head = (
+        f"Computed by Winnow over all {told.over} rows of table {told.table.number} of "
+        f"{place_of(page.final_url)}: "
+        f"{what}{f' = {value}' if value else ''}, from {rows}{where}{':' if rest else '.'}"
+    )
+    if not rest:
+        return head if count_tokens(head) <= int(SHARE * max_tokens) else ""
+    room = min(int(SHARE * max_tokens), max(MOST, count_tokens(head) + MOST // 2))
+    names = [told.table.columns[column] for column in told.columns]
+    cells = [[told.table.rows[row][column] for column in told.columns] for row in rest]
+    for count in range(len(cells), 0, -1):
+        more = f"\n(and {len(cells) - count} more rows)" if count < len(cells) else ""
+        text = f"{head}\n{framed(rows_as('text', names, cells[:count]), mark)}{more}"
+        if count_tokens(text) <= room:
+            return text
+    return ""
+
+
+def cited_row(told: Told, documents: Sequence[Document]) -> str:
+    """Return the citation of the first row that a value stands on."""
+    document = documents[told.document]
+    block = document.blocks[told.table.blocks[told.rows[0]]]
+    return cite(document, block.start, block.end)

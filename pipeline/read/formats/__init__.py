@@ -1,0 +1,1 @@
+"""The formats of sources, one file each; see `pipeline/read/format.py`."""

@@ -1,0 +1,14 @@
+"""Tables as text."""
+
+from typing import Final
+
+from pipeline.read.format import CSV, Format
+from seams import later
+
+FORMAT: Final = Format(
+    types=(CSV,),
+    to_html=later("pipeline.read.text", "csv_to_html"),
+    reads="text",
+    endings=(".csv", ".tsv"),
+    also=("text/tab-separated-values",),
+)

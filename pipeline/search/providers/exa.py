@@ -1,0 +1,49 @@
+"""Exa, which gives dates and passages."""
+
+from typing import TYPE_CHECKING, Final
+
+from pipeline.search.provider import over
+from pipeline.search.service import Api, Request, Service, error_code, given, since_of
+
+if TYPE_CHECKING:
+    from pipeline.documents import SearchQuery
+
+_REFUSED_WORDS: Final = frozenset({"PROHIBITED_CONTENT", "CONTENT_FILTER_ERROR"})
+"""Tags of a 403 over the words that were asked for; the key is good for others."""
+
+
+def _exa(api: Api, query: "SearchQuery", words: str, count: int) -> Request:
+    since = since_of(api, query)
+    body = given(
+        query=words,
+        type="auto",
+        numResults=count,
+        contents={"highlights": True},
+        startPublishedDate=f"{since}T00:00:00.000Z" if since else "",
+        endPublishedDate=f"{query.until}T23:59:59.999Z" if query.until else "",
+        userLocation=query.region.upper(),
+        includeDomains=[query.site] if query.site else [],
+    )
+    if query.safe:
+        body["moderation"] = query.safe != "off"
+    return Request("POST", f"{api.base}/search", {"x-api-key": api.key}, body=body)
+
+
+PROVIDER: Final = over(
+    Service(
+        name="exa",
+        title="Exa",
+        address="https://api.exa.ai",
+        write=_exa,
+        judge=lambda code, answer: (
+            "bad_response" if code == 403 and error_code(answer) in _REFUSED_WORDS else None
+        ),
+        able=frozenset({"freshness", "dates", "region", "site", "safe search", "paging"}),
+        most=100,
+        longest=1_000,
+        snippet=("highlights",),
+        published="publishedDate",
+    ),
+    key="Key of the Exa API.",
+    place=40,
+)

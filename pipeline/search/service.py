@@ -1,0 +1,158 @@
+"""One JSON API of search as a row of a table: what sets each apart, and how values are found in its
+answers.
+
+Light on purpose: the files of providers are read at every start. Not for: asking (`web_api.py`).
+"""
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import date, timedelta
+from typing import TYPE_CHECKING, Final, Protocol
+
+if TYPE_CHECKING:
+    from pipeline.documents import SearchQuery, SearchStatus
+
+AGENT: Final = "winnow-mcp/0.1 (https://github.com/winnow-mcp/winnow)"
+"""Wikimedia's policy asks for a name and a way to reach its maker."""
+Field = str | Callable[[Mapping[str, object]], object]
+"""Where a value stands in a row: a path for `at`, or what works it out."""
+_DAYS: Final = {"day": 1, "week": 7, "month": 31, "year": 366}
+
+Judge = Callable[[int, object], "SearchStatus | None"]
+"""HTTP status and parsed body (None where it was no JSON) to what they mean for one API; None for
+the usual meaning."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is sent."""
+
+    method: str
+    url: str
+    headers: Mapping[str, str]
+    params: Mapping[str, str] | None = None
+    body: Mapping[str, object] | None = None
+
+
+class Api(Protocol):
+    """Who asks a service (`web_api.WebApi`)."""
+
+    base: str
+    """Its address, without a slash at the end."""
+    key: str
+    """The key, or the mail address of one without keys."""
+    today: Callable[[], date]
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """One search API."""
+
+    name: str
+    title: str
+    address: str
+    write: "Callable[[Api, SearchQuery, str, int], Request]"
+    """Takes who asks, for what, in which words, and how many results are wanted."""
+    judge: Judge
+    able: frozenset[str]
+    """What of a query it honours, in the words of `unmet`."""
+    most: int
+    """Results of one request."""
+    longest: int
+    """Characters of a query that it takes."""
+    words: int = 1_000
+    """Words of a query that it takes."""
+    pages: int = 0
+    """Pages that it has; without any, a later page is cut from one longer list, up to `most`."""
+    rows: Callable[[Mapping[str, object]], object] = lambda answer: answer.get("results")
+    """The list of results in an answer."""
+    headline: str = "title"
+    """Where the title stands in a row; the next ones are told in the same way."""
+    url: Field = "url"
+    """An address, or a DOI."""
+    snippet: tuple[Field, ...] = ()
+    """One text or several, or a list of texts."""
+    published: str = ""
+    language: str = ""
+    authors: Field = ""
+    """A list of names."""
+    doi: str = ""
+    retracted: Callable[[Mapping[str, object]], bool] = lambda row: False
+    read: Callable[[bytes], object] = json.loads
+    """A body as values."""
+    pause: float = 0.0
+    """Seconds between requests, one at a time, where a service asks for that."""
+    keyless: bool = False
+    """Whether it has no keys; the mail address of the person who asks then stands where others have
+    the key."""
+
+
+def agent(contact: str) -> str:
+    """Return the name we go by, with the address of the person who asks where one is set."""
+    return f"{AGENT[:-1]}; mailto:{contact})" if contact else AGENT
+
+
+def since_of(api: Api, query: "SearchQuery") -> str:
+    """Return the first day that `query` wants, for services that know days and no periods; empty
+    for any."""
+    if query.since or query.until or query.freshness == "any":
+        return query.since
+    return (api.today() - timedelta(days=_DAYS[query.freshness])).isoformat()
+
+
+def given(**fields: object) -> dict[str, object]:
+    """Return the fields that have a value."""
+    return {name: value for name, value in fields.items() if value}
+
+
+def at(value: object, path: str) -> object:
+    """Return what lies in `value` at a dotted path of names and numbers, None for nothing there.
+
+    A `*` goes through a list and gives what lies below each entry; `|` parts paths of which the
+    first that leads to something counts.
+    """
+    if "|" in path:
+        return next(filter(None, (at(value, one) for one in path.split("|"))), None)
+    step, _, rest = path.partition(".")
+    if step == "*":
+        return [at(one, rest) if rest else one for one in value] if isinstance(value, list) else []
+    if isinstance(value, list) and step.isdecimal():
+        value = value[int(step)] if int(step) < len(value) else None
+    else:
+        value = value.get(step) if isinstance(value, dict) else None
+    return at(value, rest) if rest else value
+
+
+def rows_of(value: object) -> list[Mapping[str, object]] | None:
+    """Return the objects of a JSON list; None where `value` is no list."""
+    return [row for row in value if isinstance(row, dict)] if isinstance(value, list) else None
+
+
+def joined(parts: Iterable[object]) -> str:
+    """Return several passages of one page, texts or lists of texts, as one snippet."""
+    texts = [text for part in parts for text in (part if isinstance(part, list) else [part])]
+    return " … ".join(text for text in texts if isinstance(text, str) and text.strip())
+
+
+def error_text(answer: object) -> str:
+    """Return the words of an error body in the forms the APIs document: error, errors, detail,
+    message, nested."""
+    while isinstance(answer, dict | list):
+        names = ("detail", "error", "errors", "message", "msg", "info", "errMsg")
+        parts = answer if isinstance(answer, list) else map(answer.get, names)
+        answer = next(filter(None, parts), None)
+    return answer if isinstance(answer, str) else ""
+
+
+def error_code(answer: object) -> str:
+    """Return the machine-readable code of an error body (`code` or `tag`, at the top or below
+    `error`/`errors`)."""
+    while isinstance(answer, dict | list):
+        if isinstance(answer, dict) and isinstance(
+            found := answer.get("code") or answer.get("tag"), str
+        ):
+            return found
+        parts = answer if isinstance(answer, list) else map(answer.get, ("error", "errors"))
+        answer = next(filter(None, parts), None)
+    return ""

@@ -1,0 +1,18 @@
+"""Where the words of a PDF are printed: the box that the desk is given with each passage."""
+
+from pathlib import Path
+
+import pytest
+
+from bench.boxes import citations, generated, look
+
+
+@pytest.mark.anyio
+async def test_the_box_of_a_passage_holds_the_ink_of_its_words_and_little_else(
+    tmp_path: Path,
+) -> None:
+    generated(tmp_path)
+    files = [tmp_path / f"{number}.pdf" for number in (1, 2, 5, 6, 7)]
+    looked = look(await citations(files, tmp_path / "cache"))
+    assert len(looked) > 20
+    assert [one for one in looked if one.wrong] == []

@@ -1,0 +1,207 @@
+"""A format, a provider, a backend and a tool of one file each, as `docs/extending.md` shows them:
+put into the folders of a checkout, or brought by another package."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import pytest
+from mcp import Client, StdioServerParameters
+
+from tests.support import ROOT, Site, text_of
+
+pytestmark = pytest.mark.slow
+FOLDERS: Final = {
+    "formats": "pipeline/read/formats",
+    "providers": "pipeline/search/providers",
+    "backends": "models/backends",
+    "tools": "tools",
+}
+OBJECTS: Final = {
+    "formats": "FORMAT",
+    "providers": "PROVIDER",
+    "backends": "BACKEND",
+    "tools": "TOOL",
+}
+CARDS: Final = """BEGIN:VCARD
+VERSION:4.0
+FN:Ilse Marwood
+ORG:Skellmouth Lighthouse
+TEL;TYPE=work:+44 20 7946 0958
+END:VCARD
+"""
+
+
+def examples(site: Site) -> dict[tuple[str, str], str]:
+    """The files that the document shows, by seam and name, with the wiki on loopback."""
+    text = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
+    found = re.findall(r"<!-- (\w+)/(\w+) -->\n```python\n(.*?)```", text, re.DOTALL)
+    address = site.url("/api")
+    return {
+        (seam, name): code.replace("https://wiki.example.org/api", address)
+        for seam, name, code in found
+    }
+
+
+@dataclass(frozen=True)
+class Extended:
+    """A Winnow that has the four examples."""
+
+    checkout: Path
+    environment: dict[str, str]
+    site: Site
+    cards: Path
+
+    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run the command."""
+        return subprocess.run(
+            [sys.executable, "-m", "server", *arguments],
+            cwd=self.checkout,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+
+
+def checkout(folder: Path) -> Path:
+    """Return a copy of the product; the models that it carries are linked."""
+    for name in ("cli", "server", "tools", "pipeline", "models", "prompts", "cache", "desk"):
+        ignore = shutil.ignore_patterns("__pycache__", "embedded")
+        shutil.copytree(ROOT / name, folder / name, ignore=ignore)
+    (folder / "models" / "embedded").symlink_to(ROOT / "models" / "embedded")
+    for name in ("errors.py", "extra.py", "seams.py", "pyproject.toml"):
+        shutil.copy(ROOT / name, folder / name)
+    return folder
+
+
+def package(folder: Path, codes: dict[tuple[str, str], str]) -> Path:
+    """Return a folder in which a package with entry points is installed."""
+    info = folder / "acme_winnow-1.0.dist-info"
+    info.mkdir(parents=True)
+    (folder / "acme_winnow").mkdir()
+    (folder / "acme_winnow" / "__init__.py").write_text("")
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: acme-winnow\nVersion: 1.0\n")
+    lines: list[str] = []
+    for (seam, name), code in codes.items():
+        (folder / "acme_winnow" / f"{name}.py").write_text(code, encoding="utf-8")
+        lines += [f"[winnow.{seam}]", f"{name} = acme_winnow.{name}:{OBJECTS[seam]}"]
+    (info / "entry_points.txt").write_text("\n".join(lines))
+    return folder
+
+
+@pytest.fixture(scope="module", params=["files", "package"])
+def extended(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Sequence[Path]:
+    """The folders of an extended Winnow; its examples are written once a test knows its site."""
+    folder = tmp_path_factory.mktemp(request.param)
+    root = checkout(folder / "checkout") if request.param == "files" else ROOT
+    cards = folder / "cards"
+    cards.mkdir()
+    (cards / "people.vcf").write_text(CARDS)
+    return folder, root, cards
+
+
+@pytest.fixture
+def winnow(extended: Sequence[Path], site: Site) -> Extended:
+    folder, root, cards = extended
+    codes = examples(site)
+    assert {seam for seam, _ in codes} == {*FOLDERS}
+    environment = {**os.environ, "WINNOW_CACHE": str(folder / "cache"), "WINNOW_SEARCH": "none"}
+    if root == ROOT:
+        other = folder / "site-packages"
+        shutil.rmtree(other, ignore_errors=True)
+        environment["PYTHONPATH"] = str(package(other, codes))
+    else:
+        for (seam, name), code in codes.items():
+            (root / FOLDERS[seam] / f"{name}.py").write_text(code, encoding="utf-8")
+    return Extended(root, environment, site, cards)
+
+
+def test_a_new_format_is_found_in_a_folder_and_cited(winnow: Extended) -> None:
+    ran = winnow.run(
+        "research",
+        "What is the telephone number of Ilse Marwood?",
+        *("--folder", str(winnow.cards), "--set", "search=folder", "-q"),
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert "tel: +44 20 7946 0958" in ran.stdout  # in the words of the format, not of the file
+    assert "people.vcf" in ran.stdout
+
+
+def test_a_new_provider_has_its_key_as_a_setting_and_is_searched(winnow: Extended) -> None:
+    page = winnow.site.put("/lamp", "<title>Lamp</title><p>The lamp was lit in 1898.</p>")
+    hit = {"title": "The lamp of Skellmouth", "url": page, "excerpt": "It was lit in 1898."}
+    winnow.site.put("/api/search", json.dumps({"hits": [hit]}), kind="application/json")
+    asking = ("search", "When was the lamp lit?", "--set", "search=wikifarm", "-q")
+    keyless = winnow.run(*asking)
+    assert keyless.returncode == 2
+    assert "wikifarm_key" in keyless.stderr.lower()
+    ran = winnow.run(*asking, "--set", "wikifarm_key=k", "--set", "allow_loopback=true")
+    assert ran.returncode == 0, ran.stderr
+    assert "The lamp of Skellmouth" in ran.stdout
+    assert any(path.startswith("/api/search?q=") for path in winnow.site.asked)
+
+
+def test_a_new_backend_gives_a_role_its_model(winnow: Extended) -> None:
+    wrong = winnow.run("models", "--set", "reranker=overlap:many")
+    assert wrong.returncode == 2
+    assert "Use overlap:4." in wrong.stderr
+    unknown = winnow.run("models", "--set", "reranker=overlapped:4")
+    assert "overlap:LETTERS" in unknown.stderr
+    ran = winnow.run(
+        "search",
+        "Ilse Marwood's telephone number",
+        *("--folder", str(winnow.cards), "--set", "search=folder", "--json", "-q"),
+        *("--set", "reranker=overlap:4"),
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert json.loads(ran.stdout)["hits"][0]["made_by"] == "rerank"
+
+
+@pytest.mark.anyio
+async def test_a_new_tool_is_a_command_and_is_listed_advised_and_called(winnow: Extended) -> None:
+    ran = winnow.run("count", str(winnow.cards / "people.vcf"), "-q")
+    assert ran.returncode == 0, ran.stderr
+    assert re.search(r"^\d+ words: .*people\.vcf$", ran.stdout, re.MULTILINE)
+    environment = {**winnow.environment, "WINNOW_FOLDERS": str(winnow.cards)}
+    server = StdioServerParameters(
+        command=sys.executable, args=["-m", "server"], env=environment, cwd=winnow.checkout
+    )
+    async with Client(server) as client:
+        listed = {tool.name: tool for tool in (await client.list_tools()).tools}
+        assert [*listed][-1] == "count_words"
+        assert listed["count_words"].input_schema["required"] == ["sources"]
+        assert "count_words" in (client.instructions or "")
+        called = await client.call_tool(
+            "count_words", {"sources": [str(winnow.cards / "people.vcf")]}
+        )
+    assert " words: " in text_of(called)
+
+
+def test_what_cannot_be_loaded_is_left_out_and_the_doctor_says_why(
+    tmp_path: Path, site: Site
+) -> None:
+    codes = examples(site)
+    codes["formats", "vcard"] = "import no_such_package\n"
+    other = package(tmp_path / "site-packages", codes)
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(other),
+        "WINNOW_CACHE": str(tmp_path / "cache"),
+        "WINNOW_SEARCH": "none",
+    }
+    ran = Extended(ROOT, environment, site, tmp_path).run("doctor")
+    assert ran.returncode == 1
+    assert "winnow.formats: vcard" in ran.stdout
+    assert "no_such_package" in ran.stdout
+    assert "count_words" not in ran.stdout
