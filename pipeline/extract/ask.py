@@ -15,7 +15,10 @@ What it says is then weighed against the gate's verdict:
     none        unsure                     none
 
 Neither is believed alone against the other: a small model seldom says None, and the gate cannot
-read. Not for: choosing candidates (`pipeline/rank`), or the gate itself.
+read. What turns the gate's verdict is asked twice, the second time over the best half of the lines;
+where an answer is sure and the model names the gate's best line among few, its lines go out with
+the gate's best three, and the cursor has the rest. Not for: choosing candidates (`pipeline/rank`),
+or the gate itself.
 """
 
 import json
