@@ -19,13 +19,16 @@ import anyio
 from cli.install import CLIENTS, client_name, install
 from cli.output import FAILED, NO_ANSWER, OK, USAGE, drawn_progress, print_json
 from errors import UsageError, WinnowError
-from server.offered import OURS, by_place
+from server.offered import by_place
 from server.settings import Settings, did_you_mean, read_settings, refuse_unknown
+from tools.tool import OURS
 
 CommandMaker = Callable[[str, str], argparse.ArgumentParser]
 TOOLS: Final = {tool[OURS]["command"]: tool["name"] for tool in by_place()}
 """Tools by their commands."""
 _COMMANDS: Final = {tool: command for command, tool in TOOLS.items()}
+WITHOUT_LOG: Final = frozenset({"models", "cache", "sessions", "eval"})
+"""Commands that start no server, whose log would say what is wrong with settings."""
 _MOST_PORT: Final = 65_535
 
 
@@ -86,6 +89,9 @@ def _run(args: argparse.Namespace) -> int:
     if args.command == "install":
         return install(args, given)
     settings = read_settings(given)
+    if args.command in WITHOUT_LOG:
+        for name, warning in settings.warnings().items():
+            print(f"winnow: {name}: {warning}", file=sys.stderr)
     match args.command:
         case "serve":
             code = _serve(args, settings)

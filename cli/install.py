@@ -14,7 +14,7 @@ import shutil
 import sys
 import tomllib
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Final
@@ -157,7 +157,9 @@ def install(args: argparse.Namespace, given: Mapping[str, str]) -> int:
         print(f"{file_of(args.client, args.scope)}: nothing to change.")
         return OK
     # 2. Show it, and ask.
-    print(change.shown)
+    # What was agreed to is written also where the reader of our output has left (`| head`).
+    with suppress(BrokenPipeError) if args.yes else nullcontext():
+        print(change.shown)
     if args.dry_run:
         return OK
     if not (args.yes or _agreed(change.path)):

@@ -80,6 +80,8 @@ from prompts import load
 
 _SNIPPET: Final = "only the search snippet; the page itself was not read"
 _IN_PART: Final = "only its best passage was read, for want of time"
+LOOKED_AT: Final = 3
+"""Pages that are named where none of them answers; the others are counted."""
 LISTED_PAGES: Final = 16
 """Pages that are read at least where documents are listed; as many hits as a question of 8 pages
 has."""
@@ -348,11 +350,12 @@ def _foot(gathered: Gathered, reading: Reading, quoted_pages: AbstractSet[str]) 
     )
     lines += filter(None, (one_line(gathered.parsed.fallback), gathered.notice))
     if reading.verdict == "none" and gathered.ranked:
-        seen = ", ".join(place_of(ranked.result.url) for ranked in gathered.ranked[:5])
+        seen = ", ".join(place_of(ranked.result.url) for ranked in gathered.ranked[:LOOKED_AT])
         lines.append(f"Looked at {len(gathered.ranked)} pages: {seen}")
-    queries = "; ".join(f'"{one_line(query.text)}"' for query in gathered.parsed.queries)
+    texts = [query.text for query in gathered.parsed.queries]
+    queries = "; ".join(f'"{one_line(text)}"' for text in texts if text != reading.question)
     if reading.verdict == "none" or any(o.status != "ok" for o in gathered.outcomes):
-        lines.append(f"Searched: {queries} ({answers}).")
+        lines.append(f"Searched: {queries} ({answers})." if queries else f"Searched: {answers}.")
     return lines
 
 

@@ -24,7 +24,7 @@ from mcp_types import Tool as ListedTool
 from desk.page import desk_html
 from pipeline.work import in_thread
 from server.calls import Admission, CheckArguments, Observer, log_call
-from server.offered import OURS, instructions, offered
+from server.offered import instructions, offered
 from server.process import (
     Drain,
     OpenFirst,
@@ -38,6 +38,7 @@ from server.process import (
 from server.resources import offer_completions, offer_prompts, offer_resources
 from server.settings import Settings
 from server.version import VERSION
+from tools.tool import OURS
 
 if TYPE_CHECKING:
     from cache.store import Stores

@@ -11,12 +11,11 @@ import textwrap
 from importlib import resources
 from typing import Any, Final
 
-from tools.tool import SEAM
+from tools.tool import OURS, SEAM
 
 LIST: Final = "tools_list.json"
 """The tools as `tools/list` carries them where the structured part is wanted, and under `OURS` what
 else is known of them; a test holds it against the code."""
-OURS: Final = "winnow"
 _WIDTH: Final = 120
 _FIRST: Final = (
     "Winnow finds evidence on the web or in the user's own documents and returns it small, word "

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from mcp_types import Tool
 
-from server.offered import OURS
 from server.toolbox import listing
 from tests.support import LIBRARY, ROOT, Connect, text_of
+from tools.tool import OURS
 
 pytestmark = pytest.mark.anyio
 

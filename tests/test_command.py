@@ -122,6 +122,20 @@ def test_a_port_in_use_is_one_line_with_what_to_do(
     assert winnow(cache_folder, *arguments, "--port", "70000").returncode == 2
 
 
+@pytest.mark.parametrize(
+    "arguments", [["models"], ["cache"], ["sessions"], ["search", "ferry timetable"]]
+)
+def test_a_variable_that_is_no_setting_is_answered_with_the_nearest_on_stderr(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str]
+) -> None:
+    monkeypatch.setenv("WINNOW_EMBEDER", "none")
+    run = commands.winnow(tmp_path / "cache", *arguments, "--set", "embedder=none")
+    assert run.returncode == 0, run.stderr
+    assert "WINNOW_EMBEDER: It is no setting and is not used." in run.stderr
+    assert "Did you mean WINNOW_EMBEDDER?" in run.stderr
+    assert "WINNOW_EMBEDER" not in run.stdout
+
+
 def test_a_file_that_is_not_there_is_called_so(cache_folder: Path) -> None:
     run = winnow(cache_folder, "extract", "What does mooring cost?", "no-such-note.md", folder=None)
     assert run.returncode == 2

@@ -297,10 +297,11 @@ async def test_the_trap_works_and_the_flags_alone_keep_the_browser_from_it(
 @pytest.mark.anyio
 async def test_a_page_that_goes_elsewhere_takes_the_browser_nowhere(chromium: Path) -> None:
     async with open_trap() as trap:
+        # Computed, for an address that is written out is followed without a browser.
         routes = {
-            "/p": shell(f"location.replace('{trap.url}/gone')"),
-            "/r": shell("location.replace('/away')"),
-            "/f": shell("location = 'file:///etc/passwd'"),
+            "/p": shell(f"location.replace('{trap.url}' + '/gone')"),
+            "/r": shell("location.replace('/' + 'away')"),
+            "/f": shell("location = 'file://' + '/etc/passwd'"),
             "/away": Reply(b"", 302, {"Location": f"{trap.url}/gone"}),
         }
         async with open_site(routes) as site, rendering(chromium) as fetcher:
@@ -314,7 +315,7 @@ async def test_a_page_that_goes_elsewhere_takes_the_browser_nowhere(chromium: Pa
 @pytest.mark.anyio
 async def test_a_page_that_leads_to_another_of_its_site_is_cited_from_there(chromium: Path) -> None:
     routes = {
-        "/p": shell("location.replace('/moved')"),
+        "/p": shell("location.replace('/' + 'moved')"),  # without a browser it is not followed
         "/moved": Reply(b"", 302, {"Location": "/q"}),
     }
     routes["/q"] = shell(f"{FILL} '<p>{WORDS}</p>'; history.pushState(0, '', '/boats?id=7')")

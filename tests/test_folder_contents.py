@@ -97,6 +97,7 @@ def test_streams_of_one_packed_file_take_time_by_their_number() -> None:
             "cut",
         ),
     ],
+    ids=["gz", "xz", "bz2", "log.gz"],
 )
 async def test_a_packed_file_that_is_a_bomb_or_cut_is_refused_in_words(
     connect: Connect, tmp_path: Path, name: str, body: Callable[[], bytes], said: str

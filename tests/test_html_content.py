@@ -373,3 +373,26 @@ async def test_a_banner_above_the_element_main_is_the_next_part() -> None:
     )
     assert STORY[0] in text
     assert "without a fee" not in text
+
+
+@pytest.mark.parametrize(
+    "thread",
+    [
+        "<div class=thread><a href='/t/{n}'>{title}</a> <span>by Ada{n}, {n} replies</span></div>",
+        "<h3><a href='/t/{n}'>{title}</a></h3><div>Started by <a href=/u>Ada{n}</a>, 0{n}-05-2026</div>",
+        "<article><a href='/t/{n}'>{title}</a> <a href=/c{n}>comments on this thread: {n}</a></article>",
+    ],
+)
+async def test_threads_that_a_board_lists_below_its_title_are_content(thread: str) -> None:
+    titles = [f"How to mend a torn sail of kind {n}" for n in range(14)]
+    listed = "".join(thread.format(n=n, title=title) for n, title in enumerate(titles))
+    about = f"<div class=about><h3>About</h3><p>{STORY[0]} {STORY[1]}</p><p>{STORY[2]} {STORY[3]}</p></div>"
+    html = f"<title>Boats</title><div id=page><h1>Boats</h1><div class=threads>{listed}</div>{about}</div>"
+    text = await shown(html)
+    assert [title for title in titles if title not in text] == []
+
+
+async def test_entries_of_a_menu_below_a_title_are_none() -> None:
+    entries = "".join(f"<li><a href=/m{n}>Entry {n}</a></li>" for n in range(14))
+    text = await shown(f"<title>Lamps</title><h1>Lamps</h1><ul>{entries}</ul>{PARAGRAPHS}")
+    assert "Entry 5" not in text

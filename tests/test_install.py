@@ -81,6 +81,21 @@ def read(path: Path) -> dict[str, Any]:
     return config
 
 
+def test_an_entry_is_written_also_where_the_reader_of_the_output_has_left(home: Path) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(
+        [sys.executable, "-m", "server", "install", "cursor", "--yes"],
+        cwd=ROOT,
+        env={**os.environ, "HOME": str(home), "PYTHONUNBUFFERED": "1"},
+        stdout=writing,
+        check=False,
+    )
+    os.close(writing)
+    assert done.returncode == 0
+    assert "winnow" in read(home / FILES["cursor"])["mcpServers"]
+
+
 @pytest.mark.parametrize("client", FILES)
 def test_every_client_gets_the_entry_in_its_own_file_under_its_own_key(
     install: Run, home: Path, client: str

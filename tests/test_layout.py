@@ -73,6 +73,25 @@ def test_a_tool_file_has_one_public_function_named_like_it() -> None:
         assert functions == [path.stem]
 
 
+def test_no_files_import_each_other_in_a_circle_not_even_for_types() -> None:
+    names = {".".join(path.relative_to(ROOT).with_suffix("").parts): path for path in modules()}
+    left = {name: imported(path) & {*names} - {name} for name, path in names.items()}
+    while free := {name for name, needed in left.items() if not needed}:
+        left = {name: needed - free for name, needed in left.items() if name not in free}
+    assert left == {}
+
+
+def imported(path: Path) -> set[str]:
+    """The modules that a file may import, as they are written."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            found |= {node.module, *(f"{node.module}.{one.name}" for one in node.names)}
+        elif isinstance(node, ast.Import):
+            found |= {one.name for one in node.names}
+    return found
+
+
 def test_mcp_json_starts_the_server_of_this_checkout() -> None:
     entry = json.loads((ROOT / "mcp.json").read_text(encoding="utf-8"))["mcpServers"]["winnow"]
     assert entry["args"] == ["-m", "server"]

@@ -34,8 +34,10 @@ OPTIONS: Final = "\n\n".join(
 )
 
 
-async def answer(connect: Connect, folder: Path, question: str, tool: str) -> str:
-    arguments: dict[str, object] = {"question": question}
+async def answer(
+    connect: Connect, folder: Path, question: str, tool: str, **further: object
+) -> str:
+    arguments: dict[str, object] = {"question": question, **further}
     arguments |= {"sources": [str(folder)]} if tool == "extract_relevant" else {}
     async with connect(folders=str(folder), search="folder") as client:
         return text_of(await client.call_tool(tool, arguments))
@@ -80,3 +82,47 @@ async def test_a_named_option_comes_without_those_beside_it(connect: Connect, fo
     text = await answer(connect, folder, "What does --staged put into the stash?", "research")
     assert "nothing else" in text
     assert "hunk by hunk" not in text
+
+
+@pytest.mark.parametrize("tool", ["research", "extract_relevant"])
+async def test_an_extreme_asked_in_two_parts_is_its_value_and_its_row(
+    connect: Connect, folder: Path, tool: str
+) -> None:
+    question = "Which source had the highest output, and in which year?"
+    text = await answer(connect, folder / "output.csv" if "ext" in tool else folder, question, tool)
+    assert "highest: output" in text
+    assert "= 20200, from 1 row below" in text
+    assert text.count("-01-01") == 1
+    assert "Parts:" not in text
+
+
+FAQ: Final = "".join(
+    f"<h2>{asked}</h2><p>{said}</p>"
+    for asked, said in {
+        "The cache takes too much disk space, what can I do?": "Delete its folder chunks.archive.d, "
+        "and put an empty file of that name in its place, which is never written again.",
+        "Can I turn off the check for free disk space?": "Set additional_free_space to less than "
+        "nothing where the volume reports too little of it, as shares over a network may do.",
+        "My backup disk is full, what can I do?": "Delete some other files first, since nothing "
+        "works without any free space at all. A backup that stops there rolls back by itself.",
+        "Can a backup of a disk be resumed?": "It goes on from its last checkpoint, and reads the "
+        "files before that again, without storing them twice.",
+    }.items()
+)
+
+
+async def test_a_section_is_quoted_by_itself_and_the_one_that_answers_comes_first(
+    connect: Connect, tmp_path: Path
+) -> None:
+    page = tmp_path / "faq.html"
+    page.write_text(f"<title>Questions</title><h1>Questions</h1>{FAQ}", "utf-8")
+    named = await answer(
+        connect, page, "My backup disk is full, what can I do?", "extract_relevant"
+    )
+    assert "Delete some other files first" in named.partition("(a)")[2].partition("\n(")[0]
+
+    asked = "What can be done about disk space, the cache and backups?"
+    several = await answer(connect, page, asked, "extract_relevant", max_tokens=600)
+    passages = several.partition("(a)")[2].split("\n(")
+    assert len(passages) > 1
+    assert all(passage.count("?") == 1 for passage in passages)

@@ -66,12 +66,12 @@ def told(question: str, document: Document) -> tuple[str, list[str]] | None:
     ("question", "value", "rows"),
     [
         ("What is the total quantity in Porto?", "365", ["bolt", "hinge", "hose"]),
-        ("Which item has the lowest unit price?", "", ["nut"]),
+        ("Which item has the lowest unit price?", "0.40", ["nut"]),
         ("What is the average quantity in Lyon?", "43.5", ["nut", "clamp"]),
         ("How many items are in Porto?", "3", ["bolt", "hinge", "hose"]),
         ("Which items have a quantity over 150?", "", ["valve", "hose"]),
         ("Which is the only item in Lyon with a quantity under 50?", "", ["clamp"]),
-        ("What is the second highest quantity?", "", ["hose"]),
+        ("What is the second highest quantity?", "200", ["hose"]),
         ("How many items are not in Porto?", "3", ["nut", "valve", "clamp"]),
         (
             "How many rows are there with a unit price of at least 9.90?",
@@ -106,19 +106,19 @@ def test_nothing_is_told_where_a_word_of_the_question_is_not_of_the_table(questi
 
 def test_columns_are_known_as_people_name_them() -> None:
     climate = table("Town, Jan, Feb, Jul", CLIMATE, title="Climate")  # type: ignore[arg-type]  # tuples of four
-    assert told("Which town is the coldest in February?", climate) == ("", ["Castro"])
-    assert told("Which town is warmest in July?", climate) == ("", ["Belmora"])
+    assert told("Which town is the coldest in February?", climate) == ("-14.2", ["Castro"])
+    assert told("Which town is warmest in July?", climate) == ("29", ["Belmora"])
     beans = table(
         "bean, per_kg_eur, stock",
         [("Alba", "31.20", 4), ("Brisa", "18.90", 9), ("Cumbre", "24.00", 2)],
     )
-    assert told("Which bean is the cheapest per kg?", beans) == ("", ["Brisa"])
+    assert told("Which bean is the cheapest per kg?", beans) == ("18.90", ["Brisa"])
     cars = table(
         "Car, Weight (kg), Year",
         [("Ar", "1,310", 1999), ("Be", "912", 2004), ("Ce", "2,240", 1987)],
     )
-    assert told("Which car is the lightest?", cars) == ("", ["Be"])
-    assert told("Which is the oldest car?", cars) == ("", ["Ce"])
+    assert told("Which car is the lightest?", cars) == ("912", ["Be"])
+    assert told("Which is the oldest car?", cars) == ("1987", ["Ce"])
 
 
 def test_columns_of_yes_and_no_answer_which_one_is_not() -> None:
@@ -132,7 +132,7 @@ def test_lines_of_totals_and_cells_of_several_units_are_no_part_of_a_value() -> 
         "Expense, Amount",
         [("Rent", "900"), ("Travel", "1,250"), ("Paper", "80"), ("Total", "2,230")],
     )
-    assert told("Which is the largest expense by amount?", spent) == ("", ["Travel"])
+    assert told("Which is the largest expense by amount?", spent) == ("1,250", ["Travel"])
     mixed = table(
         "Parcel, Weight", [("a1", "900 g"), ("b2", "1.2 kg"), ("c3", "30 g"), ("d4", "5 kg")]
     )
@@ -606,6 +606,20 @@ def test_a_name_with_its_code_is_one_thing_and_a_named_file_is_the_one_that_is_m
         replace(stock(), page=page),
     ]
     assert [told.value for told in ask_parts(question, (), documents)] == values
+
+
+def test_a_table_and_its_longer_form_that_agree_tell_together_and_others_tell_nothing() -> None:
+    short = table("Bird, Weight g", [("Wren", "9"), ("Crow", "510"), ("Jay", "170")])
+    longer = table(
+        "Bird, Weight (g), Seen",
+        [("Wren", "9", "May"), ("Crow", "510", "June"), ("Jay", "170", "")],
+    )
+    other = table("Bird, Weight g", [("Swan", "9,800"), ("Duck", "1,100"), ("Coot", "800")])
+
+    found = ask_tables("Which bird is the heaviest?", [short, longer])
+    assert found is not None
+    assert found.value == "510"
+    assert ask_tables("Which bird is the heaviest?", [short, other]) is None
 
 
 SHIPS: list[tuple[object, ...]] = [

@@ -53,4 +53,6 @@ class Tool:
         }
 
 
+OURS: Final = "winnow"
+"""Member of a listed tool that has what clients are not told: its `facts`."""
 SEAM: Final = Seam("tools", "TOOL", "winnow.tools", Tool, beside=("check_draft", "context", "tool"))

@@ -334,11 +334,13 @@ class _Writer:
     def candidates(self) -> list[int]:
         """Return the rows that may be shown, best first; what answers nothing by itself gives way
         to what follows."""
-        rows = [
-            self._answering(row) for row in np.argsort(-self.reading.values, kind="stable").tolist()
-        ]
+        best_first = np.argsort(-self.reading.values, kind="stable").tolist()
+        least = WORTH * self.reading.values.max(initial=0.0)
         order: dict[int, None] = {}
-        for row in rows:
+        for named in best_first:
+            row = self._answering(named)
+            if self._is_title(named) and self.reading.values[row] < least:
+                continue
             key = self._key(row)
             if key not in self.said:
                 order[row] = None
@@ -388,6 +390,13 @@ class _Writer:
             return False
         terms = set(index_terms(text, language=self._language))
         return len(terms) >= REPEATED and terms <= self._terms
+
+    def _is_title(self, row: int) -> bool:
+        """Whether a unit is the title of its page, which names what the page is about: what
+        follows it is the page's beginning, whatever is asked."""
+        place, unit = self.places[row]
+        title = self.documents[place].page.title.casefold()
+        return self._is_label(row) and not unit.heading_path and unit.text.casefold() in title
 
     def _is_label(self, row: int) -> bool:
         """Whether a unit is a heading that stands whole above the words below it; a longer one is a
@@ -454,10 +463,16 @@ class _Writer:
 
     def _is_beside(self, run: Sequence[int], best: int) -> bool:
         """Whether a stretch is near a unit and under the same heading, so that it is read in
-        order with it: the end of a story is not understood before its beginning."""
+        order with it: the end of a story is not understood before its beginning.
+
+        A definition is understood alone.
+        """
         far = max(run[0] - best, best - run[-1], 0)
+        if not far:
+            return True
         headings = {self.places[row][1].heading_path for row in (run[0], best)}
-        return far <= BESIDE and len(headings) == 1
+        alone = self._kind(best) == "definition"
+        return far <= BESIDE and len(headings) == 1 and not alone
 
     def _passage(self, run: Sequence[int], *, cited: bool) -> Evidence:
         document = self.documents[self.places[run[0]][0]]

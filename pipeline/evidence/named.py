@@ -85,7 +85,8 @@ def named_sections(
         title = _terms(document.page.title, language)
         for start, stop in _sections(document, units):
             heading = _terms(units[start].text, language)
-            if asked.all or asked.sample:
+            # The title over a page is named by whoever names the page: it is no section of it.
+            if asked.all or asked.sample or not units[start].heading_path:
                 heading -= title
             own = {term for term in heading if not _is_number(term)}
             lacks = len(own - known)

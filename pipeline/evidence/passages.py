@@ -44,6 +44,7 @@ BEARS: Final = 0.2
 """Share of the best score that the middle unit of a whole must have for it to come whole beyond
 `MOST` tokens."""
 _PARTS: Final = {"list": "item", "table": "row", "listing": "line"}
+_ENTRIES: Final = frozenset({"definition", "item"})
 NAMED: Final = 0.4
 """Share of the best score that a section must have somewhere to come whole because the question
 names its heading."""
@@ -423,7 +424,7 @@ class PassageMaker:
         their table."""
         tables: dict[tuple[int, int], list[int]] = {}
         found: list[list[int]] = []
-        for run in map(list, joined(passages, self._begins_place)):
+        for run in map(list, joined(passages, self._begins_section)):
             table = self._table(run)
             if table in tables:
                 tables[table] += run
@@ -432,6 +433,11 @@ class PassageMaker:
                 tables[table] = run
             found.append(run)
         return found
+
+    def _begins_section(self, row: int) -> bool:
+        """Whether a passage that begins with a unit is shown by itself: under a heading of its own,
+        which the passage before it is not under, or at another place of its file."""
+        return self._kind(row) == "heading" or self._begins_place(row)
 
     def _begins_place(self, row: int) -> bool:
         """Whether a unit begins a page, slide or message of its file: a passage is cited by one of
@@ -458,8 +464,7 @@ class PassageMaker:
         """
         last = run[-1]
         whole = next((one for one in self._around(last) if one.kind in _PARTS), None)
-        alone = self._unit(run[0]).block == self._unit(last).block
-        if whole is None or (alone and whole.kind != "listing"):
+        if whole is None or (whole.kind != "listing" and self._is_one_entry(run, whole)):
             return ""
         if whole.kind == "table":
             rows = (
@@ -471,6 +476,13 @@ class PassageMaker:
             count = self._count_after(last, whole)
         part = _PARTS[whole.kind]
         return f"{count} more {part if count == 1 else f'{part}s'}" if count else ""
+
+    def _is_one_entry(self, run: Sequence[int], whole: Whole) -> bool:
+        """Whether a stretch is one block, or one entry of a list with what explains it, without
+        the words that lead into the list."""
+        entries = {self._unit(row).block for row in run if self._kind(row) in _ENTRIES}
+        one_block = self._unit(run[0]).block == self._unit(run[-1]).block
+        return one_block or (run[0] >= whole.start and len(entries) == 1 and whole.kind == "list")
 
     def _count_after(self, last: int, whole: Whole) -> int:
         """Return how many blocks of a whole, lines of a listing, follow a unit in it."""
@@ -605,7 +617,7 @@ class PassageMaker:
         # A row is read under its header; anything else that is short wants what is beside it.
         short = used < LEAST and self._kind(start) != "row"
         options: list[tuple[float, int, int]] = []
-        if start > low and not self._taken[start - 1]:
+        if start > low and not self._taken[start - 1] and not self._is_entry(start):
             before, _ = self._atom(start - 1, most - used)
             options.append((max(self._values[max(before, low) : start]), max(before, low), stop))
         if stop < high and not self._taken[stop]:
@@ -617,6 +629,13 @@ class PassageMaker:
             if self._cost(*option[1:]) <= most and (short or option[0] >= WORTH * self._best)
         ]
         return max(wanted, key=lambda option: option[0])[1:] if wanted else None
+
+    def _is_entry(self, row: int) -> bool:
+        """Whether a unit begins a definition that what is before it does not lead into: the end of
+        another option's explanation."""
+        before = row - 1
+        led = self._opens(before) or self._kind(before) == "definition"
+        return self._kind(row) == "definition" and not led
 
     def _bears(self, whole: Whole) -> bool:
         """Whether a whole is worth more than `MOST` tokens: half of it bears on the question, or it

@@ -29,6 +29,8 @@ SHARE: Final = 0.6
 """Part of an answer that a computed value may take with its rows: it is what was asked."""
 MOST: Final = 200
 """The same in tokens."""
+LISTED: Final = 5
+"""Rows beside those that are quoted up to which they are listed, too; more are counted."""
 
 
 def rows_as(form: RowForm, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -119,6 +121,8 @@ def _told_value(
     rest = [row for row in told.rows if (told.document, told.table.blocks[row]) not in shown]
     below = len(told.rows) - len(rest)
     where = f", {below} of them below" if below and rest else " below" * (not rest)
+    if below and len(rest) > LISTED:
+        rest = []
     what = quoted(shortened(told.what, SAID_TOKENS), mark)
     rows = f"{len(told.rows)} row{'s' * (len(told.rows) != 1)}"
     value = (

@@ -11,7 +11,7 @@ every visible word is in exactly one, in time linear in the page. Not for: the p
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate, groupby, pairwise
+from itertools import accumulate, groupby, islice, pairwise
 from operator import itemgetter
 from typing import Final
 
@@ -59,9 +59,13 @@ _BEGIN: Final = 3
 """Units with which an item may begin, of which the first that may have a number has the item's."""
 _NUMBERED: Final = frozenset({"code", "heading", "item"})
 _SCOPES: Final = frozenset(
-    {"aside", "blockquote", "footer", "nav", "td", "th", "dialog", "details", "li"}
+    {"aside", "blockquote", "footer", "nav", "td", "th", "dialog", "details", "li", "dd"}
 )
 """Elements whose headings say nothing about what follows them."""
+_FLOW: Final = frozenset({"p", "ul", "ol", "dl", "pre"})
+"""Elements of running text: a box between two of them interrupts it, as a note or a warning does."""
+_INSETS: Final = 4
+"""Neighbours of a box that are looked at for running text: more notes in a row than pages have."""
 _SIGNS: Final = "¶§🔗\uf0c1"
 
 
@@ -197,6 +201,33 @@ class _Frame:
     """Numbers of the items to come, for an ordered list."""
 
 
+def _is_inset(box: Node, around: _Frame) -> bool:
+    """Whether a box under a heading of its own interrupts the running text around it."""
+    if not _is_headed(box):
+        return False
+
+    siblings, after = around.node.children, around.position
+    before = siblings[max(after - 1 - _INSETS, 0) : max(after - 1, 0)]
+    others = (one for one in siblings[after : after + _INSETS] if _says(one))
+    following = next((one for one in others if isinstance(one, str) or not _is_headed(one)), "")
+    return _flows(following) and any(map(_flows, before))
+
+
+def _is_headed(box: Node) -> bool:
+    """Whether an element begins with a heading and holds more than that."""
+    first, *rest = [*islice(filter(_says, box.children), 2), ""]
+    return isinstance(first, Node) and first.tag in _HEADINGS and len(rest) > 1
+
+
+def _flows(child: Node | str) -> bool:
+    return isinstance(child, Node) and child.tag in _FLOW
+
+
+def _says(child: Node | str) -> bool:
+    """Whether a child is an element or text other than white space."""
+    return isinstance(child, Node) or not child.isspace()
+
+
 class _Reader:
     """Collects content units in one walk over a cleaned tree."""
 
@@ -258,7 +289,8 @@ class _Reader:
     def _push(
         self, node: Node, path: str, kind: BlockKind, *, mark: Mark | None, lead: str = ""
     ) -> _Frame:
-        back = self._headings if node.tag in _SCOPES else None
+        scoped = node.tag in _SCOPES or (bool(self._stack) and _is_inset(node, self._stack[-1]))
+        back = self._headings if scoped else None
         frame = _Frame(node, path, kind, mark, headings=back, lead=lead)
         frame.labels = label_children(node)
         self._stack.append(frame)

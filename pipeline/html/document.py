@@ -58,23 +58,7 @@ def read_document(page: Page) -> Document:
     # 2. Where the page gives no date, trafilatura is asked for all that it does not say of itself.
     said = page
     if known is not None:
-        said = replace(
-            page, author=page.author or known.author, published=page.published or known.published
-        )
-        silent = not (page.published or known.published)
-        # In a text file or PDF any date of the text would be taken for its own.
-        other = (
-            find_metadata(page.html, page.final_url)
-            if silent and "html" in page.media_type
-            else Metadata()
-        )
-        page = replace(
-            page,
-            title=page.title or known.title or other.title,
-            author=page.author or known.author or other.author,
-            published=page.published or known.published or other.published,
-            language=page.language or known.language or other.language,
-        )
+        said, page = _filled(page, known)
     # 3. Next to nothing to see: what would its scripts have drawn?
     about = _about(said)
     text, blocks = content_blocks(root, about)
@@ -95,6 +79,24 @@ def read_document(page: Page) -> Document:
         page = replace(page, unread=f"what follows its first {MAX_TAGS:,} tags", tables_whole=False)
     page = replace(page, notes=notes)
     return Document(page=page, html=to_html(root), text=text, blocks=blocks, root=root)
+
+
+def _filled(page: Page, known: "Metadata") -> tuple[Page, Page]:
+    """Return a page with author and date as it says them itself, and with all that is found of
+    it."""
+    said = replace(
+        page, author=page.author or known.author, published=page.published or known.published
+    )
+    # In a text file or PDF any date of the text would be taken for its own.
+    silent = not said.published and "html" in page.media_type
+    other = find_metadata(page.html, page.final_url) if silent else Metadata()
+    return said, replace(
+        page,
+        title=page.title or known.title or other.title,
+        author=said.author or other.author,
+        published=said.published or other.published,
+        language=page.language or known.language or other.language,
+    )
 
 
 def _about(page: Page) -> list[str]:

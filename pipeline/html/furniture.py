@@ -8,6 +8,7 @@ weighed less.
 
 import posixpath
 import re
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -15,7 +16,7 @@ from typing import Final
 from selectolax.lexbor import LexborNode
 
 from pipeline.documents import BlockKind, Ordinal
-from pipeline.html.tree import LABEL_WORDS, Node, count_words, tags
+from pipeline.html.tree import LABEL_WORDS, Node, count_words, shape_of, tags
 
 _BOILERPLATE: Final = tags(
     "ad ads advert adverts breadcrumb breadcrumbs catlinks consent cookie cookies footer gdpr "
@@ -33,6 +34,8 @@ its element."""
 _BOILERPLATE_PAIRS: Final = re.compile(r"\b(?:comment-form|read-more)\b")
 NEIGHBOURS: Final = 3
 """Links in a row that make a menu, and boxes in a row that begin alike and are records."""
+TITLE_WORDS: Final = 4
+"""Words of a thread's title, on average; entries of menus have one or two."""
 WHOLE: Final = 0.75
 """An element with more of the page's words than this is no furniture, whatever it says, but for a
 nav or footer of links; those inside it may be. Links with more of the content than this are
@@ -178,15 +181,7 @@ def _judge(units: Sequence[Unit]) -> list[bool]:
             for unit, hidden in zip(units, covered, strict=True)
         ]
     links = [_is_link(unit, count) for unit, count in zip(units, words, strict=True)]
-    links = _menus(units, words, main, links)
-    begin = 0
-    while begin < len(units):
-        end = begin
-        while end < len(units) and links[end]:
-            end += 1
-        if end - begin >= NEIGHBOURS:
-            main[begin:end] = [False] * (end - begin)
-        begin = end + 1
+    _leave_out_runs(units, words, main, _menus(units, words, main, links))
     # A short heading stands with what follows it.
     for number in range(len(units) - 2, -1, -1):
         if (
@@ -196,6 +191,20 @@ def _judge(units: Sequence[Unit]) -> list[bool]:
         ):
             main[number] = main[number] and main[number + 1]
     return main
+
+
+def _leave_out_runs(
+    units: Sequence[Unit], words: Sequence[int], main: list[bool], links: Sequence[bool]
+) -> None:
+    """Take links out of the main content where as many as a menu has follow each other."""
+    begin = 0
+    while begin < len(links):
+        end = begin
+        while end < len(links) and links[end]:
+            end += 1
+        if end - begin >= NEIGHBOURS and not _is_index(units, words, range(begin, end)):
+            main[begin:end] = [False] * (end - begin)
+        begin = end + 1
 
 
 def _menus(
@@ -221,6 +230,22 @@ def _menus(
     return links
 
 
+def _is_index(units: Sequence[Unit], words: Sequence[int], run: range) -> bool:
+    """Whether links in a row are what a page lists: they stand right below its title, and those of
+    one field in each record have several words, as threads of a board do and menus do not."""
+    first, like = run.start, shape_of(units[run.start].path)
+    while (
+        first and shape_of(units[first - 1].path) == like
+    ):  # a title too long for a link in a menu
+        first -= 1
+    if not first or not units[first - 1].html.startswith("<h1"):
+        return False
+    fields = defaultdict[str, list[int]](list)
+    for number in run:
+        fields[shape_of(units[number].path)].append(words[number])
+    return any(len(of) >= NEIGHBOURS and sum(of) >= TITLE_WORDS * len(of) for of in fields.values())
+
+
 def _is_link(unit: Unit, words: int) -> bool:
     """Whether a unit is a link and little else; what ends in a colon leads in what follows."""
     return (
@@ -233,6 +258,25 @@ def _is_link(unit: Unit, words: int) -> bool:
 
 def _believe(units: Sequence[Unit], words: Sequence[int]) -> None:
     """Decide on the marks from the outermost inwards."""
+    inwards, running = _counted(units, words)
+    most = WHOLE * sum(words)
+    centre = [number for number, unit in enumerate(units) if _THE_MAIN.search(unit.path)]
+    for mark in inwards:
+        around = mark.around is not None and mark.around.believed
+        own = (mark.words <= most or _is_menu(mark, units)) and not _is_story(mark, units, running)
+        own = own and not (centre and _holds(mark, units, centre))
+        mark.believed = around or own
+        is_content = not own or (mark.opens and 2 * mark.linked < mark.shown)
+        mark.closed = (
+            mark.believed
+            and is_content
+            and (mark.around is None or not around or mark.around.closed)
+        )
+
+
+def _counted(units: Sequence[Unit], words: Sequence[int]) -> tuple[list[Mark], int]:
+    """Return the marks from the outermost inwards, what they hold counted, and the words of prose
+    in all."""
     marks: dict[int, Mark] = {}
     running = 0
     for number, (unit, count) in enumerate(zip(units, words, strict=True)):
@@ -250,19 +294,7 @@ def _believe(units: Sequence[Unit], words: Sequence[int]) -> None:
     for mark in reversed(inwards):
         if mark.around is not None:
             _add(mark.around, mark)
-    most = WHOLE * sum(words)
-    centre = [number for number, unit in enumerate(units) if _THE_MAIN.search(unit.path)]
-    for mark in inwards:
-        around = mark.around is not None and mark.around.believed
-        own = (mark.words <= most or _is_menu(mark, units)) and not _is_story(mark, units, running)
-        own = own and not (centre and _holds(mark, units, centre))
-        mark.believed = around or own
-        is_content = not own or (mark.opens and 2 * mark.linked < mark.shown)
-        mark.closed = (
-            mark.believed
-            and is_content
-            and (mark.around is None or not around or mark.around.closed)
-        )
+    return inwards, running
 
 
 def _is_prose(unit: Unit, words: int) -> bool:

@@ -91,15 +91,7 @@ class Tag:
     def __init__(self, name: str) -> None:
         """Look a name up in all that is said of names above."""
         self.name = name
-        self.kind = {"img": IMAGE, "dialog": SHUT, "template": PLACED}.get(name, DROP)
-        if name in _KEPT_BLOCKS or name in NEUTRAL or name in _KEPT_INLINE:
-            self.kind = NODE
-        elif not name.startswith(("-", "!")) and name not in _DROPPED and self.kind == DROP:
-            self.kind = BOX if name in _SPACED or "-" in name else THROUGH
-        if name in _SPEAKING:
-            self.kind = SAYS
-        elif name in _FRAMES:
-            self.kind = FRAME
+        self.kind = _kind_of(name)
         self.valued = name in _VALUED
         self.neutral = name in NEUTRAL
         self.listing = name in _LISTINGS
@@ -120,21 +112,40 @@ class Tag:
         self.alone = self.stays or name in LINE_ENDS or self.block
         """Whether it means something without a child: if no more, then that what is around it is
         apart."""
-        self.listed = self.kind
+        self.listed = self._in_listing()
         """What `kind` is in a listing, where blocks are lines and boxes colour the code."""
-        if name == "button":
-            self.listed = DROP
-        elif self.stays:
-            self.listed = CELL
-        elif self.kind == BOX or name in _UNCHANGED:
-            self.listed = THROUGH
-        elif self.block and name not in LINE_ENDS and self.kind == NODE:
-            self.listed = LINE
         self.shown = name in ROOTS
         self.attributes = _ATTRIBUTES.get(name, ())
         self.telling = self.marking | WATCHED
         self.counted = name in _COUNTED
         self.kept = frozenset((*self.attributes, *_LOOKED_AT, *_COUNTED.get(name, ())))
+
+    def _in_listing(self) -> int:
+        """Return what `kind` is in a listing."""
+        if self.name == "button":
+            return DROP
+        if self.stays:
+            return CELL
+        if self.kind == BOX or self.name in _UNCHANGED:
+            return THROUGH
+        is_line = self.block and self.name not in LINE_ENDS and self.kind == NODE
+        return LINE if is_line else self.kind
+
+
+def _kind_of(name: str) -> int:
+    """Return what becomes of an element with this name."""
+    if name in _SPEAKING:
+        return SAYS
+    if name in _FRAMES:
+        return FRAME
+    if name in _KEPT_BLOCKS or name in NEUTRAL or name in _KEPT_INLINE:
+        return NODE
+    own = {"img": IMAGE, "dialog": SHUT, "template": PLACED}.get(name)
+    if own is not None:
+        return own
+    if name.startswith(("-", "!")) or name in _DROPPED:
+        return DROP
+    return BOX if name in _SPACED or "-" in name else THROUGH
 
 
 tag_of: Final = lru_cache(1024)(Tag)

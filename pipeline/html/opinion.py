@@ -25,7 +25,7 @@ from typing import Final, Literal
 from pipeline.documents import Block, Document
 from pipeline.html.document import FAILURES, LXML
 from pipeline.html.furniture import FEW_LINKS, NAMED_SO, NEIGHBOURS, PROSE
-from pipeline.html.tree import LABEL_WORDS, count_words, shape_of
+from pipeline.html.tree import count_words, shape_of
 from pipeline.text.words import any_of, whole_words
 from pipeline.text.words import words as entries
 
@@ -53,6 +53,8 @@ PASSED_OVER: Final = 30
 """Most words, a paragraph and a date, between a heading and where trafilatura begins below it that
 belong to the content. Word F1 of news held aside is .002 higher with 10 to 40 than with 80 or
 without a bound."""
+LONG_PROSE: Final = 2 * PROSE
+"""Words of a paragraph that stays among what both readers have: an inset, a quotation."""
 MISNAMED: Final = 0.4
 """Share of trafilatura's text from which running text in boxes that are named as furniture is
 content. Word F1 of mozilla's pages looked at is .918 without, .935 with .4, .941 with .3, which
@@ -110,7 +112,7 @@ def main_content(document: Document) -> list[bool]:
     words = [of if told else [] for of, told in zip(words, kept, strict=True)]
 
     # 2. Where it begins and ends, by what another reader has as well.
-    agreed = _agreed(words, of_all, runs, story) if of_all >= LONG else set[int]()
+    agreed = _agreed(blocks, words, of_all, runs, story) if of_all >= LONG else set[int]()
     parts = _Parts.of(blocks, words, agreed)
     first, last = _span(blocks, words, titles, agreed)
 
@@ -256,6 +258,9 @@ def _labels(
         if block.kind in _SHORT and _is_buttons(words[number], buttons):
             found.add(number)
         if not both or number in parts.agreed:
+            continue
+        captioned = "/figcaption" in block.path
+        if block.kind == "paragraph" and len(words[number]) >= LONG_PROSE and not captioned:
             continue
         apart = number not in near and number not in parts.like
         length = _length(block, words[number])
@@ -497,15 +502,26 @@ def _length(block: Block, words: Sequence[str]) -> int:
 
 
 def _is_label(block: Block, words: int, *, apart: bool) -> bool:
-    """Whether a block is a label, a caption, or a link that leads on."""
-    if block.kind == "caption" or (block.kind == "block" and apart and words <= LABEL):
-        return True
-    if block.kind not in _SHORT or words > LABEL_WORDS:
-        return False
-    return 2 * sum(map(len, _LINK.findall(block.html))) > len(block.text)
+    """Whether a block is a label or a caption."""
+    return block.kind == "caption" or (block.kind == "block" and apart and words <= LABEL)
+
+
+def _told(blocks: Sequence[Block], words: Sequence[Sequence[str]], numbers: Iterable[int]) -> int:
+    """Return the words of running text in some blocks, and of links of several words, as a board
+    lists its threads."""
+    return sum(
+        len(words[number])
+        for number in numbers
+        if len(words[number]) >= PROSE
+        or (
+            len(words[number]) >= TOLD
+            and 2 * sum(map(len, _LINK.findall(blocks[number].html))) > len(blocks[number].text)
+        )
+    )
 
 
 def _agreed(
+    blocks: Sequence[Block],
     words: Sequence[Sequence[str]],
     of_all: int,
     runs: Container[tuple[str, ...]],
@@ -515,10 +531,10 @@ def _agreed(
     where it lacks that; none where it has too little."""
     found = {number for number, of in enumerate(words) if len(of) >= TOLD and _is_in(of, runs)}
     shared = sum(len(words[number]) for number in found)
-    lacking = _prose(words, set(story) - found)
+    lacking = _told(blocks, words, set(story) - found)
     if not found:
         return set()
-    if lacking >= STORY and 2 * lacking >= _prose(words, story):
+    if lacking >= STORY and 2 * lacking >= _told(blocks, words, story):
         found |= {number for number in story if len(words[number]) >= TOLD}
         shared = sum(len(words[number]) for number in found)
     span = sum(map(len, words[min(found) : max(found) + 1]))

@@ -121,20 +121,8 @@ def as_marked(
     """Return what an element is by its role and style; one that says a value is written, and
     dropped."""
     if pre:
-        if kind == THROUGH and not _LINE_CLASSES.isdisjoint(
-            (attributes.get("class") or "").split()
-        ):
-            add_line(parent)
-        if (
-            tag.name == "code"
-            and (before := current.prev) is not None
-            and before.tag == "code"
-            and language_of(before)
-        ):
-            add_line(
-                parent, "\n\n"
-            )  # the listing again, in a language of which a sheet shows one at a time
-    elif (
+        return tag, _in_listing(current, tag, kind, attributes, parent)
+    if (
         tag.name == "table"
         and "class" in attributes
         and is_listing(current, attributes["class"] or "")
@@ -150,11 +138,20 @@ def as_marked(
         if name == "tr":
             tag.name = ROLE_ROW
         return tag, tag.kind
-    if (
-        pre
-        and kind == THROUGH
-        and (style := attributes.get("style"))
-        and _DRAWN_AS_LINE.search(style)
-    ):
-        kind = LINE
     return tag, kind
+
+
+def _in_listing(
+    current: LexborNode, tag: Tag, kind: int, attributes: dict[str, str | None], parent: Node
+) -> int:
+    """Begin the lines that an element of a listing begins; return its kind there."""
+    drawn = kind == THROUGH
+    if drawn and not _LINE_CLASSES.isdisjoint((attributes.get("class") or "").split()):
+        add_line(parent)
+    before = current.prev if tag.name == "code" else None
+    if before is not None and before.tag == "code" and language_of(before):
+        # The listing again, in a language of which a sheet shows one at a time
+        add_line(parent, "\n\n")
+    if drawn and (style := attributes.get("style")) and _DRAWN_AS_LINE.search(style):
+        return LINE
+    return kind

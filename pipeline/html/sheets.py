@@ -561,17 +561,7 @@ class StyleJudge:
         rule = _Rule(selector, body, self._read_rules, chains)
         key = "*"
         if chains is not None:
-            first, *others = [compound for chain in chains for compound in chain]
-            rule.names, rule.around = (
-                first.names,
-                frozenset().union(*(other.names for other in others)),
-            )
-            parts = [part for compound in (first, *others) for part in compound.parts()]
-            self._named.update(*(part.names for part in parts))
-            tests = [[test.name for test in part.tests] for part in parts]
-            self._asked.update(*tests)
-            if tests[0]:
-                key = f"[{tests[0][0]}"
+            key = self._read_chains(rule, chains)
         elif "\\" not in bare:
             *around, last = _BESIDE.sub("", bare).replace(">", " ").rsplit(None, 1) or [""]
             rule.names, rule.around = (
@@ -580,6 +570,18 @@ class StyleJudge:
             )
             self._named |= rule.names | rule.around
         self._rules.setdefault(max(rule.names, key=_weighed, default=key), []).append(rule)
+
+    def _read_chains(self, rule: _Rule, chains: tuple[_Chain, ...]) -> str:
+        """Note what the compounds of a rule name and ask for; return where it is looked up without
+        a name."""
+        first, *others = [compound for chain in chains for compound in chain]
+        rule.names = first.names
+        rule.around = frozenset().union(*(other.names for other in others))
+        parts = [part for compound in (first, *others) for part in compound.parts()]
+        self._named.update(*(part.names for part in parts))
+        tests = [[test.name for test in part.tests] for part in parts]
+        self._asked.update(*tests)
+        return f"[{tests[0][0]}" if tests[0] else "*"
 
     def _folded(self, names: Iterable[str]) -> frozenset[str]:
         """Return names in a selector as they are compared."""

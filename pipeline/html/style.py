@@ -119,33 +119,41 @@ class Shade(NamedTuple):
         """Return what the text of an element with these declarations has."""
         if SHADING.isdisjoint(found):
             return self
-        ground, ink, inkless, tiny = self.ground, self.ink, self.inkless, self.tiny
+        ink, inkless, tiny = self.ink, self.inkless, self.tiny
         behind = found.get("background-color") or found.get("background", "")
-        if behind and behind not in _NO_GROUND and not is_clear_colour(behind):
-            ground = _painted(behind, ground)
-        if found.get("background-image", "none") not in _NO_GROUND:
-            ground = None
+        ground = _ground(found, behind, self.ground)
         over = found.get("-webkit-text-fill-color") or found.get("color", "")
         if over and over not in _KEPT_WORDS:
-            clips = "text" in found.get("background-clip", "") + found.get(
-                "-webkit-background-clip", ""
-            )
-            inkless = is_clear_colour(over) and not clips
-            ink = None if clips or inkless else rgb_of(over)
+            inkless, ink = _inked(found, over)
         if size := _font_size(found):
             tiny = _is_tiny(size) or (tiny and not _OWN_SIZE.fullmatch(size))
         # A ground of the ink's own colour, unless letters are filled with another.
         drowned = behind.strip() == "currentcolor" and "-webkit-text-fill-color" not in found
-        unseen = (
-            tiny
-            or inkless
-            or drowned
-            or (ink is not None and ground is not None and is_faint(ink, ground))
-        )
+        faint = ink is not None and ground is not None and is_faint(ink, ground)
+        unseen = tiny or inkless or drowned or faint
         display = found.get("display", "")
         parts = "flex" in display or "grid" in display or (self.parts and display == "contents")
         away = found.get("position") in {"absolute", "fixed"} or found.get("float") == "right"
         return Shade(ground, ink, inkless, tiny, unseen, away or display.startswith(_BOXES), parts)
+
+
+def _inked(found: Mapping[str, str], over: str) -> tuple[bool, Rgb | None]:
+    """Return whether letters of the colour `over` have no ink, and their ink; None for ink that is
+    not known."""
+    clip = found.get("background-clip", "") + found.get("-webkit-background-clip", "")
+    clips = "text" in clip
+    inkless = is_clear_colour(over) and not clips
+    return inkless, None if clips or inkless else rgb_of(over)
+
+
+def _ground(found: Mapping[str, str], behind: str, ground: Rgb | None) -> Rgb | None:
+    """Return what is painted below an element on `ground`, `behind` being its background; None for
+    what is drawn or not known."""
+    if found.get("background-image", "none") not in _NO_GROUND:
+        return None
+    if behind and behind not in _NO_GROUND and not is_clear_colour(behind):
+        return _painted(behind, ground)
+    return ground
 
 
 def _painted(value: str, ground: Rgb | None) -> Rgb | None:

@@ -5,7 +5,7 @@ Spans are resolved: a cell that covers several rows belongs to each in the row's
 text, but its words stand once in the page's text. Not for: rendering (`pipeline/prune`).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -93,6 +93,16 @@ def read_grid(table: Node) -> Grid | None:
     placed = _place([cells for _, _, _, cells in raw])
     heads = _header_rows(raw, placed)
     headers = _headers(placed, heads)
+    return Grid(headers, tuple(_rows(raw, placed, heads, headers)))
+
+
+def _rows(
+    raw: Sequence[tuple[str, Node, bool, list[_Cell]]],
+    placed: list[list[_Cell | None]],
+    heads: range,
+    headers: tuple[str, ...],
+) -> list[Row]:
+    """Return each row of a grid by what it is: boxes opened, a header, a line across, or values."""
     width = max((len(row) for row in placed), default=0)
     rows: list[Row] = []
     group = ""
@@ -117,7 +127,7 @@ def read_grid(table: Node) -> Grid | None:
             below = tuple(_carried(placed[number], placed[number - 1] if number else []))
             text = _readable(placed[number], headers)
             rows.append(Row(path, texts, shown, text, node, False, group, carried=below))
-    return Grid(headers, tuple(rows))
+    return rows
 
 
 def _row_nodes(table: Node) -> Iterator[tuple[str, Node, bool]]:
@@ -218,10 +228,8 @@ def _span(value: str, most: int) -> int:
 def _is_layout(table: Node, rows: list[list[_Cell]]) -> bool:
     if table.attrs.get("role") == "presentation" or not rows or max(len(row) for row in rows) < 2:
         return True
-    if any(
-        isinstance(child, Node) and child.tag not in {"tr", "thead", "caption"}
-        for child in table.children
-    ):
+    tags = {child.tag for child in table.children if isinstance(child, Node)}
+    if tags - {"tr", "thead", "caption"}:
         return True
     if _is_captioned(table) or any(cell.is_head for row in rows for cell in row):
         return False
@@ -230,11 +238,14 @@ def _is_layout(table: Node, rows: list[list[_Cell]]) -> bool:
         inner -= {"table"}
     if not inner.isdisjoint(_PARTS) or len(rows) < 2:
         return True
-    if not inner.isdisjoint(_HEADED) and any(
-        count_words(cell.text) > LONG_CELL for row in rows for cell in row
-    ):
+    if not inner.isdisjoint(_HEADED) and _has_long(rows):
         return True
     return not any(cell.text for row in rows for cell in row)
+
+
+def _has_long(rows: list[list[_Cell]]) -> bool:
+    """Whether a cell holds more words than a value has."""
+    return any(count_words(cell.text) > LONG_CELL for row in rows for cell in row)
 
 
 def _is_even(rows: list[list[_Cell]]) -> bool:
@@ -389,16 +400,18 @@ def _unmarked_header(placed: list[list[_Cell | None]]) -> int:
     first = [cell.text if cell else "" for cell in placed[0]]
     if len(first) < 2 or not all(first) or len(set(first)) < len(first):
         return 0
-    if any(count_words(text) > LABEL_WORDS or any(c.isdigit() for c in text) for text in first):
+    if any(count_words(text) > LABEL_WORDS or _has_figures(text) for text in first):
         return 0
     for column in range(len(first)):
         below = (row[column] for row in placed[1:] if column < len(row))
         values = [cell.text for cell in below if cell is not None]
-        if len(values) > 1 and sum(any(c.isdigit() for c in value) for value in values) * 2 > len(
-            values
-        ):
+        if len(values) > 1 and 2 * sum(map(_has_figures, values)) > len(values):
             return 1
     return 0
+
+
+def _has_figures(text: str) -> bool:
+    return any(letter.isdigit() for letter in text)
 
 
 def _headers(placed: list[list[_Cell | None]], heads: range) -> tuple[str, ...]:

@@ -216,7 +216,7 @@ def trim(node: Node) -> None:
         children.pop()
 
 
-def attach(parent: Node, node: Node) -> None:  # noqa: PLR0912  one walk's inner step, once an element
+def attach(parent: Node, node: Node) -> None:
     """Put a finished node below its parent: empty ones vanish, single-nested ones are merged
     (HtmlRAG §3.2.2)."""
     children = node.children
@@ -235,30 +235,41 @@ def attach(parent: Node, node: Node) -> None:  # noqa: PLR0912  one walk's inner
     elif len(children) == 1:
         only = children[0]
         if isinstance(only, Node):
-            if tag in NEUTRAL and only.breaks and only.tag in BLOCK_TAGS:
-                only.furniture = max(only.furniture, node.furniture)
-                only.place = only.place or node.place
-                if only.tag in NEUTRAL and not only.furniture and node.attrs and not only.attrs:
-                    only.attrs = node.attrs
-                node = only
-            elif tag in BLOCK_TAGS and (
-                only.tag in NEUTRAL or (only.tag == "p" and tag in _HOLDS_ITS_P)
-            ):
-                node.children = only.children
-                node.furniture = max(node.furniture, only.furniture)
-                node.place = node.place or only.place
+            node = _merged(node, only)
         elif tag == "a" and only in _PERMALINKS:
             return
         elif only == " " and tag not in STAYS_EMPTY:
             add_space(parent)
             return
     if node.breaks:
-        if node.tag in BLOCK_TAGS and parent.children and parent.children[-1].__class__ is str:
-            trim(parent)
-        parent.breaks = True
-        if node.boxed or node.tag in _BOXES:
-            parent.boxed = True
+        _break(parent, node)
     parent.children.append(node)
+
+
+def _break(parent: Node, node: Node) -> None:
+    """End the line of the parent before a node that begins its own."""
+    if node.tag in BLOCK_TAGS and parent.children and parent.children[-1].__class__ is str:
+        trim(parent)
+    parent.breaks = True
+    if node.boxed or node.tag in _BOXES:
+        parent.boxed = True
+
+
+def _merged(node: Node, only: Node) -> Node:
+    """Return an element and its only child as one where one of them says nothing, else the
+    element."""
+    tag = node.tag
+    if tag in NEUTRAL and only.breaks and only.tag in BLOCK_TAGS:
+        only.furniture = max(only.furniture, node.furniture)
+        only.place = only.place or node.place
+        if only.tag in NEUTRAL and not only.furniture and node.attrs and not only.attrs:
+            only.attrs = node.attrs
+        return only
+    if tag in BLOCK_TAGS and (only.tag in NEUTRAL or (only.tag == "p" and tag in _HOLDS_ITS_P)):
+        node.children = only.children
+        node.furniture = max(node.furniture, only.furniture)
+        node.place = node.place or only.place
+    return node
 
 
 def _is_written(parent: Node, node: Node) -> bool:

@@ -111,8 +111,8 @@ class Relevance:
     foreign: bool
     """Whether the question is in another language than every page."""
     read: Floats | None = None
-    """Probability that a unit answers, by a cross-encoder [units]; 0 where it did not look, None
-    without one."""
+    """Probability that a unit answers, by a cross-encoder [units]; 0 where it did not look, NaN on
+    pages that it does not read, None without one."""
     long: bool = False
     """Whether it is of one text with more than `EMBED_TOKENS` to embed."""
     late: bool = False
@@ -362,11 +362,28 @@ def _blend(counted: _Counted, meaning: _Meaning) -> Relevance:
         values += _spread(fused, windows, index.size)
     values = unit_range(_smoothed(values, index.page_starts))
     background = meaning.background
+    if cosines is not None and running is not None and background is not None:
+        background = _beside(background, running, index, counted.windows[len(SIZES) // 2])
     if cosines is not None:
         known = background is not None and background.tells
         cosines = background.on_scale(cosines) if background is not None and known else None
     made_by: ScoreMaker = "bm25" if vectors is None else "blend"
     return Relevance(values, made_by, index, counted.windows[-1], cosines, counted.foreign)
+
+
+def _beside(
+    background: Background, running: "_Running", index: TermIndex, windows: Windows
+) -> Background:
+    """Return the figures for these pages, where unrelated questions say how near they are to any."""
+    if background.unrelated is None or not len(windows):
+        return background
+    owners = index.owners(windows[:, 0])
+    pages = int(owners.max()) + 1
+    nearest = [
+        np.nanmax(running.cosines(np.tile(one, (pages, 1)), owners, windows))
+        for one in background.unrelated
+    ]
+    return background.beside(float(np.mean(nearest)))
 
 
 class _Running:
@@ -454,7 +471,7 @@ class Reread:
             ModelError: A model failed.
         """
         relevance = await self._read(question, pages, share, FIRST_TOKENS)
-        found = 0.0 if relevance.read is None else float(relevance.read.max(initial=0.0))
+        found = 0.0 if relevance.read is None else float(np.nanmax(relevance.read, initial=0.0))
         if not relevance.long or relevance.late or found >= ENOUGH:
             return relevance
         further = await self._read(question, pages, share, EMBED_TOKENS)
@@ -467,7 +484,10 @@ class Reread:
         questions = _heard_by(self.encoder, question, relevance.index)
         if not relevance.index.size or not questions:
             return relevance
-        chosen, windows = await in_thread(_best_windows, pages, relevance, share)
+        readable = _readable(self.encoder, question, questions, pages, relevance.index)
+        if not readable.any():
+            return relevance
+        chosen, windows = await in_thread(_best_windows, pages, relevance, share, readable)
         asked = [
             questions[page]
             for page in relevance.index.owners([start for start, _ in chosen]).tolist()
@@ -490,14 +510,40 @@ class Reread:
         # shows .699 and .848 of 256 asked questions by fetch at 256 and 512 tokens, the fourth .719
         # and .863; .809 and .842 of 209 others.
         values = unit_range(relevance.values + found**0.25)
+        found[~readable] = np.nan
         return replace(relevance, values=values, made_by="read", read=found)
 
 
+def _readable(
+    encoder: CrossEncoder,
+    question: str,
+    asked: Sequence[str],
+    pages: Sequence[PageUnits],
+    index: TermIndex,
+) -> NDArray[np.bool_]:
+    """Return whether a cross-encoder reads each unit [units]: it knows the page's script, and a
+    question in another language than the page has words in the page's (`asked`)."""
+    spoken = guess_language(question)
+    many = encoder.reads("中文")
+    known = [
+        many
+        or (
+            encoder.reads(" ".join(page.texts[:20]))
+            and (spoken in ("", language) or text != question)
+        )
+        for page, text, language in zip(pages, asked, index.languages, strict=True)
+    ]
+    return np.repeat(np.array(known, dtype=bool), np.diff(index.page_starts))
+
+
 def _best_windows(
-    pages: Sequence[PageUnits], relevance: Relevance, share: float
+    pages: Sequence[PageUnits],
+    relevance: Relevance,
+    share: float,
+    readable: NDArray[np.bool_],
 ) -> tuple[list[tuple[int, int]], list[Window]]:
-    """Return the windows that hold the best units, each by the window in which it stands most
-    central."""
+    """Return the windows that hold the best `readable` units, each by the window in which it stands
+    most central."""
     owners = [(page, place) for page in pages for place in range(len(page.texts))]
     windows = relevance.windows
     least, most = (
@@ -505,7 +551,7 @@ def _best_windows(
         for count in (WINDOWS, WINDOWS if len(pages) == 1 else WINDOWS_OF_PAGES)
     )
     middles = windows.sum(axis=1) / 2
-    covered = np.zeros(relevance.index.size, dtype=bool)
+    covered = ~readable
     chosen: list[tuple[int, int]] = []
     for row in np.argsort(-relevance.values, kind="stable").tolist():
         if len(chosen) == most or (len(chosen) >= least and relevance.values[row] < WORTH):

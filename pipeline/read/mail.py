@@ -179,27 +179,37 @@ def _parts(message: EmailMessage, attached: _Attached) -> tuple[list[str], list[
             name and not kind.startswith("text/")
         ):
             names.append(f"{name or 'without a name'} ({kind})")
-            # Pictures that a message's HTML shows are part of its looks.
-            shown = kind.startswith("image/") and part.get_content_disposition() != "attachment"
-            if kind not in _UNREAD and not shown:
-                read = attached.read(name or "", kind, _content(part))
-                inside += [f"<h3>{escape(f'Attachment {name or kind}')}</h3>", read] if read else []
+            inside += _attachment(part, attached)
         elif kind in CALENDAR.types:
             made = calendar_to_html(_decoded(part))
             # An invitation comes twice: as a part to be answered, and as a file.
             texts += [_inside(made.html)] if made is not None else []
-        elif kind == "multipart/alternative" and any(
-            one.get_content_type() == "text/html" for one in part.walk()
-        ):
-            # Of alternatives the HTML is what a reader sees.
-            skipped |= {
-                id(one) for one in part.iter_parts() if one.get_content_type() == "text/plain"
-            }
+        elif kind == "multipart/alternative":
+            skipped |= _unseen_alternatives(part)
         elif kind in {"text/plain", "text/html"} and id(part) not in skipped:
             texts.append(_text(part))
         elif kind == "message/rfc822":
             texts.append("<h3>Forwarded message</h3>")
     return [*texts, *inside], names
+
+
+def _attachment(part: MIMEPart, attached: _Attached) -> list[str]:
+    """Return what is read of an attachment below its name, nothing where none is."""
+    name, kind = part.get_filename(), part.get_content_type()
+    # Pictures that a message's HTML shows are part of its looks.
+    shown = kind.startswith("image/") and part.get_content_disposition() != "attachment"
+    if kind in _UNREAD or shown:
+        return []
+    read = attached.read(name or "", kind, _content(part))
+    return [f"<h3>{escape(f'Attachment {name or kind}')}</h3>", read] if read else []
+
+
+def _unseen_alternatives(part: MIMEPart) -> set[int]:
+    """Return the ids of those alternatives that a reader does not see: the plain ones, where one
+    is HTML."""
+    if all(one.get_content_type() != "text/html" for one in part.walk()):
+        return set()
+    return {id(one) for one in part.iter_parts() if one.get_content_type() == "text/plain"}
 
 
 def _content(part: MIMEPart) -> bytes:

@@ -1,17 +1,19 @@
 """ODT, ODS and ODP to HTML: headings, paragraphs, lists, tables; sheets by their cells; slides with
 number and notes.
 
-What a file hides (text, sheets, slides by their styles), comments and deleted text are left out.
-Not for: formulas, drawings, charts.
+What a file hides (text, sheets, slides by their styles) and deleted text are left out; comments and
+what is embedded, but for formulas and charts, are said to be unread. Not for: drawings.
 """
 
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
 from lxml import etree
 
 from pipeline.read.converted import Converted, Unreadable, escape, html_table, placed, whole_page
+from pipeline.read.ledger import Ledger
 from pipeline.read.opendocument_looks import Looks
 from pipeline.read.package import open_package
 from pipeline.read.sheets import MAX_CELLS, UNREAD, Row, sheet_to_html
@@ -43,6 +45,18 @@ _SHEETS: Final = f"{_OFFICE}spreadsheet"
 _SECTION, _HIDDEN_TEXT = f"{_TEXT}section", f"{_TEXT}hidden-text"
 _GROUPS: Final = (f"{_TABLES}table-row-group", f"{_TABLES}table-column-group")
 _UNSHOWN: Final = (f"{_TEXT}tracked-changes", f"{_OFFICE}annotation")
+_OBJECT: Final = f"{_DRAW}object"
+_CHART: Final = "{urn:oasis:names:tc:opendocument:xmlns:chart:1.0}"
+_SVG: Final = "{urn:oasis:names:tc:opendocument:xmlns:svg-compatible:1.0}"
+_MATH: Final = "{http://www.w3.org/1998/Math/MathML}math"
+_HREF: Final = "{http://www.w3.org/1999/xlink}href"
+_DESCRIBED: Final = frozenset({f"{_SVG}title", f"{_SVG}desc", f"{_DRAW}text-box"})
+_LARGE_IMAGE: Final = 15.0
+"""Square centimetres: a picture of less is a logo or an icon."""
+_UNITS: Final = {"cm": 1.0, "mm": 0.1, "in": 2.54, "pt": 2.54 / 72}
+_LENGTH: Final = re.compile(r"(\d{1,6}(?:\.\d{1,9})?)(cm|mm|in|pt)")
+_TELLING: Final = re.compile(r"[^\W\d_]{2,}.*?[\s\W][^\W_]|[^\W\d_]{5,}")
+"""More than a page's number with a word."""
 _BLANKS: Final = {f"{_TEXT}s": " ", f"{_TEXT}tab": " ", f"{_TEXT}line-break": " "}
 _APART: Final = frozenset({"title", "page-number", "header", "footer", "date-time"})
 """Frames of a slide that are its heading, or repeat on all."""
@@ -85,6 +99,9 @@ class _Reader:
     looks: Looks = field(default_factory=Looks)
     hidden_rows: int = 0
     hidden_columns: int = 0
+    parts: Callable[[str], etree._Element | None] = lambda _: None
+    """Returns a file inside this one by its name."""
+    ledger: Ledger = field(default_factory=Ledger)
 
     def blocks(self, parent: etree._Element, *, in_item: bool = False) -> Iterator[str]:
         """Yield what stands in an element as HTML; a paragraph behind the frames that are anchored
@@ -97,6 +114,9 @@ class _Reader:
                 continue
             if child.tag == _SECTION and child.get(f"{_TEXT}display", "true") != "true":
                 self._miss(child)
+                continue
+            if child.tag == _OBJECT:
+                yield from self._object(child)
                 continue
             if child.tag in {_PAGE, _TABLE}:
                 yield from self._slide(child) if child.tag == _PAGE else self._table(child)
@@ -121,6 +141,44 @@ class _Reader:
                     in_item=in_item and not label,
                 )
                 yield from self._notes(child)
+
+    def _object(self, element: etree._Element) -> Iterator[str]:
+        """Yield an embedded formula as it was typed, a chart as its title and figures; what else is
+        embedded is not read."""
+        name = element.get(_HREF, "").removeprefix("./")
+        tree = self.parts(f"{name}/content.xml")
+        if tree is None:
+            return
+        typed = next(tree.iter("{*}annotation"), None) if tree.tag == _MATH else None
+        if tree.tag == _MATH:
+            said = "".join(typed.itertext() if typed is not None else tree.itertext())
+            yield f"<p>{escape(' '.join(said.split()))}</p>"
+        elif (chart := next(tree.iter(f"{_CHART}chart"), None)) is not None:
+            for title in chart.iter(f"{_CHART}title"):
+                yield from self.blocks(title)
+            for table in chart.iter(_TABLE):
+                yield from self._table(table)
+        else:
+            return
+        self.ledger.give("embedded object")
+
+    def margins(self, styles: etree._Element) -> Iterator[str]:
+        """Yield heads and feet of pages that say something, each once."""
+        names = {f"{_STYLE}{name}{left}" for name in ("header", "footer") for left in ("", "-left")}
+        said: dict[str, None] = {}
+        for margin in styles.iter(*names):
+            said |= dict.fromkeys(self.blocks(margin))
+        yield from (one for one in said if _TELLING.search(re.sub("<[^>]*>", "", one)))
+
+    def count(self, content: etree._Element) -> None:
+        """Count what a document holds beside its text."""
+        self.ledger.hold("comment", sum(1 for _ in content.iter(f"{_OFFICE}annotation")))
+        for frame in content.iter(_FRAME):
+            held = {child.tag for child in frame.iterchildren(tag=etree.Element)}
+            if held & {_OBJECT, f"{_OBJECT}-ole"}:
+                self.ledger.hold("embedded object")
+            elif f"{_DRAW}image" in held and not held & _DESCRIBED and _area(frame) >= _LARGE_IMAGE:
+                self.ledger.hold("image")
 
     def _list(self, element: etree._Element) -> Iterator[str]:
         """Yield the items of a list, numbered as its style says; one inside another goes on with
@@ -254,17 +312,11 @@ class _Reader:
                 continue
             unseen = self.looks.is_unseen(one, above=unseen)
             pieces.append(_BLANKS.get(one.tag, ""))
-            if (
-                one.get(f"{_TEXT}style-name") in self.raised
-                and 0 < len(one.text or "") <= _RAISED
-                and not unseen
-            ):
+            if not unseen and self._is_raised(one):
                 pieces.append("^")
             if one.tag == _NOTE:
                 pieces.append(f"[{_citation(one)}]")
-            elif one.get(f"{_TEXT}style-name") in self.hiding or (
-                one.tag == _HIDDEN_TEXT and _is_on(one)
-            ):
+            elif self._is_left_out(one):
                 self._miss(one)
             else:
                 inherited = (
@@ -277,9 +329,28 @@ class _Reader:
                 stack.append((one.text or "", inherited))
         return " ".join("".join(pieces).split())
 
+    def _is_raised(self, element: etree._Element) -> bool:
+        """Whether a piece of text is a short raised one, as an exponent is."""
+        raised = element.get(f"{_TEXT}style-name") in self.raised
+        return raised and 0 < len(element.text or "") <= _RAISED
+
+    def _is_left_out(self, element: etree._Element) -> bool:
+        """Whether its style hides a piece of text, or a field that hides now."""
+        styled = element.get(f"{_TEXT}style-name") in self.hiding
+        return styled or (element.tag == _HIDDEN_TEXT and _is_on(element))
+
     def _miss(self, element: etree._Element) -> None:
         """Count the words of what is left out."""
         self.looks.words += len(" ".join(element.itertext()).split())
+
+
+def _area(frame: etree._Element) -> float:
+    """Return how large a frame is, in square centimetres; 0 where that is not said."""
+    area = 1.0
+    for side in ("width", "height"):
+        found = _LENGTH.fullmatch(frame.get(f"{_SVG}{side}", ""))
+        area *= float(found[1]) * _UNITS[found[2]] if found else 0.0
+    return area
 
 
 def _is_on(element: etree._Element) -> bool:
@@ -349,7 +420,12 @@ def opendocument_to_html(body: bytes) -> Converted:
             reader.numbers |= _numbers(tree) if tree is not None else {}
         for tree in named:
             reader.looks.add(tree)
+        reader.parts = package.tree
         parts = list(reader.blocks(content)) if content is not None else []
+        if content is not None:
+            reader.count(content)
+        if styles is not None:
+            parts += reader.margins(styles)
     if not any(parts):
         raise Unreadable("it is an OpenDocument file without text")
     kind = "slides" if reader.slides else "sheets"
@@ -367,7 +443,15 @@ def opendocument_to_html(body: bytes) -> Converted:
     unread = UNREAD if reader.left < 0 else ""
     html = whole_page("\n".join(parts), title=title)
     hidden = reader.looks.words
-    return Converted(html, title, author=author, notes=notes, unread=unread, hidden=hidden)
+    return Converted(
+        html,
+        title,
+        author=author,
+        notes=notes,
+        unread=unread,
+        hidden=hidden,
+        ledger=reader.ledger,
+    )
 
 
 def _numbers(tree: etree._Element) -> dict[tuple[str, int], etree._Element]:

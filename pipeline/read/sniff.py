@@ -356,17 +356,8 @@ def _text_type(said: str, by_name: str, start: bytes) -> str:
 
     Of an unknown one what the bytes look like, but those of pictures and sound as they are.
     """
-    kind = _known().by_type.get(said, "")
-    if not kind and said.endswith("+json"):
-        kind = JSON
-    elif not kind and said.endswith("+xml"):
-        kind = XML
-    elif not kind and said.startswith("text/"):
-        kind = PLAIN
-    named = format_of(by_name)
-    if kind == PLAIN and (by_name == SOURCE or (named and named.indexed != "markup")):
-        return by_name
-    if kind and named and named.form_of == kind:
+    kind = _meant(said)
+    if _says_more(by_name, kind):
         return by_name
     if kind in {HTML, XML}:
         guess = _guessed(start)
@@ -377,6 +368,27 @@ def _text_type(said: str, by_name: str, start: bytes) -> str:
         guess = _guessed(start)
         return (by_name or (CSV if said in _SHEETS else PLAIN)) if guess == PLAIN else guess
     return kind or said
+
+
+def _meant(said: str) -> str:
+    """Return the one of our types that a server's type means, empty for an unknown one."""
+    if known := _known().by_type.get(said, ""):
+        return known
+    if said.endswith("+json"):
+        return JSON
+    if said.endswith("+xml"):
+        return XML
+    return PLAIN if said.startswith("text/") else ""
+
+
+def _says_more(by_name: str, kind: str) -> bool:
+    """Whether the type that a name claims is a finer one than the `kind` that is said."""
+    if kind == PLAIN and by_name == SOURCE:
+        return True
+    named = format_of(by_name)
+    if named is None or not kind:
+        return False
+    return named.form_of == kind or (kind == PLAIN and named.indexed != "markup")
 
 
 # Encodings

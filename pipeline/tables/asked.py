@@ -40,6 +40,8 @@ LONGEST: Final = 80
 REACH: Final = 4
 """Words between `not` and what it denies, and between a column's name and the number that it is
 compared with."""
+WHOLE: Final = 10
+"""Columns of a table up to which a row that is chosen is shown whole."""
 MOST_ROWS: Final = 0.5
 """Share of a table beyond which the rows that a condition keeps are no choice."""
 MOST_GROUPS: Final = 20
@@ -74,7 +76,7 @@ def ask_tables(question: str, documents: Sequence[Document]) -> Told | None:
                     silent = max(silent, len(asking.used))
     best = max((told.fit for told in found), default=0)
     first = [told for told in found if told.fit == best]
-    if not first or len({(told.value, _shown(told)) for told in first}) > 1:
+    if not first or not all(_agree(first[0], other) for other in first[1:]):
         return None
     return first[0] if first[0].explained > silent else None
 
@@ -117,8 +119,19 @@ def _wordings(question: str) -> Iterator[str]:
         yield _GLOSS.sub(r"\1", question)
 
 
-def _shown(told: Told) -> frozenset[str]:
-    return frozenset(" ".join(told.table.rows[row]) for row in told.rows)
+def _agree(one: Told, other: Told) -> bool:
+    """Whether two tables tell the same: the same rows, or the same extreme of rows that share a
+    name, as of a table and its longer form."""
+    if one.value != other.value:
+        return False
+    rows, others = ([told.table.rows[row] for row in told.rows] for told in (one, other))
+    if sorted(rows) == sorted(others):
+        return True
+    names, known = (
+        {cell for row in told for cell in row if cell and not cell[0].isdigit()}
+        for told in (rows, others)
+    )
+    return len(rows) == len(others) == 1 and one.value != "" and bool(names & known)
 
 
 @dataclass(slots=True)
@@ -543,9 +556,9 @@ class _Asking:
         said = " ".join(
             token.text for token in self._within(sorted(spoken.ranks | spoken.least | spoken.most))
         )
-        return self._answer(
-            "", f"{said}: {self.table.columns[column]}", found, (column,), over=len(rows)
-        )
+        what = f"{said}: {self.table.columns[column]}"
+        extreme = self.table.rows[found[0]][column] if spoken.rows == 1 else ""
+        return self._answer(extreme, what, found, (column,), over=len(rows), whole=True)
 
     def _dates(self, hints: str) -> int | None:
         if not any(
@@ -588,8 +601,17 @@ class _Asking:
         )
 
     def _answer(
-        self, value: str, what: str, rows: list[int], of: tuple[int, ...], *, over: int = 0
+        self,
+        value: str,
+        what: str,
+        rows: list[int],
+        of: tuple[int, ...],
+        *,
+        over: int = 0,
+        whole: bool = False,
     ) -> Told:
+        """Return an answer; of rows that are chosen, every column is shown where they are few, since
+        the question may ask for any (`in which month`)."""
         named = self.table.columns
         parts = [f"{named[one.column]} {one.operator} {one.value}" for one in self.conditions]
         parts += [
@@ -597,7 +619,8 @@ class _Asking:
             for column, cells in self.either.items()
         ]
         told = one_line(f"{what} where {' and '.join(parts)}" if parts else what)
-        columns = tuple(dict.fromkeys((self._label(), *of, *self.columns)))
+        all_columns = range(len(named)) if whole and len(named) <= WHOLE else ()
+        columns = tuple(dict.fromkeys((self._label(), *of, *self.columns, *all_columns)))
         fit = len(self.used) + 2 * len(of)
         return Told(
             self.document,

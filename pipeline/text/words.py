@@ -157,7 +157,8 @@ OTHER_SCRIPTS: Final = frozenset(code for code, _ in _SCRIPTS)
 """Languages, among those that are told apart, that are not written in Latin letters."""
 _LETTER: Final = re.compile(r"[^\W\d_]")
 _APOSTROPHE: Final = re.compile(r"\b(\w+)['’]")
-_LATIN: Final = ("en", "de", "fr", "es", "it", "pt", "nl", "sv", "da", "no", "fi", "pl", "tr")
+_LATIN_TEXT: Final = "en de fr es it pt nl sv da no fi pl tr ro vi cs hu"
+_LATIN: Final = tuple(_LATIN_TEXT.split())
 """Of languages with as many points the first is taken."""
 SURELY_OTHER: Final = 3.0
 """Times as many points as the language that a page says of itself: a template's `lang="en"` around
