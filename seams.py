@@ -3,7 +3,7 @@
 A seam is a folder of ours in which every module binds one object to the seam's name, and a group of
 entry points by which other wheels add more. What of another wheel cannot be loaded is left out, and
 `faults` says why. Not for: what each kind of object holds (`pipeline/read/format.py`,
-`pipeline/search/provider.py`, `models/backend.py`, `tools/tool.py`).
+`pipeline/search/provider.py`, `models/backend.py`, `tools/common/tool.py`).
 """
 
 import importlib
@@ -33,14 +33,12 @@ class Seam(Generic[_Kind]):
     group: str
     """Entry points of other wheels, each `MODULE:OBJECT`."""
     kind: type[_Kind]
-    beside: tuple[str, ...] = ()
-    """Modules of the folder that only help the others."""
 
     def modules(self) -> list[str]:
-        """Return the names of our modules, in order; none is imported."""
+        """Return the names of our modules, packages aside, in order; none is imported."""
         package = importlib.import_module(self.folder)
-        found = (module.name for module in pkgutil.iter_modules(package.__path__))
-        return sorted(name for name in found if name not in self.beside)
+        found = pkgutil.iter_modules(package.__path__)
+        return sorted(module.name for module in found if not module.ispkg)
 
     def load(self, module: str) -> _Kind:
         """Return what one of our modules holds.

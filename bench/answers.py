@@ -41,16 +41,16 @@ from cache.store import open_stores
 from models.onnx import OnnxEmbedder
 from models.protocols import Embedder
 from pipeline.cached_models import CachedEmbedder
-from pipeline.documents import Document
-from pipeline.extract.extract import read_documents
+from pipeline.document.page import Document
 from pipeline.fetch.files import read_file
 from pipeline.html.document import read_document
-from pipeline.rank.bm25 import BM25, Floats, standardise
-from pipeline.rank.relevance import Blend
+from pipeline.reading.bm25 import BM25, Floats, standardise
+from pipeline.reading.extract import read_documents
+from pipeline.reading.relevance import Blend
 from pipeline.text.tokens import count_each, count_tokens
 from server.app import build_server
 from server.settings import read_settings
-from tools.context import data_of
+from tools.common.context import data_of
 
 TOOLS: Final = ("extract_relevant", "fetch_and_prune_html", "raptor_query", "research")
 BUDGETS: Final = (128, 256, 512, 1_000)

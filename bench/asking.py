@@ -32,11 +32,11 @@ from errors import ModelError
 from models.llama.model import LlamaGenerator
 from models.onnx import OnnxEmbedder
 from models.protocols import Embedder, Generator
-from pipeline.documents import Sentence
-from pipeline.extract.ask import ASK_FROM, WAYS, Candidate, Chosen, Way, agree, ask, lifted
-from pipeline.rank.bm25 import Floats, PageUnits
-from pipeline.rank.relevance import Blend
-from pipeline.rank.verdict import Verdict, judge
+from pipeline.document.page import Sentence
+from pipeline.reading.ask import ASK_FROM, WAYS, Candidate, ModelChoice, Way, agree, ask, lifted
+from pipeline.reading.bm25 import Floats, PageUnits
+from pipeline.reading.relevance import Blend
+from pipeline.reading.verdict import Verdict, judge
 
 SETS: Final = ("hotpot", "xquad_en")
 LIFTS: Final = (0.0, 0.1, 0.25, 0.5, 1.0)
@@ -161,7 +161,7 @@ async def _tally(cases: Sequence[Case], embedder: Embedder, model: Generator, wa
     return tally
 
 
-def _state(verdict: Verdict, chosen: Chosen, values: Floats) -> str:
+def _state(verdict: Verdict, chosen: ModelChoice, values: Floats) -> str:
     if verdict.confidence < ASK_FROM:
         return "none"
     return agree(verdict.word, chosen, values)[0]
@@ -169,7 +169,7 @@ def _state(verdict: Verdict, chosen: Chosen, values: Floats) -> str:
 
 async def _chosen(
     request: str, page: PageUnits, values: Floats, model: Generator, way: Way, tally: Tally
-) -> Chosen | None:
+) -> ModelChoice | None:
     order = np.argsort(-values, kind="stable").tolist()
     candidates = [
         Candidate(row, page.above[row], Sentence(row + 1, page.texts[row], 0, 0, 0))

@@ -11,8 +11,8 @@ from typing import Final
 from urllib.parse import unquote
 
 from errors import NARROW, narrow, said, unopened
-from pipeline.documents import Page
-from pipeline.evidence.cite import cite
+from pipeline.document.cite import cite
+from pipeline.document.page import Page
 from pipeline.evidence.values import rows_as
 from pipeline.html.document import read_document
 from pipeline.read.sniff import media_type

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Final
 
 from cache.store import Stores, open_stores
-from pipeline.documents import Page
+from pipeline.document.page import Page
 from pipeline.fetch.handles import Known, find_answer, find_page, keep_answer, keep_page
 from pipeline.read.convert import content_hash
 

@@ -31,9 +31,9 @@ import anyio
 from bench.evidence import DATA
 from bench.loopback import Answer, serving
 from errors import WinnowError
-from pipeline.documents import Document, Page, Sentence
-from pipeline.evidence.cite import cite
-from pipeline.extract.sentences import tag_sentences
+from pipeline.document.cite import cite
+from pipeline.document.page import Document, Page, Sentence
+from pipeline.document.units import tag_sentences
 from pipeline.fetch.render import find_browser
 from pipeline.html.document import read_document
 

@@ -37,12 +37,12 @@ from bench.html_lost import sources
 from models.onnx import OnnxEmbedder, OnnxReader
 from pipeline.check.quotes import Text, find_quote
 from pipeline.check.statements import Supported, judge_statement
-from pipeline.documents import Document, Page
-from pipeline.evidence.cite import Copies
-from pipeline.extract.sentences import split_sentences, tag_sentences
+from pipeline.document.cite import Copies
+from pipeline.document.page import Document, Page
+from pipeline.document.units import split_sentences, tag_sentences
 from pipeline.html.document import read_document
-from pipeline.rank.bm25 import BM25, PageUnits, page_units
-from pipeline.rank.relevance import Blend, Reread
+from pipeline.reading.bm25 import BM25, PageUnits, page_units
+from pipeline.reading.relevance import Blend, Reread
 from pipeline.text.words import find_entities, index_terms
 from train.reader.data import load_public
 

@@ -24,21 +24,21 @@ import anyio
 
 from bench.eval import Watched
 from bench.generation import weights
-from bench.library import CARRIED, Asked, read_library
+from bench.library import CARRIED, MeasuredQuestion, read_library
 from errors import ModelError
 from models.llama.model import LlamaGenerator
 from models.onnx import OnnxEmbedder
 from models.protocols import Generator, PathScores, Prompt, Said
-from pipeline.documents import Document
-from pipeline.extract.extract import Asking, extract
-from pipeline.extract.sentences import paper_tags
+from pipeline.document.page import Document
+from pipeline.document.units import paper_tags
 from pipeline.prune.paper import paper_blocks, path_scorer
-from pipeline.rank.relevance import Blend
+from pipeline.question.parse import Parser, parse
 from pipeline.raptor.build import build_tree
 from pipeline.raptor.leaves import main_sentences
 from pipeline.raptor.summarise import Writer, kept_summary
 from pipeline.raptor.tree import TreeOptions
-from pipeline.search.parse import Parser, parse
+from pipeline.reading.extract import Asking, extract
+from pipeline.reading.relevance import Blend
 from pipeline.segment.idms import Judge
 from pipeline.text.tokens import count_tokens
 
@@ -95,17 +95,22 @@ class Recorded(Watched):
         return self.scores.whole_tokens
 
 
-Table = dict[str, Cost]
+FigureTable = dict[str, Cost]
 
 
-def _add(table: Table, name: str, ours: float, naive: float) -> None:
+def _add(table: FigureTable, name: str, ours: float, naive: float) -> None:
     cost = table.setdefault(name, Cost())
     cost.ours += ours
     cost.naive += naive
 
 
 async def reading_costs(
-    table: Table, model: LlamaGenerator, one: Asked, pages: list[Document], *, quick: bool
+    table: FigureTable,
+    model: LlamaGenerator,
+    one: MeasuredQuestion,
+    pages: list[Document],
+    *,
+    quick: bool,
 ) -> None:
     """Add what pruning, extracting and parsing of one question cost."""
     await model.score_tree("another", [" prefix"])  # so that nothing of an earlier prefix is kept
@@ -137,7 +142,7 @@ async def reading_costs(
 
 
 async def tree_costs(
-    table: Table, model: LlamaGenerator, document: Document, *, quick: bool
+    table: FigureTable, model: LlamaGenerator, document: Document, *, quick: bool
 ) -> None:
     """Add what margins of a document's first sentences and summaries of its tree cost."""
     texts = [sentence.text for sentence in main_sentences(document)[:SENTENCES]]
@@ -191,14 +196,14 @@ async def batch_table(model: LlamaGenerator) -> None:
         print(f"  {max(rates):6.0f}  {count} answers at once, prompts of some 40 tokens included")
 
 
-async def measure(path: Path, *, quick: bool) -> Table:
+async def measure(path: Path, *, quick: bool) -> FigureTable:
     """Print the tables; return the costs."""
     model = LlamaGenerator(path)
     library = await anyio.to_thread.run_sync(read_library, CARRIED)
     asked = [one for one in library.asked if one.answers and len(one.pages) == 1][
         : 1 if quick else 2
     ]
-    table: Table = {}
+    table: FigureTable = {}
     try:
         for one in asked:
             await reading_costs(

@@ -34,7 +34,7 @@ import anyio
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.library import CARRIED, QUESTIONS, Asked, Library, read_library
+from bench.library import CARRIED, QUESTIONS, Library, MeasuredQuestion, read_library
 from bench.mimic import WORTHS, mimic
 from cli.output import OK, PATIENCE, USAGE, drawn_progress, print_json
 from errors import ModelError, UsageError, WinnowError
@@ -52,15 +52,15 @@ from models.protocols import (
     tree_scorer,
 )
 from pipeline.answer import Writing, write_answer
-from pipeline.documents import Document, ParsedRequest, Reading
+from pipeline.document.page import Document, ParsedRequest, Reading
 from pipeline.evidence.assemble import assemble
-from pipeline.extract.ask import WAYS, Way, can_ask
-from pipeline.extract.extract import Asking, extract, with_model
 from pipeline.prune.paper import path_scorer
 from pipeline.prune.prune import PruneOptions, prune
-from pipeline.rank.bm25 import reciprocal_rank_fusion
-from pipeline.rank.relevance import Reader
-from pipeline.search.parse import Parser, parse, parse_request
+from pipeline.question.parse import Parser, parse, parse_request
+from pipeline.reading.ask import WAYS, Way, can_ask
+from pipeline.reading.bm25 import reciprocal_rank_fusion
+from pipeline.reading.extract import Asking, extract, with_model
+from pipeline.reading.relevance import Reader
 from pipeline.text.frame import new_mark
 from pipeline.text.tokens import count_tokens
 from pipeline.work import Report, in_thread, no_report
@@ -186,17 +186,17 @@ class Setup:
     """Questions of this split only; "" for all."""
 
     @property
-    def answerable(self) -> list[Asked]:
+    def answerable(self) -> list[MeasuredQuestion]:
         """Questions that the library answers, `limit` of them evenly spread."""
         return some([one for one in self._asked if one.answers and one.pages], self.limit)
 
     @property
-    def unanswerable(self) -> list[Asked]:
+    def unanswerable(self) -> list[MeasuredQuestion]:
         """Questions that it does not answer, likewise."""
         return some([one for one in self._asked if not one.answers], self.limit)
 
     @property
-    def _asked(self) -> list[Asked]:
+    def _asked(self) -> list[MeasuredQuestion]:
         return [one for one in self.library.asked if self.split in ("", one.split)]
 
 
@@ -254,7 +254,7 @@ _ENDED: Final = json.dumps({"ended": True})
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class MeasuredFigure:
     """One figure by rules and by the model."""
 
     step: str
@@ -287,7 +287,7 @@ class Figure:
     """Whether less is better."""
 
 
-class Table:
+class FigureTable:
     """The rows of one step in the making, and the generator that it asks."""
 
     def __init__(self, step: str, setup: Setup, part: str = "") -> None:
@@ -332,7 +332,7 @@ class Table:
                 self._journal.add(key, {"figures": given, "spent": asdict(spent)})
             await self._report(number + 1, len(items), self._step)
 
-    async def rows(self) -> list[Row]:
+    async def rows(self) -> list[MeasuredFigure]:
         """Return a row a figure; the first has what the generator spent."""
         rows = [_row(self._step, one) for one in self._figures]
         spent = self._spent
@@ -374,8 +374,8 @@ class _Spent:
         self.fault = more.fault or self.fault
 
 
-def _row(step: str, one: Figure) -> Row:
-    row = Row(
+def _row(step: str, one: Figure) -> MeasuredFigure:
+    row = MeasuredFigure(
         step, one.what, max(len(one.rules), len(one.model)), _mean(one.rules), _mean(one.model)
     )
     if len(one.rules) != len(one.model) or not one.rules:
@@ -412,20 +412,20 @@ METHODS: Final[dict[Literal["winnow", "paper"], str]] = {
 }
 
 
-async def prune_by_paths(setup: Setup) -> list[Row]:
+async def prune_by_paths(setup: Setup) -> list[MeasuredFigure]:
     """Return whether pages pruned to `BUDGET` tokens keep the answer, without and with a
     generator's path scores.
 
     One row for the default pruning, one for the paper's: its first step alone against both steps
     (HtmlRAG §3.4).
     """
-    rows: list[Row] = []
+    rows: list[MeasuredFigure] = []
     for method, what in METHODS.items():
-        table = Table("prune", setup, method)
+        table = FigureTable("prune", setup, method)
         kept = table.figure(what)
         if tree_scorer(table.watched) is None:
             note = f"{table.watched.name} scores no paths: set a GGUF file"
-            rows.append(Row("prune", what, len(setup.answerable), note=note))
+            rows.append(MeasuredFigure("prune", what, len(setup.answerable), note=note))
             continue
         options = PruneOptions(BUDGET, "html", method=method)
         async for one in table.each(setup.answerable):
@@ -445,7 +445,7 @@ async def prune_by_paths(setup: Setup) -> list[Row]:
     return rows
 
 
-async def extract_sentences(setup: Setup) -> list[Row]:
+async def extract_sentences(setup: Setup) -> list[MeasuredFigure]:
     """Return recall and None by rules, and by the rules with a generator, for each way to ask it.
 
     What the rules read is read once: it is the same for every way, and takes as long as a small
@@ -453,12 +453,14 @@ async def extract_sentences(setup: Setup) -> list[Row]:
     """
     asked = (*setup.answerable, *setup.unanswerable)
     plain = [await _extracted(setup, one) for one in asked]
-    rows: list[Row] = []
+    rows: list[MeasuredFigure] = []
     for way in setup.ways:
-        table = Table("extract", setup, way)
+        table = FigureTable("extract", setup, way)
         if not can_ask(table.watched, way):
             rows.append(
-                Row("extract", f"{way}: answers held", len(asked), note="it cannot be asked so")
+                MeasuredFigure(
+                    "extract", f"{way}: answers held", len(asked), note="it cannot be asked so"
+                )
             )
             continue
         held = table.figure(f"{way}: answers in the best {BUDGET} tokens")
@@ -478,7 +480,7 @@ async def extract_sentences(setup: Setup) -> list[Row]:
     return rows
 
 
-async def _extracted(setup: Setup, one: Asked) -> tuple[list[Document], Reading]:
+async def _extracted(setup: Setup, one: MeasuredQuestion) -> tuple[list[Document], Reading]:
     documents = setup.library.nearest(one.question, first=one.pages)
     return documents, await extract(one.question, documents, reader=setup.reader)
 
@@ -496,9 +498,9 @@ def _best(found: Reading) -> str:
     return "\n".join(kept)
 
 
-async def parse_requests(setup: Setup) -> list[Row]:
+async def parse_requests(setup: Setup) -> list[MeasuredFigure]:
     """Return how well queries by rules and by the generator find the pages that answer."""
-    table = Table("parse", setup)
+    table = FigureTable("parse", setup)
     right = table.figure("pages that answer among the first 5")
     recent = table.figure("requests with a query for recent pages only", low=True)
     taken = table.figure("requests that the model parsed, not the rules for it")
@@ -530,10 +532,10 @@ def _found(setup: Setup, parsed: ParsedRequest, pages: tuple[str, ...]) -> float
     return sum(setup.library.names[i] in pages for i in best) / max(1, min(5, len(pages)))
 
 
-async def answer_questions(setup: Setup) -> list[Row]:
+async def answer_questions(setup: Setup) -> list[MeasuredFigure]:
     """Return whether the facts stand in the evidence (rules) and in the answer written from it, and
     its support."""
-    table = Table("answer", setup)
+    table = FigureTable("answer", setup)
     first = table.figure(f"all facts in the first {GLANCE} tokens shown")
     facts = table.figure("all facts in the evidence (rules), in the answer (model)")
     supported = table.figure("sentences that the passages they cite bear out")
@@ -569,7 +571,7 @@ def _beginning(text: str) -> str:
     return " ".join(words[:most])
 
 
-Steps: TypeAlias = Mapping[str, Callable[[Setup], Awaitable[list[Row]]]]
+Steps: TypeAlias = Mapping[str, Callable[[Setup], Awaitable[list[MeasuredFigure]]]]
 STEPS: Final[Steps] = {
     "prune": prune_by_paths,
     "extract": extract_sentences,
@@ -613,7 +615,7 @@ async def evaluate(settings: Settings, run: Run, known: Steps = STEPS) -> int:
 
 async def measure(
     settings: Settings, run: Run, known: Steps = STEPS
-) -> tuple[dict[str, object], list[Row]]:
+) -> tuple[dict[str, object], list[MeasuredFigure]]:
     """Return what was measured with, and the rows; see `evaluate`."""
     names = [name.strip() for name in run.steps.split(",") if name.strip()] or list(known)
     unknown = [name for name in names if name not in known]
@@ -623,7 +625,7 @@ async def measure(
         )
     if run.limit < 1:
         raise UsageError(f"--limit is {run.limit}.", hint="Measure on at least 1 question.")
-    rows: list[Row] = []
+    rows: list[MeasuredFigure] = []
     async with open_services(settings) as services:
         if services.generator is None:
             raise UsageError(
@@ -668,7 +670,7 @@ async def measure(
     return head, rows
 
 
-def _table(rows: Sequence[Row]) -> list[str]:
+def _table(rows: Sequence[MeasuredFigure]) -> list[str]:
     """Return the rows as aligned lines under a head; what went wrong stands below its row."""
     wide = max((len(row.what) for row in rows), default=0)
     form = f"{{:10}} {{:{wide}}} {{:>5}} {{:>7}} {{:>7}} {{:>6}} {{:>6}} {{:>9}} {{:>8}} {{:>6}}"

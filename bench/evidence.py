@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from pipeline.rank.bm25 import Floats, PageUnits
+from pipeline.reading.bm25 import Floats, PageUnits
 from pipeline.text.tokens import count_tokens
 
 ROOT: Final = Path(__file__).resolve().parents[1]

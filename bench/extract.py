@@ -28,10 +28,10 @@ from bench.html_questions import document, table_questions
 from bench.remembering import Remembering
 from models.onnx import OnnxEmbedder, OnnxReader
 from models.protocols import Embedder
-from pipeline.extract.sentences import split_sentences, tag_sentences
+from pipeline.document.units import split_sentences, tag_sentences
 from pipeline.fetch.files import read_file
 from pipeline.html.document import read_document
-from pipeline.rank.bm25 import (
+from pipeline.reading.bm25 import (
     BM25,
     Floats,
     PageUnits,
@@ -39,8 +39,8 @@ from pipeline.rank.bm25 import (
     reciprocal_rank_fusion,
     unit_range,
 )
-from pipeline.rank.relevance import Blend, Reader, Reread
-from pipeline.rank.verdict import as_row, confidence_of, judge, read_features
+from pipeline.reading.relevance import Blend, Reader, Reread
+from pipeline.reading.verdict import as_row, confidence_of, judge, read_features
 from train.reader.data import own_rows
 
 FLOORS: Final = {

@@ -37,7 +37,7 @@ from bench.answers import CACHE_BYTES, References, filled
 from cache.store import open_stores
 from models.onnx import OnnxEmbedder
 from pipeline.cached_models import CachedEmbedder
-from pipeline.evidence.cite import place_name
+from pipeline.document.cite import place_name
 from server.app import build_server
 from server.settings import read_settings
 from tests.support.hostile_files import HOSTILE, read_all

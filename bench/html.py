@@ -40,12 +40,12 @@ from bench.remembering import Remembering
 from bench.tokens import NEAR, tokenizer
 from models.onnx import OnnxEmbedder, OnnxReader
 from models.protocols import Embedder, Window, WindowReading
-from pipeline.documents import Document, Page
+from pipeline.document.page import Document, Page
+from pipeline.evidence.forms import Form
 from pipeline.evidence.show import FRAME_SHARE, ROOMY, WIDE, hint_room, page_head
 from pipeline.html.document import read_document
-from pipeline.prune.forms import Form
 from pipeline.prune.prune import Method, PruneOptions, prune
-from pipeline.rank.relevance import Blend, Reader, Reread
+from pipeline.reading.relevance import Blend, Reader, Reread
 from pipeline.text.frame import framed, new_mark, notice
 from pipeline.text.tokens import count_tokens
 

@@ -14,11 +14,11 @@ from collections.abc import Sequence
 from typing import Final
 
 from bench.html_questions import pages
-from pipeline.documents import Document, Page
+from pipeline.document.page import Document, Page
+from pipeline.evidence.forms import Form
 from pipeline.html.document import read_document
-from pipeline.prune.forms import Form
 from pipeline.prune.prune import Method, Pruned, PruneOptions, prune
-from pipeline.rank.relevance import Blend
+from pipeline.reading.relevance import Blend
 from pipeline.text.tokens import count_tokens
 
 LONGEST: Final = 6000

@@ -33,13 +33,13 @@ import numpy as np
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from bench.html import speed
-from pipeline.documents import Page
+from pipeline.document.page import Page
+from pipeline.evidence.forms import Form
 from pipeline.html.clean import clean
 from pipeline.html.document import read_document
 from pipeline.html.sheets import StyleJudge
-from pipeline.prune.forms import Form
 from pipeline.prune.prune import PruneOptions, prune
-from pipeline.rank.relevance import Blend
+from pipeline.reading.relevance import Blend
 from pipeline.text.tokens import count_tokens
 
 DATA: Final = Path(__file__).resolve().parents[2] / "shared" / "data" / "pages"

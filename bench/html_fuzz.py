@@ -15,15 +15,15 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from pipeline.documents import Page
+from pipeline.document.page import Page
+from pipeline.document.tree import text_of, walk
+from pipeline.evidence.forms import Form
 from pipeline.html.block_tree import block_tree
 from pipeline.html.blocks import content_blocks, resolve
 from pipeline.html.clean import clean
 from pipeline.html.document import read_document
-from pipeline.html.tree import text_of, walk
-from pipeline.prune.forms import Form
 from pipeline.prune.prune import Method, PruneOptions, prune
-from pipeline.rank.relevance import Blend
+from pipeline.reading.relevance import Blend
 from pipeline.text.tokens import count_tokens
 
 PAGES: Final = Path(__file__).resolve().parents[2] / "shared" / "data" / "pages"

@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from pipeline.documents import Page
+from pipeline.document.page import Page
 from pipeline.html.blocks import content_blocks
 from pipeline.html.document import read_document
 

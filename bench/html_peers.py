@@ -19,7 +19,7 @@ import trafilatura
 
 from bench.html_questions import Question, document, raw
 from models.protocols import Embedder
-from pipeline.rank.relevance import score_texts
+from pipeline.reading.relevance import score_texts
 from pipeline.text.tokens import count_each, count_tokens, cut_to_tokens
 
 CHUNK: Final = 400

@@ -17,7 +17,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
-from pipeline.documents import Document, Page
+from pipeline.document.page import Document, Page
 from pipeline.html.document import read_document
 
 DATA: Final = Path(__file__).resolve().parents[2] / "shared" / "data"

@@ -20,27 +20,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.eval import (
-    Row,
+    FigureTable,
+    MeasuredFigure,
     Setup,
     Steps,
-    Table,
     Watched,
     evaluate,
     options,
     run_of,
     some,
 )
-from bench.library import Asked
+from bench.library import MeasuredQuestion
 from bench.segments import agreement
 from errors import ModelError
 from models.protocols import Embedder
-from pipeline.documents import Document
-from pipeline.extract.sentences import split_sentences, tag_sentences
-from pipeline.rank.bm25 import BM25, blend
+from pipeline.document.page import Document
+from pipeline.document.units import split_sentences, tag_sentences
 from pipeline.raptor.build import build_tree
 from pipeline.raptor.leaves import main_sentences
 from pipeline.raptor.summarise import Writer, write_summary
 from pipeline.raptor.tree import TreeOptions
+from pipeline.reading.bm25 import BM25, blend
 from pipeline.segment.idms import Idms, IdmsOptions, judge_of
 from pipeline.segment.partition import Rule, cut_by_margins, partition, segment
 from pipeline.text.tokens import count_tokens
@@ -48,19 +48,21 @@ from pipeline.text.tokens import count_tokens
 RULES: Final[tuple[Rule, ...]] = ("running", "partition")
 
 
-async def find_boundaries(setup: Setup) -> list[Row]:
+async def find_boundaries(setup: Setup) -> list[MeasuredFigure]:
     """Return Pk and F1 of each rule over the generator's margins, beside the partition over
     embeddings.
 
     On paragraphs of different pages strung together, so that the true boundaries are known; without
     bounds on a segment's length, so that the rules are measured alone.
     """
-    table = Table("segment", setup)
+    table = FigureTable("segment", setup)
     judge = judge_of(table.watched, store=None, seconds=math.inf)
     made = strung(setup.library.documents, min(setup.limit, 6))
     if judge is None:
         return [
-            Row("segment", "Pk", len(made), note=f"{table.watched.name} lists no probabilities")
+            MeasuredFigure(
+                "segment", "Pk", len(made), note=f"{table.watched.name} lists no probabilities"
+            )
         ]
     figures = {
         rule: (table.figure(f"{rule}: Pk, low is good", low=True), table.figure(f"{rule}: F1"))
@@ -128,10 +130,10 @@ def _paragraphs(document: Document) -> list[list[str]]:
     return [texts for texts in found.values() if 3 <= len(texts) <= 9]
 
 
-async def write_summaries(setup: Setup) -> list[Row]:
+async def write_summaries(setup: Setup) -> list[MeasuredFigure]:
     """Return what of written summaries the checks keep, and how near both kinds lie to what they
     summarise."""
-    table = Table("summarise", setup)
+    table = FigureTable("summarise", setup)
     kept = table.figure("summaries of which the checks leave a sentence")
     sentences = table.figure("sentences that the checks leave")
     near = table.figure("cosine to the middle of what is summarised")
@@ -177,14 +179,14 @@ class _Chunks(NamedTuple):
     """Of the text where there is no form."""
 
 
-async def write_forms(setup: Setup) -> list[Row]:
+async def write_forms(setup: Setup) -> list[MeasuredFigure]:
     """Return how high the chunk with the answer ranks by its text alone and with written forms
     beside it."""
     what = "rank of the chunk with the answer, mean of 1/rank"
     embedder = setup.embedder
     if embedder is None:
-        return [Row("density", what, note="it needs an embedder")]
-    table = Table("density", setup)
+        return [MeasuredFigure("density", what, note="it needs an embedder")]
+    table = FigureTable("density", setup)
     ranks, written = table.figure(what), table.figure("chunks with a form that the checks leave")
     pages = dict(zip(setup.library.names, setup.library.documents, strict=True))
     ready: dict[str, _Chunks | None] = {}
@@ -220,11 +222,11 @@ async def _chunks(
 
 
 async def _rank(
-    embedder: Embedder, one: Asked, chunks: _Chunks, *, with_forms: bool
+    embedder: Embedder, one: MeasuredQuestion, chunks: _Chunks, *, with_forms: bool
 ) -> Sequence[float]:
     """Return 1 / rank of the first chunk that holds a fact of the answer, nothing where none
     does."""
-    facts = [Asked("", (fact,), ()) for fact in one.answers]
+    facts = [MeasuredQuestion("", (fact,), ()) for fact in one.answers]
     gold = [i for i, text in enumerate(chunks.texts) if any(fact.is_in(text) for fact in facts)]
     if not gold:
         return ()

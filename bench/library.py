@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Final
 
 from errors import UsageError
-from pipeline.documents import Document
+from pipeline.document.page import Document
 from pipeline.fetch.files import read_file
 from pipeline.html.document import read_document
-from pipeline.rank.bm25 import BM25
+from pipeline.reading.bm25 import BM25
 from pipeline.work import check_cancelled
 
 CARRIED: Final = Path(__file__).resolve().parents[1] / "examples"
@@ -26,7 +26,7 @@ LIBRARY: Final = "library"
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class MeasuredQuestion:
     """One question with what answers it."""
 
     question: str
@@ -46,7 +46,7 @@ class Asked:
 class Library:
     """Questions and the documents that they are asked of."""
 
-    asked: tuple[Asked, ...]
+    asked: tuple[MeasuredQuestion, ...]
     names: tuple[str, ...]
     documents: tuple[Document, ...]
     index: BM25
@@ -92,11 +92,11 @@ def read_library(folder: Path) -> Library:
     return Library(tuple(asked), names, tuple(read), BM25([document.text for document in read]))
 
 
-def _asked(line: str, number: int, names: Sequence[str]) -> Asked:
+def _asked(line: str, number: int, names: Sequence[str]) -> MeasuredQuestion:
     try:
         row = json.loads(line)
         answers = tuple(tuple(str(wording) for wording in fact) for fact in row["answers"])
-        one = Asked(
+        one = MeasuredQuestion(
             str(row["question"]),
             answers,
             tuple(str(name) for name in row.get("pages", ())),

@@ -18,8 +18,8 @@ from typing import Final, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.documents import Block, Document, Page
-from pipeline.html.tree import Node
+from pipeline.document.page import Block, Document, Page
+from pipeline.document.tree import Node
 from pipeline.text.tokens import count_tokens
 from pipeline.text.words import index_terms
 

@@ -28,11 +28,11 @@ from mcp_types import CallToolResult, TextContent
 from bench.loopback import Answer, serving
 from bench.mcp_ends import ends, starts
 from bench.mcp_transcript import transcript
-from pipeline.documents import Page
+from pipeline.document.page import Page
 from pipeline.html.document import read_document
 from pipeline.text.tokens import count_tokens, cut_to_tokens
 from server.toolbox import listing
-from tools.context import data_of
+from tools.common.context import data_of
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 LIBRARY: Final = ROOT / "examples" / "library"

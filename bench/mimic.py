@@ -20,9 +20,9 @@ from typing import Any, Final, Literal
 
 from starlette.responses import JSONResponse, Response
 
-from bench.library import Asked, Library, read_library
-from pipeline.extract.sentences import split_sentences
-from pipeline.rank.bm25 import BM25
+from bench.library import Library, MeasuredQuestion, read_library
+from pipeline.document.units import split_sentences
+from pipeline.reading.bm25 import BM25
 from pipeline.text.words import index_terms
 from tests.support.model_server import model_server
 
@@ -79,7 +79,7 @@ class Mind:
         self._worth = worth
         self._errors = SMALL if worth == "small" else RIGHT
         self._known = sorted(library.asked, key=lambda one: -len(one.question))
-        self._steps: Mapping[str, Callable[[str, Asked, random.Random], object]] = {
+        self._steps: Mapping[str, Callable[[str, MeasuredQuestion, random.Random], object]] = {
             "queries": self._parsed,
             "lines": self._lines,
             "sentences": self._answered,
@@ -128,12 +128,12 @@ class Mind:
 
     # --- steps ---
 
-    def _asked(self, prompt: str) -> Asked:
+    def _asked(self, prompt: str) -> MeasuredQuestion:
         folded = " ".join(prompt.split())
         found = (one for one in self._known if " ".join(one.question.split()) in folded)
-        return next(found, Asked("", (), ()))
+        return next(found, MeasuredQuestion("", (), ()))
 
-    def _parsed(self, prompt: str, asked: Asked, chance: random.Random) -> object:
+    def _parsed(self, prompt: str, asked: MeasuredQuestion, chance: random.Random) -> object:
         """Return one query: the words of the request that find the pages that answer it."""
         words = list(dict.fromkeys(re.findall(r"\w[\w.'-]*", asked.question)))
         if self._worth == "noise" or chance.random() < self._errors.query:
@@ -144,7 +144,7 @@ class Mind:
         fresh = chance.choice(["any", "month"]) if self._worth == "noise" else "any"
         return {"entities": [], "parts": [], "freshness": fresh, "queries": queries}
 
-    def _best_words(self, asked: Asked, words: Sequence[str]) -> list[str]:
+    def _best_words(self, asked: MeasuredQuestion, words: Sequence[str]) -> list[str]:
         """Return words by which the pages that answer come first, added one by one."""
         index: BM25 = self._library.index
         gold = [self._library.names.index(name) for name in asked.pages]
@@ -166,7 +166,7 @@ class Mind:
             left.remove(word)
         return chosen or list(words)
 
-    def _lines(self, prompt: str, asked: Asked, chance: random.Random) -> object:
+    def _lines(self, prompt: str, asked: MeasuredQuestion, chance: random.Random) -> object:
         """Return the numbers of the lines that hold a fact."""
         lines = _numbered(prompt)
         if self._worth == "noise":
@@ -180,7 +180,7 @@ class Mind:
         added = chance.sample(wrong, min(1, len(wrong))) if flipped else []
         return {"lines": sorted((right - flipped) | {*added})}
 
-    def _answered(self, prompt: str, asked: Asked, chance: random.Random) -> object:
+    def _answered(self, prompt: str, asked: MeasuredQuestion, chance: random.Random) -> object:
         """Return a sentence for each fact, out of the passage that holds it."""
         passages = dict(
             re.findall(r"\[(\d+[a-z]+)\]([^\[]*)", prompt.partition("Passages (data")[2])
@@ -194,7 +194,7 @@ class Mind:
         for fact in asked.answers:
             if chance.random() < self._errors.fact:
                 continue
-            one = Asked("", (fact,), ())
+            one = MeasuredQuestion("", (fact,), ())
             label = next((label for label, text in passages.items() if one.is_in(text)), "")
             if not label:
                 continue
@@ -233,15 +233,15 @@ def _numbered(prompt: str) -> dict[int, str]:
     return {int(number): text for number, text in rows}
 
 
-def _holds(asked: Asked, text: str) -> bool:
+def _holds(asked: MeasuredQuestion, text: str) -> bool:
     """Whether a text holds one of the facts that answer."""
-    return any(Asked("", (fact,), ()).is_in(text) for fact in asked.answers)
+    return any(MeasuredQuestion("", (fact,), ()).is_in(text) for fact in asked.answers)
 
 
 _TAG: Final = re.compile(r"<(/?)([a-z][a-z0-9]*)[^<>]*>")
 
 
-def _gold_paths(html: str, asked: Asked) -> list[str]:
+def _gold_paths(html: str, asked: MeasuredQuestion) -> list[str]:
     """Return the paths down to the elements that hold a fact, as a block's path is written."""
     found: list[str] = []
     open_tags: list[tuple[str, int]] = []

@@ -39,11 +39,11 @@ from cache.store import open_stores
 from errors import SearchFailed
 from models.onnx import OnnxEmbedder
 from pipeline.cached_models import CachedEmbedder
-from pipeline.documents import SearchQuery
-from pipeline.gather import Wanted
+from pipeline.document.page import SearchQuery
+from pipeline.question.parse import cut_parts
 from pipeline.research import Researched, research
-from pipeline.search.parse import cut_parts
 from pipeline.services import Services
+from pipeline.sources.gather import Wanted
 from pipeline.work import no_report
 from server.settings import read_settings
 from server.wiring import open_services

@@ -34,7 +34,7 @@ import pypdfium2
 
 from bench.formats import office, run
 from errors import WinnowError
-from pipeline.documents import Page
+from pipeline.document.page import Page
 from pipeline.html.document import read_document
 from pipeline.read.convert import Raw, to_page
 

@@ -22,7 +22,7 @@ import anyio
 import httpx2
 
 from bench.loopback import listening
-from pipeline.documents import SearchQuery, SearchStatus
+from pipeline.document.page import SearchQuery, SearchStatus
 from pipeline.search.chain import Searcher
 from pipeline.search.provider import providers
 from pipeline.search.searxng import Searxng

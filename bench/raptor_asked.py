@@ -11,9 +11,9 @@ import numpy as np
 
 from bench.longdoc import Question, Spans, groups_of
 from models.protocols import Embedder
-from pipeline.documents import Document
+from pipeline.document.page import Document
 from pipeline.evidence.assemble import fill
-from pipeline.rank.relevance import Blend, Reader
+from pipeline.question.broad import is_broad
 from pipeline.raptor.build import build_tree
 from pipeline.raptor.overview import overview
 from pipeline.raptor.query import (
@@ -24,7 +24,7 @@ from pipeline.raptor.query import (
     take,
 )
 from pipeline.raptor.tree import Tree, TreeOptions
-from pipeline.search.broad import is_broad
+from pipeline.reading.relevance import Blend, Reader
 from pipeline.text.tokens import count_each
 
 METHODS: Final = (

@@ -25,13 +25,13 @@ from models.onnx import OnnxEmbedder, OnnxReader
 from pipeline.cached_models import CachedCrossEncoder, CachedEmbedder
 from pipeline.fetch.files import read_file
 from pipeline.html.document import read_document
-from pipeline.rank.relevance import Blend, Reread
 from pipeline.raptor.build import build_tree
 from pipeline.raptor.tree import TreeOptions
+from pipeline.reading.relevance import Blend, Reread
 from pipeline.text.tokens import count_tokens
 from server.app import build_server
 from server.settings import read_settings
-from tools.context import data_of
+from tools.common.context import data_of
 
 BUDGETS: Final = (400, 2_000)
 RUN: Final = 5

@@ -28,9 +28,9 @@ from bench.evidence import DATA, read_cases
 from bench.remembering import Remembering
 from models.onnx import OnnxEmbedder, OnnxReader
 from models.protocols import CrossEncoder, Embedder, Window, WindowReading
-from pipeline.rank.bm25 import Floats, PageUnits, standardise
-from pipeline.rank.relevance import Blend, Relevance, Reread, score_texts
-from pipeline.rank.verdict import judge
+from pipeline.reading.bm25 import Floats, PageUnits, standardise
+from pipeline.reading.relevance import Blend, Relevance, Reread, score_texts
+from pipeline.reading.verdict import judge
 from pipeline.text.tokens import count_each
 from train.reader.data import Corpus, load_own, load_public
 

@@ -25,10 +25,10 @@ from mcp_types import TextContent
 from pipeline.evidence.show import Sheet
 from pipeline.fetch.files import read_file
 from pipeline.html.document import read_document
-from pipeline.rank.bm25 import BM25
+from pipeline.reading.bm25 import BM25
 from server.app import build_server
 from server.settings import read_settings
-from tools.context import data_of
+from tools.common.context import data_of
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 LIBRARY: Final = ROOT / "examples" / "library"

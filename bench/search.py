@@ -32,13 +32,13 @@ from cache.store import open_stores
 from models.onnx import OnnxEmbedder
 from models.protocols import Embedder
 from pipeline.cached_models import CachedEmbedder
-from pipeline.documents import Document, Page, SearchQuery, SearchResult
+from pipeline.document.page import Document, Page, SearchQuery, SearchResult
 from pipeline.html.document import read_document
-from pipeline.rank.bm25 import BM25, blend, reciprocal_rank_fusion
-from pipeline.rank.mixed import RankForm, best_passages, mixed_rank
+from pipeline.question.parse import parse_request
+from pipeline.reading.bm25 import BM25, blend, reciprocal_rank_fusion
 from pipeline.search.chain import Chain
 from pipeline.search.folder import FolderLimits, FolderProvider
-from pipeline.search.parse import parse_request
+from pipeline.search.mixed import RankForm, best_passages, mixed_rank
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 DATA: Final = ROOT.parent / "shared" / "data"

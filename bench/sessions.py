@@ -32,8 +32,8 @@ from bench.loopback import listening
 from bench.mcp_served import ABOUT, LIBRARY, Served, hello, say, served
 from cache.store import Stores, open_stores
 from pipeline.fetch.handles import find_answer
-from pipeline.session import SCHEME, list_sessions
-from tools.context import RESULT
+from pipeline.session.session import SCHEME, list_sessions
+from tools.common.context import RESULT
 
 KILLS: Final = 10
 MOMENTS: Final = 16

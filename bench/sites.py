@@ -24,8 +24,8 @@ from bench.remembering import Remembering
 from models.onnx import OnnxEmbedder
 from models.protocols import Embedder
 from pipeline.html.guard import parse
-from pipeline.rank.relevance import score_texts
-from pipeline.sites import READ, Listed
+from pipeline.reading.relevance import score_texts
+from pipeline.sources.sites import READ, Listed
 
 DATA: Final = Path(__file__).resolve().parents[2] / "shared" / "data"
 LEAST: Final = 0.1

@@ -32,11 +32,11 @@ from bench.longdoc import DATA, FAR
 from bench.segments import Cut, agreement, strung_documents
 from models.llama.model import LlamaGenerator
 from models.onnx import OnnxEmbedder
-from pipeline.documents import Document, Page
+from pipeline.document.page import Document, Page
 from pipeline.html.document import read_document
 from pipeline.prune.paper import PathScorer, paper_blocks, path_scorer
 from pipeline.prune.prune import PruneOptions, prune
-from pipeline.rank.relevance import Blend
+from pipeline.reading.relevance import Blend
 from pipeline.segment.idms import Judge
 from pipeline.segment.partition import Rule, cut_by_margins, partition, sentence_costs
 

@@ -34,10 +34,10 @@ from mcp_types import TextContent
 from bench.answer_sets import read_set
 from bench.html_questions import DATA, questions
 from bench.table_sources import SOURCES, Frame, Source
-from pipeline.documents import Page
+from pipeline.document.page import Page
 from pipeline.evidence.values import told_values
 from pipeline.html.document import read_document
-from pipeline.search.parse import cut_parts
+from pipeline.question.parse import cut_parts
 from pipeline.tables.asked import ask_parts
 from server.app import build_server
 from server.settings import read_settings

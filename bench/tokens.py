@@ -21,10 +21,10 @@ from typing import Final, Protocol
 
 import numpy as np
 
-from pipeline.documents import Page
+from pipeline.document.page import Page
+from pipeline.evidence.forms import Form
+from pipeline.evidence.render import Kept, Style, render
 from pipeline.html.document import read_document
-from pipeline.prune.forms import Form
-from pipeline.prune.render import Kept, Style, render
 from pipeline.text.tokens import count_tokens
 
 ROOT: Final = Path(__file__).resolve().parents[1]

@@ -53,7 +53,7 @@ class Held(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class CacheCheck:
     """What a look at every entry found; all but the whole ones were removed."""
 
     whole: int = 0

@@ -31,8 +31,8 @@ from cache.folder import LOCK_WAIT, FolderBackend
 from cache.rows import (
     LOT,
     CacheBusy,
+    CacheCheck,
     CacheTrouble,
-    Checked,
     Cipher,
     Entry,
     Held,
@@ -273,10 +273,10 @@ class Store:
         self._held.clear()
         return self._attempt("clear", self._backend.clear, 0)
 
-    def verify(self) -> Checked:
+    def verify(self) -> CacheCheck:
         """Read every entry and remove those that are damaged, expired or of another schema."""
 
-        def check() -> Checked:
+        def check() -> CacheCheck:
             before = self._backend.note
             counts: Counter[Verdict] = Counter()
             try:
@@ -290,10 +290,10 @@ class Store:
             except CacheTrouble:
                 if self._backend.note == before:
                     raise
-                return Checked(damaged=1, note=self._backend.note)
-            return Checked(counts["whole"], counts["damaged"], counts["expired"], orphans)
+                return CacheCheck(damaged=1, note=self._backend.note)
+            return CacheCheck(counts["whole"], counts["damaged"], counts["expired"], orphans)
 
-        return self._attempt("verify", check, Checked(note="not checked"))
+        return self._attempt("verify", check, CacheCheck(note="not checked"))
 
     def _judged(self, row: str, blob: bytes) -> Verdict:
         found = judge(row, blob, now=self._clock())
@@ -529,7 +529,7 @@ class Stores:
         shutil.rmtree(self.folders, ignore_errors=True)
         return sum(store.clear() for store in self._all)
 
-    def verify(self) -> dict[str, Checked]:
+    def verify(self) -> dict[str, CacheCheck]:
         """Read every entry of each store, remove what is not whole, and return what was found by
         store."""
         return {kind: store.verify() for kind, store in self.by_kind.items()}

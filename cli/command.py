@@ -21,7 +21,7 @@ from cli.output import FAILED, NO_ANSWER, OK, USAGE, drawn_progress, print_json
 from errors import UsageError, WinnowError
 from server.offered import by_place
 from server.settings import Settings, did_you_mean, read_settings, refuse_unknown
-from tools.tool import OURS
+from tools.common.tool import OURS
 
 CommandMaker = Callable[[str, str], argparse.ArgumentParser]
 TOOLS: Final = {tool[OURS]["command"]: tool["name"] for tool in by_place()}
@@ -145,7 +145,7 @@ def _call(args: argparse.Namespace, settings: Settings) -> int:
         )
     tool, arguments = TOOLS.get(args.command, TOOLS["extract"]), _arguments(args)
     if args.command == "check":
-        from tools.context import MOST_TOKENS  # noqa: PLC0415  as said above
+        from tools.common.context import MOST_TOKENS  # noqa: PLC0415  as said above
 
         # A person reads all of it.
         named = {"draft": _draft(args.report), "sources": arguments["sources"]}
@@ -162,7 +162,7 @@ async def _call_tool(
 
     from cli.terminal import drawn_answer, pen_for  # noqa: PLC0415  as said above
     from server.app import build_server  # noqa: PLC0415  as said above
-    from tools.context import data_of  # noqa: PLC0415  as said above
+    from tools.common.context import data_of  # noqa: PLC0415  as said above
 
     async with Client(build_server(settings)) as client:
         with drawn_progress(quiet=quiet) as draw:

@@ -44,8 +44,14 @@ from cli.output import FAILED, OK
 from desk.page import desk_html
 from errors import UsageError, WinnowError
 from models.hardware import ThisHost, hardware_of
-from models.llama.probe import Found
-from pipeline.session import Session, find_session, list_sessions, remove_session, rename_session
+from models.llama.probe import InstalledBuild
+from pipeline.session.session import (
+    Session,
+    find_session,
+    list_sessions,
+    remove_session,
+    rename_session,
+)
 from pipeline.work import in_thread
 from server.app import build_server
 from server.settings import MEGABYTE, TABLE, Settings
@@ -231,7 +237,7 @@ class _Desk:
     async def health(self, request: Request) -> Response:
         """Tell every setting, the models by role, what the cache holds, and the clients that have
         Winnow."""
-        here = Machine(await in_thread(hardware_of, ThisHost()), Found())
+        here = Machine(await in_thread(hardware_of, ThisHost()), InstalledBuild())
         roles = await report_roles(self._settings, tried=False, machine=here)
         return JSONResponse(
             {

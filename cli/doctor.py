@@ -21,9 +21,9 @@ from cli.output import FAILED, OK, Check, print_json
 from cli.terminal import drawn_check, pen_for
 from errors import UsageError, WinnowError, without_password
 from extra import is_there
+from pipeline.document.converted import can_recognise
 from pipeline.fetch.cookies import Cookies
 from pipeline.fetch.render import find_browser
-from pipeline.read.converted import can_recognise
 from pipeline.search.provider import providers
 from pipeline.work import in_thread
 from seams import faults as faults_of_others

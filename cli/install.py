@@ -128,7 +128,7 @@ CLIENTS: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ConfigChange:
     """What putting Winnow into a client's configuration, or taking it out, makes of the file."""
 
     path: Path
@@ -217,7 +217,9 @@ def client_name(text: str) -> str:
     return text
 
 
-def plan_change(name: str, scope: str, given: Mapping[str, str], *, undo: bool) -> Change | None:
+def plan_change(
+    name: str, scope: str, given: Mapping[str, str], *, undo: bool
+) -> ConfigChange | None:
     """Return what `given` settings for a client change, None where nothing; with `undo`, what
     taking them out does.
 
@@ -252,10 +254,10 @@ def plan_change(name: str, scope: str, given: Mapping[str, str], *, undo: bool) 
             old.splitlines(), new.splitlines(), str(path), f"{path} (new)", lineterm=""
         )
     )
-    return Change(path, kept, new, _without_secrets(shown, given), empty=not after)
+    return ConfigChange(path, kept, new, _without_secrets(shown, given), empty=not after)
 
 
-def make_change(change: Change, *, undo: bool) -> None:
+def make_change(change: ConfigChange, *, undo: bool) -> None:
     """Write what was planned; after an undo the copy of the file as it was goes. Raises
     `UsageError`."""
     _write(change.path, change.text, change.kept)

@@ -19,12 +19,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from cache.rows import Checked, Entry, Kind
+from cache.rows import CacheCheck, Entry, Kind
 from cache.store import Stores, cache_trouble, store_text
 from cli.output import FAILED, OK, print_json, show
 from errors import UsageError
-from pipeline.evidence.export import export
-from pipeline.session import SCHEME, Session, find_session, list_sessions, remove_session
+from pipeline.session.export import export
+from pipeline.session.session import SCHEME, Session, find_session, list_sessions, remove_session
 from server.settings import Settings
 from server.wiring import open_cache
 
@@ -87,7 +87,7 @@ def _report(stores: Stores, action: str, as_json: bool) -> tuple[dict[str, objec
     return report, True
 
 
-def _line(checked: Checked) -> str:
+def _line(checked: CacheCheck) -> str:
     counts = ", ".join(
         f"{count} {name}" for name, count in dataclasses.asdict(checked).items() if name != "note"
     )

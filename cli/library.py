@@ -13,7 +13,7 @@ from typing import Any, Final
 from selectolax.lexbor import LexborHTMLParser
 
 from errors import WinnowError
-from pipeline.gather import files_in
+from pipeline.sources.gather import files_in
 from pipeline.text.frame import one_line
 from server.settings import Settings
 from server.wiring import searched

@@ -29,7 +29,7 @@ from models.flag import FlagModel
 from models.hardware import OFFLOADS, Hardware, Host, ThisHost, hardware_of, right_build
 from models.llama.model import GgufModel, LlamaGenerator
 from models.llama.placement import place
-from models.llama.probe import Found, installed_build
+from models.llama.probe import InstalledBuild, installed_build
 from models.pipe import memory_of
 from models.protocols import CrossEncoder, Embedder, Generator, Reranker, Said, Window, abilities_of
 from models.pull import Hub, describe, kept_files, pull, remove
@@ -57,10 +57,10 @@ class Machine:
     """The machine that models run on, and the build of llama.cpp that it has."""
 
     hardware: Hardware
-    build: Found
+    build: InstalledBuild
 
 
-def look(host: Host | None = None, build: Found | None = None) -> Machine:
+def look(host: Host | None = None, build: InstalledBuild | None = None) -> Machine:
     """Return what this machine has; `host` and `build` stand in for it."""
     hardware = hardware_of(host or ThisHost())
     return Machine(hardware, build if build is not None else installed_build())
@@ -141,7 +141,7 @@ def _lines(options: dict[str, str]) -> str:
     return "".join(f"\n    {name:12} {told}" for name, told in options.items())
 
 
-def options_of(model: GgufModel | OpenAIGenerator, build: Found) -> dict[str, str]:
+def options_of(model: GgufModel | OpenAIGenerator, build: InstalledBuild) -> dict[str, str]:
     """Return every option of a model with its value and where that comes from."""
     if isinstance(model, OpenAIGenerator):
         return _served_options(model)

@@ -10,7 +10,6 @@ from pathlib import Path
 
 from cli.output import OK, PATIENCE, drawn_progress, print_json
 from errors import UsageError
-from pipeline.gather import load_sources, open_tree, store_for
 from pipeline.raptor.build import build_tree
 from pipeline.raptor.draw import draw
 from pipeline.raptor.outline import outline
@@ -18,6 +17,7 @@ from pipeline.raptor.summarise import Writer
 from pipeline.raptor.tree import SCHEME, Chunking, Tree, TreeOptions
 from pipeline.segment.idms import Idms
 from pipeline.services import Services
+from pipeline.sources.gather import load_sources, open_tree, store_for
 from pipeline.work import Report, in_thread, no_report
 from server.reading import OUTLINE_TOKENS
 from server.settings import Settings

@@ -11,7 +11,7 @@ The reader that Winnow carries is a cross-encoder that reads a question with a w
 Input, in training (`train/reader/`) as in reading: `[CLS] question [SEP] above: sentence sentence …
 [SEP]`. The graph gives vectors of the tokens and the answer's logit; a sentence's logit comes from
 the mean and the largest of its tokens, and from how near it is to the question. Not for: making the
-files (`models/embedded/`), caching, other runtimes, or choosing windows (`pipeline/rank/`).
+files (`models/embedded/`), caching, other runtimes, or choosing windows (`pipeline/reading/`).
 """
 
 import ctypes
@@ -66,7 +66,7 @@ HINT: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Loaded:
+class LoadedModel:
     """A model in memory."""
 
     session: Any
@@ -98,7 +98,7 @@ class OnnxBackend(HeldModel, ABC):
         """Name the folder; it is read at the first use."""
         self._folder = folder
         self._lock = threading.Lock()
-        self._model: Loaded | None = None
+        self._model: LoadedModel | None = None
 
     @property
     def loaded(self) -> bool:
@@ -106,13 +106,13 @@ class OnnxBackend(HeldModel, ABC):
         return self._model is not None
 
     @abstractmethod
-    def _load(self) -> Loaded:
+    def _load(self) -> LoadedModel:
         """Return the model of the folder; called in a thread."""
 
-    async def _ready(self) -> Loaded:
+    async def _ready(self) -> LoadedModel:
         """Return the model, loaded in a thread; see `load_model`."""
 
-        def once() -> Loaded:
+        def once() -> LoadedModel:
             with self._lock:
                 self._model = self._model or self._load()
                 return self._model
@@ -206,7 +206,7 @@ def _limiter() -> anyio.CapacityLimiter:
 
 def load_model(
     path: Path, tokenizer: Path, *, sha256: Mapping[str, str], max_tokens: int | None = None
-) -> Loaded:
+) -> LoadedModel:
     """Return the model of an ONNX file and the tokeniser of a `tokenizer.json`.
 
     `sha256` has the hashes of our own files by name, and is empty for another's. `max_tokens` is
@@ -220,7 +220,7 @@ def load_model(
 
 def _load_files(
     path: Path, tokenizer: Path, sha256: tuple[tuple[str, str], ...], max_tokens: int | None
-) -> Loaded:
+) -> LoadedModel:
     onnxruntime = importlib.import_module("onnxruntime")
     options = onnxruntime.SessionOptions()
     # One thread a batch, batches side by side: on two busy cores two threads in one batch of 512
@@ -261,7 +261,7 @@ def _load_files(
             f"{path} is not a model that onnxruntime can load: {error}", hint=HINT
         ) from error
     _give_back_memory()
-    return Loaded(
+    return LoadedModel(
         session, reading, frozenset(item.name for item in session.get_inputs()), failures, path
     )
 
@@ -338,7 +338,7 @@ class OnnxEmbedder(OnnxBackend):
     @property
     def background(self) -> Mapping[str, float] | None:
         """Cosines of texts that are related and that are not: `mean`, `deviation`, `near`; None
-        where the folder does not say (`pipeline/rank/background.py`)."""
+        where the folder does not say (`pipeline/reading/background.py`)."""
         return self._card.background
 
     def reads(self, text: str) -> bool:
@@ -380,21 +380,23 @@ class OnnxEmbedder(OnnxBackend):
                 hint=HINT,
             ) from error
 
-    def _load(self) -> Loaded:
+    def _load(self) -> LoadedModel:
         card = self._card
         tokenizer = self._folder / "tokenizer.json"
         return load_model(
             _weights_file(self._folder), tokenizer, sha256=card.sha256, max_tokens=card.max_tokens
         )
 
-    def _tokenize(self, model: Loaded, texts: Sequence[str], kind: TextKind) -> list[list[int]]:
+    def _tokenize(
+        self, model: LoadedModel, texts: Sequence[str], kind: TextKind
+    ) -> list[list[int]]:
         card = self._card
         prompt = card.prompts.get(kind, "")
         limit = card.max_tokens * CHARACTERS_A_TOKEN
         cut = [prompt + printable(text[:limit]) for text in texts]
         return model.tokenizer.encode(cut)
 
-    def _run(self, model: Loaded, batch: list[list[int]]) -> Vectors:
+    def _run(self, model: LoadedModel, batch: list[list[int]]) -> Vectors:
         ids, mask = padded(batch)
         output = model.run(
             {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
@@ -555,10 +557,10 @@ class OnnxReader(OnnxBackend):
                 f"{self._folder / 'manifest.json'} describes no reader: {error!r}.", hint=HINT
             ) from error
 
-    def _load(self) -> Loaded:
+    def _load(self) -> LoadedModel:
         return load_model(self._folder / WEIGHTS, self._folder / TOKENIZER, sha256=self._card[1])
 
-    def _run(self, model: Loaded, batch: list[Encoded]) -> list[tuple[Vectors, float]]:
+    def _run(self, model: LoadedModel, batch: list[Encoded]) -> list[tuple[Vectors, float]]:
         ids, mask = padded([window.ids for window in batch])
         types = mask.copy()
         for row, window in enumerate(batch):

@@ -15,8 +15,8 @@ from typing import Final
 from cache.store import Store
 from errors import ContextExceeded, ModelError
 from models.protocols import Generator, Said
-from pipeline.documents import Evidence
-from pipeline.messages import ANSWER_TOKENS, Asking, ask, shrinking
+from pipeline.document.page import Evidence
+from pipeline.messages import ANSWER_TOKENS, AskOptions, ask, shrinking
 from pipeline.text.frame import one_line
 from pipeline.text.words import FIGURE, find_entities, guess_language, index_terms
 from prompts import load
@@ -30,7 +30,7 @@ SHARED_WORDS: Final = 0.6
 
 
 @dataclass(frozen=True, slots=True)
-class Statement:
+class CheckedSentence:
     """One sentence of an answer."""
 
     text: str
@@ -43,10 +43,10 @@ class Statement:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class CheckedAnswer:
     """An answer with the check of each sentence."""
 
-    statements: tuple[Statement, ...]
+    statements: tuple[CheckedSentence, ...]
     """Empty where the model says that the evidence does not answer, or failed."""
     model: str
     shown: int
@@ -75,7 +75,7 @@ class Writing:
 
 async def write_answer(
     question: str, evidence: Sequence[Evidence], labels: Sequence[str], writing: Writing
-) -> Answer:
+) -> CheckedAnswer:
     """Return what the generator writes from `evidence`, each sentence checked; a failure is
     returned as the reason.
 
@@ -84,7 +84,7 @@ async def write_answer(
     model = writing.generator.name
     passages = {label: one_line(one.text) for label, one in zip(labels, evidence, strict=True)}
     if not passages:
-        return Answer((), model, 0)
+        return CheckedAnswer((), model, 0)
     prompt = load(PROMPT)
     failure = ""
     for count in shrinking(len(passages)):
@@ -92,7 +92,9 @@ async def write_answer(
         lines = "\n".join(f"[{label}] {text}" for label, text in shown.items())
         # Twice a short answer: room for the form with all its letters in writings of a token a
         # character.
-        asking = Asking(2 * ANSWER_TOKENS, writing.seconds, prompt.version, _schema(list(shown)))
+        asking = AskOptions(
+            2 * ANSWER_TOKENS, writing.seconds, prompt.version, _schema(list(shown))
+        )
         said = prompt.fill(
             question=one_line(question), date=writing.today.isoformat(), evidence=lines
         )
@@ -104,8 +106,8 @@ async def write_answer(
         except ModelError as error:
             failure = str(error)
             break
-        return Answer(tuple(checked(reply, shown)), model, count)
-    return Answer((), model, 0, f"No answer was written: {failure}")
+        return CheckedAnswer(tuple(checked(reply, shown)), model, count)
+    return CheckedAnswer((), model, 0, f"No answer was written: {failure}")
 
 
 def _schema(labels: list[str]) -> dict[str, object]:
@@ -131,7 +133,7 @@ def _schema(labels: list[str]) -> dict[str, object]:
     }
 
 
-def checked(reply: str, passages: Mapping[str, str]) -> list[Statement]:
+def checked(reply: str, passages: Mapping[str, str]) -> list[CheckedSentence]:
     """Return the sentences of a reply in that form, each with whether the passages that it cites
     bear it out."""
     # Small models say a thing again and again.
@@ -139,14 +141,14 @@ def checked(reply: str, passages: Mapping[str, str]) -> list[Statement]:
     return [_checked(text, labels, passages) for text, labels in cited.items() if text]
 
 
-def _checked(text: str, named: Sequence[str], passages: Mapping[str, str]) -> Statement:
+def _checked(text: str, named: Sequence[str], passages: Mapping[str, str]) -> CheckedSentence:
     labels = tuple(dict.fromkeys(label for label in named if label in passages))
     reason = (
         _lack(text, " ".join(passages[label] for label in labels))
         if labels
         else "it cites no passage"
     )
-    return Statement(text, labels, not reason, reason)
+    return CheckedSentence(text, labels, not reason, reason)
 
 
 def _lack(text: str, cited: str) -> str:
@@ -170,7 +172,7 @@ def _lack(text: str, cited: str) -> str:
     return ""
 
 
-def _written(statement: Statement) -> str:
+def _written(statement: CheckedSentence) -> str:
     labels = "".join(f" [{label}]" for label in statement.labels)
     mark = "" if statement.supported else f" {MARKED}"
     return f"{statement.text}{labels}{mark}"

@@ -49,7 +49,7 @@ class _Batch:
     """Filled before `done`; stays empty when the model failed or the call was cancelled."""
 
 
-class _Memory:
+class _RowMemory:
     """Rows of numbers by key, each computed once, also by calls that run at the same time."""
 
     def __init__(self, store: Store, kind: type[np.floating], *, expire: float | None) -> None:
@@ -143,7 +143,7 @@ class _Cached(Generic[M]):
         self, model: M, store: Store, kind: type[np.floating], *, expire: float | None
     ) -> None:
         self._model = model
-        self._memory = _Memory(store, kind, expire=expire)
+        self._memory = _RowMemory(store, kind, expire=expire)
 
     @property
     def name(self) -> str:

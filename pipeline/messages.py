@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
+class AskOptions:
     """How to ask."""
 
     max_tokens: int
@@ -43,7 +43,7 @@ class Asking:
 
 
 async def ask(
-    generator: Generator, messages: Sequence[Said], asking: Asking, *, store: Store | None
+    generator: Generator, messages: Sequence[Said], asking: AskOptions, *, store: Store | None
 ) -> str:
     """Return the answer to `messages`, from `store` where the model was asked the same before.
 
@@ -110,7 +110,7 @@ async def side_by_side(calls: Sequence[Callable[[], Awaitable[T]]]) -> list[T]:
     return [found[number] for number in range(len(calls))]
 
 
-def _key(generator: Generator, messages: Sequence[Said], asking: Asking) -> str:
+def _key(generator: Generator, messages: Sequence[Said], asking: AskOptions) -> str:
     parts = [
         asking.version,
         asking.max_tokens,

@@ -5,7 +5,7 @@ Reads as its numbered steps, each a call. A hop goes on from what was found: the
 an open part names something, and that is asked about. "Who directed the film that was shot at the
 lake?" finds the page of the lake, which names the film; the film's page has the answer and shares
 hardly a word with the question. Links on the passage are candidates beside what the search brings,
-and pages come through the same guard. Not for: the first search (`pipeline/gather.py`), or the
+and pages come through the same guard. Not for: the first search (`pipeline/sources/gather.py`), or the
 answer itself, which the calling model writes from the evidence.
 """
 
@@ -21,8 +21,8 @@ import anyio
 import numpy as np
 
 from errors import SearchFailed
-from pipeline.answer import Answer, Writing, write_answer
-from pipeline.documents import (
+from pipeline.answer import CheckedAnswer, Writing, write_answer
+from pipeline.document.page import (
     Document,
     Page,
     Reading,
@@ -33,6 +33,7 @@ from pipeline.documents import (
     Trust,
 )
 from pipeline.evidence.assemble import Assembled, assemble, most_unasked
+from pipeline.evidence.render import links_in
 from pipeline.evidence.show import (
     FRAME_SHARE,
     Sheet,
@@ -44,7 +45,9 @@ from pipeline.evidence.show import (
     told_parts,
 )
 from pipeline.evidence.values import rows_shown, told_values, values_room
-from pipeline.extract.extract import (
+from pipeline.messages import ANSWER_TOKENS
+from pipeline.question.parse import describes, inventory_of, question_word
+from pipeline.reading.extract import (
     extract,
     joined,
     left_unread,
@@ -54,8 +57,12 @@ from pipeline.extract.extract import (
     unless_cut,
     widened,
 )
-from pipeline.extract.rows import named_rows_first
-from pipeline.gather import (
+from pipeline.reading.relevance import Blend
+from pipeline.reading.rows import named_rows_first
+from pipeline.search.chain import UNDATED
+from pipeline.search.mixed import RankedPage
+from pipeline.services import Services
+from pipeline.sources.gather import (
     Gathered,
     Wanted,
     failure_line,
@@ -65,13 +72,6 @@ from pipeline.gather import (
     open_all,
     room_for,
 )
-from pipeline.messages import ANSWER_TOKENS
-from pipeline.prune.render import links_in
-from pipeline.rank.mixed import RankedPage
-from pipeline.rank.relevance import Blend
-from pipeline.search.chain import UNDATED
-from pipeline.search.parse import describes, inventory_of, question_word
-from pipeline.services import Services
 from pipeline.text.frame import framed, new_mark, notice, one_line, place_of, quoted
 from pipeline.text.tokens import count_tokens
 from pipeline.text.words import any_of, find_entities, guess_language, index_terms, raw_words, words
@@ -138,7 +138,7 @@ class Researched:
     assembled: Assembled
     mark: str
     """The answer's own mark for untrusted text."""
-    written: Answer | None = None
+    written: CheckedAnswer | None = None
     """The local generator's answer, where it was wanted."""
 
 
@@ -216,16 +216,18 @@ async def _read(
 
 async def _written(
     question: str, assembled: Assembled, services: Services, *, seconds: float
-) -> Answer:
+) -> CheckedAnswer:
     if services.generator is None:
-        return Answer((), "", 0, "No answer was written: no generator is set (WINNOW_GENERATOR).")
+        return CheckedAnswer(
+            (), "", 0, "No answer was written: no generator is set (WINNOW_GENERATOR)."
+        )
     writing = Writing(
         services.generator, services.stores.scores, max(seconds, 0.0), services.today()
     )
     return await write_answer(question, assembled.evidence, assembled.shown.labels, writing)
 
 
-def _above(written: Answer, text: str, mark: str, max_tokens: int) -> str:
+def _above(written: CheckedAnswer, text: str, mark: str, max_tokens: int) -> str:
     """Return `text` with the written answer above it; what a model wrote from strangers' pages is
     framed as theirs."""
     sheet = Sheet(max_tokens)

@@ -13,12 +13,12 @@ from typing import Literal, Protocol
 
 from cache.store import Stores
 from models.protocols import CrossEncoder, Embedder, Generator, Reranker
-from pipeline.documents import KEPT_DOCUMENTS, Document, Page, SearchQuery
-from pipeline.extract.extract import Asking
+from pipeline.document.page import KEPT_DOCUMENTS, Document, Page, SearchQuery
 from pipeline.html.document import read_document
-from pipeline.rank.relevance import Blend, Reader, Reread
 from pipeline.raptor.tree import Clustering
-from pipeline.search.chain import Found
+from pipeline.reading.extract import Asking
+from pipeline.reading.relevance import Blend, Reader, Reread
+from pipeline.search.chain import Findings
 from pipeline.segment.idms import IdmsOptions
 from pipeline.work import in_thread
 
@@ -84,7 +84,7 @@ class Searches(Protocol):
         """Names of the providers, in order."""
         ...
 
-    async def search(self, queries: Sequence[SearchQuery], *, limit: int) -> Found:
+    async def search(self, queries: Sequence[SearchQuery], *, limit: int) -> Findings:
         """Return at most `limit` distinct results over all `queries`."""
         ...
 
@@ -95,7 +95,7 @@ class Services:
 
     fetcher: Fetches
     chain: Searches
-    works: Callable[[Sequence[str]], Awaitable[Found]]
+    works: Callable[[Sequence[str]], Awaitable[Findings]]
     """Asks the catalogues of research what they know of works by their DOIs."""
     stores: Stores
     embedder: Embedder | None

@@ -38,7 +38,7 @@ from server.process import (
 from server.resources import offer_completions, offer_prompts, offer_resources
 from server.settings import Settings
 from server.version import VERSION
-from tools.tool import OURS
+from tools.common.tool import OURS
 
 if TYPE_CHECKING:
     from cache.store import Stores

@@ -11,7 +11,7 @@ import textwrap
 from importlib import resources
 from typing import Any, Final
 
-from tools.tool import OURS, SEAM
+from tools.common.tool import OURS, SEAM
 
 LIST: Final = "tools_list.json"
 """The tools as `tools/list` carries them where the structured part is wanted, and under `OURS` what

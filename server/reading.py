@@ -12,19 +12,19 @@ from mcp.server.mcpserver.exceptions import ResourceNotFoundError
 
 from cache.store import cache_trouble, store_text
 from errors import SourceNotFound
-from pipeline.evidence.export import FORMS, export
 from pipeline.fetch.files import may_open
 from pipeline.fetch.handles import find_page
-from pipeline.gather import open_tree
 from pipeline.raptor.draw import layout
 from pipeline.raptor.outline import outline
 from pipeline.raptor.tree import Tree
 from pipeline.services import Services
-from pipeline.session import find_session
+from pipeline.session.export import FORMS, export
+from pipeline.session.session import find_session
+from pipeline.sources.gather import open_tree
 from pipeline.text.frame import framed, new_mark, notice
 from pipeline.text.tokens import count_tokens, cut_to_tokens
 from pipeline.work import in_thread
-from tools.context import MOST_TOKENS
+from tools.common.context import MOST_TOKENS
 
 OUTLINE_TOKENS: Final = MOST_TOKENS // 5
 """A tree that needs more is read part by part, by asking it."""

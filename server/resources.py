@@ -77,7 +77,7 @@ def offer_resources(server: MCPServer[Opening], opening: Callable[[], Opening]) 
     async def written(session_id: str, form: str, ctx: Context[Any, Any]) -> str:
         services = await opening().services()
         from server.reading import read_session  # noqa: PLC0415  as above
-        from tools.context import owner_of  # noqa: PLC0415  as above
+        from tools.common.context import owner_of  # noqa: PLC0415  as above
 
         return await read_session(
             f"winnow://session/{session_id}", form, services, owner=owner_of(ctx)

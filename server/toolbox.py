@@ -21,9 +21,9 @@ from pydantic import ValidationError
 
 from errors import Busy, WinnowError
 from server.calls import HEADER, Admission, Observer, explained, observed, request_id
-from tools.context import RESULT, TOOL, owner_of, reporter
-from tools.tool import OURS, SEAM
-from tools.tool import Tool as Offered
+from tools.common.context import RESULT, TOOL, owner_of, reporter
+from tools.common.tool import OURS, SEAM
+from tools.common.tool import Tool as Offered
 
 Schema = dict[str, object]
 

@@ -25,8 +25,6 @@ from models.protocols import CrossEncoder, Embedder, Generator, HeldModel, Reran
 from models.pull import Hub
 from models.worker import MemoryBudget
 from pipeline.cached_models import CachedCrossEncoder, CachedReranker, cached_embedder
-from pipeline.extract.ask import way_for
-from pipeline.extract.extract import Asking
 from pipeline.fetch.client import open_fetcher
 from pipeline.fetch.cookies import Cookies
 from pipeline.fetch.files import Files
@@ -35,6 +33,8 @@ from pipeline.fetch.limits import FetchLimits
 from pipeline.fetch.proxy import parse_proxy
 from pipeline.fetch.render import Browser, find_browser
 from pipeline.read.converter import Converter
+from pipeline.reading.ask import way_for
+from pipeline.reading.extract import Asking
 from pipeline.search.chain import Chain, Searcher
 from pipeline.search.folder import FolderLimits, FolderProvider
 from pipeline.search.provider import Access, providers

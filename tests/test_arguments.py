@@ -8,7 +8,7 @@ from mcp_types import Tool
 
 from server.toolbox import listing
 from tests.support import LIBRARY, ROOT, Connect, text_of
-from tools.tool import OURS
+from tools.common.tool import OURS
 
 pytestmark = pytest.mark.anyio
 

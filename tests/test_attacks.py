@@ -11,7 +11,7 @@ import pytest
 from mcp import Client
 from mcp_types import TextResourceContents
 
-from pipeline.documents import Page
+from pipeline.document.page import Page
 from pipeline.html.document import read_document
 from pipeline.read.convert import Raw, to_page
 from tests.support import LIBRARY, Connect, Site, data_of, text_of

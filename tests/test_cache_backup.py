@@ -10,7 +10,7 @@ import pytest
 from cache.rows import Cipher, RefusedRow
 from cache.store import open_stores
 from cli.kept import read_backup
-from pipeline.session import find_session
+from pipeline.session.session import find_session
 from tests.support import LIBRARY
 from tests.support.cache_server import cache_server
 from tests.support.commands import winnow

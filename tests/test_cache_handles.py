@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cache.store import Store
-from pipeline.documents import Page
+from pipeline.document.page import Page
 from pipeline.fetch.handles import (
     find_page,
     is_handle,

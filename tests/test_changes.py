@@ -7,7 +7,7 @@ import pytest
 from mcp import Client
 
 from cache.store import Store
-from pipeline.documents import Page
+from pipeline.document.page import Page
 from pipeline.fetch.handles import MOST_VERSIONS, find_version, keep_page, page_handle
 from pipeline.read.convert import content_hash
 from tests.support import Connect, Site, data_of, text_of

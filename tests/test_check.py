@@ -11,9 +11,9 @@ from mcp_types import CallToolResult
 from bench.providers import SCHOLARLY
 from pipeline.check.check import check as check_all
 from pipeline.check.draft import read_draft
-from pipeline.documents import Failure, Page
+from pipeline.document.page import Failure, Page
 from pipeline.html.document import read_document
-from pipeline.rank.relevance import Blend
+from pipeline.reading.relevance import Blend
 from pipeline.search.chain import Chain
 from pipeline.search.web_api import WebApi
 from tests.support import LIBRARY, Clock, Connect, Site, data_of, text_of

@@ -15,7 +15,7 @@ import pytest
 
 from cache.store import Store
 from errors import SourceUnreadable
-from pipeline.documents import Page
+from pipeline.document.page import Page
 from pipeline.fetch.files import Files
 from pipeline.html.document import read_document
 from pipeline.raptor.build import build_tree

@@ -3,8 +3,6 @@ what is said."""
 
 import logging
 import os
-import subprocess
-import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -19,7 +17,8 @@ from pipeline.fetch.client import Fetcher, open_fetcher
 from pipeline.fetch.cookies import Cookies
 from server.settings import read_settings
 from server.transports import serve_http
-from tests.support import ROOT, Connect, data_of, text_of
+from tests.support import Connect, data_of, text_of
+from tests.support.commands import run_command
 from tests.support.web_site import LOOPBACK, Asked, Reply, Route, open_site
 
 pytestmark = pytest.mark.anyio
@@ -240,23 +239,8 @@ def test_a_server_that_others_call_refuses_them(jar: Path, tmp_path: Path) -> No
 
 @pytest.mark.slow
 def test_doctor_says_of_how_many_hosts_they_are_and_no_value(jar: Path, tmp_path: Path) -> None:
-    run = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "server",
-            "doctor",
-            "--set",
-            "search=none",
-            "--set",
-            f"cache={tmp_path / 'cache'}",
-        ],
-        cwd=ROOT,
-        env={**os.environ, "WINNOW_COOKIES": str(jar), "HOME": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        timeout=110,
-        check=False,
-    )
+    given = ["--set", "search=none", "--set", f"cache={tmp_path / 'cache'}"]
+    own = {**os.environ, "WINNOW_COOKIES": str(jar), "HOME": str(tmp_path)}
+    run = run_command("doctor", *given, environment=own, seconds=110)
     assert "in use, of 3 hosts" in run.stdout
     assert "secret" not in run.stdout + run.stderr

@@ -11,13 +11,13 @@ import pytest
 from mcp_types import CallToolResult
 
 from models.onnx import OnnxEmbedder, OnnxReader
-from pipeline.documents import Document
+from pipeline.document.page import Document
+from pipeline.document.units import tag_sentences
 from pipeline.evidence.show import FRAME_SHARE
-from pipeline.extract.extract import read_documents
-from pipeline.extract.sentences import tag_sentences
 from pipeline.fetch.files import read_file
 from pipeline.html.document import read_document
-from pipeline.rank.relevance import Blend, Reread
+from pipeline.reading.extract import read_documents
+from pipeline.reading.relevance import Blend, Reread
 from pipeline.text.tokens import count_tokens
 from tests.support import LIBRARY, Connect, best_units, data_of, text_of
 

@@ -14,7 +14,7 @@ from anyio.from_thread import start_blocking_portal
 from bench.desk import draw_pictures
 from cache.store import open_stores
 from desk.page import HERE, desk_html
-from pipeline.session import Ongoing
+from pipeline.session.session import Ongoing
 from tests.support import LIBRARY, ROOT, Site
 from tests.support.desk import browsing, desk_served, home_beside, violations
 from tests.test_web import hits

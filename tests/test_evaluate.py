@@ -15,6 +15,7 @@ from starlette.responses import JSONResponse, Response
 from bench.eval import STEPS, Steps
 from bench.leaves import STEPS as FOR_TREES
 from tests.support import ROOT
+from tests.support.commands import run_command
 from tests.support.extras import needs_llama
 from tests.support.llama_reference import smol_weights
 from tests.support.model_server import Remote
@@ -74,6 +75,8 @@ def measured(
         "PYTHONPATH": str(ROOT),
         "WINNOW_GENERATOR": generator,
     }
+    if command[0] == "server":
+        return run_command(*command[1:], *arguments, environment=environment, seconds=100)
     return subprocess.run(
         [sys.executable, "-m", *command, *arguments],
         cwd=ROOT,

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from mcp import Client
 
-from pipeline.documents import Reading
+from pipeline.document.page import Reading
+from pipeline.document.units import tag_sentences
 from pipeline.evidence.named import Asked, asked_whole
 from pipeline.evidence.passages import PassageMaker
-from pipeline.extract.sentences import tag_sentences
 from tests.support import Connect, text_of
 from tests.support.pages import document
 

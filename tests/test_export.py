@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 from markdown_it import MarkdownIt
 
-from pipeline.documents import Evidence, Score
-from pipeline.evidence.export import FORMS, export
-from pipeline.session import Part, Seen, Session, Turn
+from pipeline.document.page import Evidence, Score
+from pipeline.session.export import FORMS, export
+from pipeline.session.session import AskedPart, SeenPage, Session, Turn
 
 GOLDEN = Path(__file__).parent / "golden"
 HOSTILE = (
@@ -43,8 +43,8 @@ def quote(text: str, url: str, citation: str) -> Evidence:
 
 def page(
     url: str, title: str, author: str = "", published: str = "", kind: str = "text/html"
-) -> Seen:
-    return Seen(
+) -> SeenPage:
+    return SeenPage(
         url,
         url,
         f"winnow://page/{24 * '0'}",
@@ -75,8 +75,8 @@ def session() -> Session:
             "When was the light on Orvane Head first lit, and how deep is Pell?",
             "2026-11-22T12:00:00+00:00",
             (
-                Part("When was it first lit?", "answered", "Said twice."),
-                Part("How deep is Pell?", "unsure", "Near."),
+                AskedPart("When was it first lit?", "answered", "Said twice."),
+                AskedPart("How deep is Pell?", "unsure", "Near."),
             ),
             ("orvane light",),
             (harbour, depth, again),
@@ -85,7 +85,7 @@ def session() -> Session:
         Turn(
             "What do <b>hostile</b> pages say?",
             "2026-11-22T12:01:00+00:00",
-            (Part("What do hostile pages say?", "none", "*Nothing* here."),),
+            (AskedPart("What do hostile pages say?", "none", "*Nothing* here."),),
             (),
             (
                 quote(HOSTILE, evil, f"{evil}#:~:text=x"),

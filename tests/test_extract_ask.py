@@ -14,8 +14,8 @@ from starlette.responses import JSONResponse, Response
 from errors import ModelError, UsageError
 from models.llama.model import LlamaGenerator
 from models.protocols import Ability, PathScores, Prompt, Said
-from pipeline.documents import Sentence
-from pipeline.extract.ask import (
+from pipeline.document.page import Sentence
+from pipeline.reading.ask import (
     Candidate,
     Way,
     ask,
@@ -26,8 +26,8 @@ from pipeline.extract.ask import (
     show_candidates,
     way_for,
 )
-from pipeline.extract.extract import Asking, extract
-from pipeline.rank.relevance import Blend
+from pipeline.reading.extract import Asking, extract
+from pipeline.reading.relevance import Blend
 from tests.support import Connect, Site, best_units, data_of, text_of
 from tests.support.extras import needs_llama
 from tests.support.llama_reference import smol_weights

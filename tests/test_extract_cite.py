@@ -8,9 +8,9 @@ from urllib.parse import unquote
 
 import pytest
 
-from pipeline.documents import Block, BlockKind, Document, Page
-from pipeline.evidence.cite import cite
-from pipeline.extract.sentences import tag_sentences
+from pipeline.document.cite import cite
+from pipeline.document.page import Block, BlockKind, Document, Page
+from pipeline.document.units import tag_sentences
 from pipeline.html.document import read_document
 
 BASE = "https://example.org/a?b=1"

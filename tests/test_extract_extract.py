@@ -5,12 +5,12 @@ from dataclasses import replace
 import pytest
 
 from models.onnx import OnnxEmbedder
+from pipeline.document.units import tag_sentences
 from pipeline.evidence.assemble import assemble
 from pipeline.evidence.show import doubt
-from pipeline.extract.extract import extract
-from pipeline.extract.sentences import tag_sentences
-from pipeline.rank.relevance import Blend
-from pipeline.rank.verdict import NONE, SURE
+from pipeline.reading.extract import extract
+from pipeline.reading.relevance import Blend
+from pipeline.reading.verdict import NONE, SURE
 from pipeline.text.frame import new_mark
 from tests.support import best_units
 from tests.support.pages import document as page

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.extract.sentences import LONGEST, split_sentences
+from pipeline.document.units import LONGEST, split_sentences
 
 GOLDEN_FLOORS = {"en": 42, "de": 32, "es": 31, "ru": 40, "fr": 5, "ja": 5, "zh": 2}
 

@@ -17,13 +17,13 @@ from lxml import etree
 from pypdf import PdfReader, PdfWriter
 
 from errors import AddressRefused, SourceNotFound, SourceTooLarge, SourceUnreadable
-from pipeline.documents import Page
+from pipeline.document.converted import Unreadable
+from pipeline.document.page import Page
 from pipeline.fetch.files import file_key, path_of_url, read_file
 from pipeline.html.document import read_document
+from pipeline.html.scripts import look_at
 from pipeline.read.convert import Raw, to_page
-from pipeline.read.converted import Unreadable
 from pipeline.read.pdf import pdf_to_html
-from pipeline.read.scripts import look_at
 from tests.support.attacks import IMAGE
 from tests.support.docx import make_docx, paragraph
 from tests.support.pdf import make_pdf, pdf_of

@@ -8,7 +8,7 @@ import pytest
 
 from cache.store import Store
 from errors import SourceBlocked, SourceNotFound, SourceUnavailable, UsageError
-from pipeline.documents import Page
+from pipeline.document.page import Page
 from pipeline.fetch.client import open_fetcher
 from pipeline.fetch.forge import FORGES, forge_at, plan_for
 from pipeline.html.document import read_document

@@ -11,11 +11,11 @@ import anyio.to_thread
 import pytest
 
 from errors import SourceUnreadable
-from pipeline.documents import Page
-from pipeline.evidence.cite import cite
+from pipeline.document.cite import cite
+from pipeline.document.converted import Unreadable
+from pipeline.document.page import Page
 from pipeline.html.document import read_document
 from pipeline.read.convert import Raw, to_page
-from pipeline.read.converted import Unreadable
 from pipeline.read.pdf import pdf_to_html
 from pipeline.work import in_thread
 

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from errors import NeedsBrowser, SourceUnreadable
-from pipeline.documents import Document, Page
+from pipeline.document.page import Document, Page
 from pipeline.html.document import FROM_SCRIPTS, read_document
+from pipeline.html.scripts import MAY_NEED_BROWSER, linked_data, script_texts
 from pipeline.read.convert import Raw, to_page
-from pipeline.read.scripts import MAY_NEED_BROWSER, linked_data, script_texts
 
 STORY = (
     "The harbour light of Pell was built in 1871 by Orvane, and it still burns every night of "

@@ -12,7 +12,7 @@ from typing import Final
 
 import pytest
 
-from pipeline.fetch.secrets import is_secret
+from pipeline.read.secrets import is_secret
 from pipeline.read.unpack import unpacked
 from tests.support import Connect, text_of
 from tests.support.key_forms import KEYS, NO_KEYS

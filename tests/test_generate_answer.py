@@ -15,7 +15,7 @@ from models.protocols import Said
 from models.remote.openai import OpenAIGenerator
 from models.remote.server import Endpoint
 from pipeline.answer import MARKED, NOTHING, Writing, checked, write_answer
-from pipeline.documents import Evidence, Score
+from pipeline.document.page import Evidence, Score
 from pipeline.text.tokens import count_tokens
 from tests.support import Connect, data_of, text_of
 from tests.support.extras import needs_llama

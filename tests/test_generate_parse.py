@@ -12,7 +12,7 @@ from cache.store import Store
 from errors import ModelError
 from models.llama.model import LlamaGenerator
 from models.protocols import Said
-from pipeline.search.parse import Parser, parse, parse_request
+from pipeline.question.parse import Parser, parse, parse_request
 from tests.support import Connect, data_of, text_of
 from tests.support.extras import needs_llama
 

@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from models.llama.model import LlamaGenerator
-from models.llama.token_tree import Node, grow, read
+from models.llama.token_tree import TokenNode, grow, read
 from models.protocols import Ability, PathScores, Prompt, Said
 from pipeline.prune.paper import (
     PaperBlocks,
@@ -22,7 +22,7 @@ from pipeline.prune.paper import (
     rank_finer,
 )
 from pipeline.prune.prune import PruneOptions, prune
-from pipeline.rank.relevance import Blend
+from pipeline.reading.relevance import Blend
 from prompts import load
 from tests.support import LIBRARY, Connect, data_of, text_of
 from tests.support.doubles import Dead
@@ -65,7 +65,7 @@ class Figure3:
         pieces = [findall(r"><|[<>]|\d|[a-z]+|\S", path) for path in paths]
         known = sorted({piece for path in pieces for piece in path})
         tree = grow([[known.index(piece) for piece in path] for path in pieces])
-        waiting: list[tuple[Node, str]] = [(tree.root, "")]
+        waiting: list[tuple[TokenNode, str]] = [(tree.root, "")]
         while waiting:
             node, text = waiting.pop()
             if node.children:

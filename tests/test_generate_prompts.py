@@ -9,7 +9,7 @@ import pytest
 
 from cache.store import Store
 from models.protocols import Said
-from pipeline.messages import Asking, ask
+from pipeline.messages import AskOptions, ask
 from prompts import load
 from tests.support import ROOT
 
@@ -74,7 +74,7 @@ async def test_an_answer_to_another_version_of_a_prompt_is_not_taken_for_this_on
     store = Store(tmp_path / "store", size_limit=1_000_000, clock=lambda: 1_800_000_000.0)
     model, said = Counting(), [Said("user", "x")]
     told = [
-        await ask(model, said, Asking(9, 5.0, version), store=store)
+        await ask(model, said, AskOptions(9, 5.0, version), store=store)
         for version in ("a", "a", "b", "a")
     ]
     store.close()

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.documents import Block, Page
+from pipeline.document.page import Block, Page
+from pipeline.document.tree import Node, count_words, text_of, walk
 from pipeline.html.block_tree import block_tree
 from pipeline.html.blocks import content_blocks, resolve
 from pipeline.html.clean import clean
 from pipeline.html.document import read_document
-from pipeline.html.tree import Node, count_words, text_of, walk
 from pipeline.text.tokens import count_tokens
 
 FIGURE_6 = (

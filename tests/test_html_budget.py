@@ -12,7 +12,7 @@ from bench.html_budgets import mutated, nests, one_case
 from bench.html_questions import pages
 from pipeline.evidence.assemble import UNASKED
 from pipeline.prune.prune import UNASKED_PAGE, PruneOptions, prune
-from pipeline.rank.relevance import Blend
+from pipeline.reading.relevance import Blend
 from tests.support import Connect, Site, data_of, text_of
 from tests.support.pages import document
 

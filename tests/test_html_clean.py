@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
 
-from pipeline.documents import Document, Page
+from pipeline.document.page import Document, Page
+from pipeline.document.tree import Node, text_of, to_html, walk
 from pipeline.html.clean import clean
 from pipeline.html.document import read_document
 from pipeline.html.guard import parse, rebuild
-from pipeline.html.tree import Node, text_of, to_html, walk
 from tests.support import SHARED
 
 PAGES = SHARED / "data" / "pages"

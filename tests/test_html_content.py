@@ -5,7 +5,7 @@ from typing import Final
 import pytest
 
 from pipeline.prune.prune import PruneOptions, prune
-from pipeline.rank.relevance import Blend
+from pipeline.reading.relevance import Blend
 from tests.support.pages import document
 
 pytestmark = pytest.mark.anyio

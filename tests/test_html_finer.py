@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from pipeline.documents import Block
+from pipeline.document.page import Block
+from pipeline.document.tree import text_of
 from pipeline.html.blocks import resolve
-from pipeline.html.tree import text_of
 from pipeline.prune.paper import PaperBlocks, PathScorer, finer_blocks, paper_blocks
 from pipeline.prune.prune import PruneOptions, prune
-from pipeline.rank.bm25 import Floats
-from pipeline.rank.relevance import Blend
+from pipeline.reading.bm25 import Floats
+from pipeline.reading.relevance import Blend
 from tests.support.pages import document
 
 pytestmark = pytest.mark.anyio

@@ -8,7 +8,7 @@ import pytest
 from bench.html import ours, unnamed
 from bench.html_peers import best_chunks, text_chunks
 from bench.html_questions import judged, questions
-from pipeline.rank.relevance import Blend
+from pipeline.reading.relevance import Blend
 
 pytestmark = pytest.mark.slow
 

@@ -4,7 +4,7 @@ give them."""
 import pytest
 
 from pipeline.prune.prune import PruneOptions, prune
-from pipeline.rank.relevance import Blend
+from pipeline.reading.relevance import Blend
 from tests.support.pages import document
 
 pytestmark = pytest.mark.anyio

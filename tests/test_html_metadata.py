@@ -3,7 +3,7 @@ running text."""
 
 from pathlib import Path
 
-from pipeline.documents import Page
+from pipeline.document.page import Page
 from pipeline.fetch.files import read_file
 from pipeline.html.document import read_document
 

@@ -5,12 +5,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from errors import UsageError
+from pipeline.document.tree import text_of
+from pipeline.evidence.forms import Form
+from pipeline.evidence.render import Kept, Style, render
 from pipeline.html.clean import clean
-from pipeline.html.tree import text_of
-from pipeline.prune.forms import Form
 from pipeline.prune.prune import Method, Pruned, PruneOptions, prune
-from pipeline.prune.render import Kept, Style, render
-from pipeline.rank.relevance import Blend
+from pipeline.reading.relevance import Blend
 from pipeline.text.tokens import count_tokens
 from tests.support import Connect, Site, data_of
 from tests.support import text_of as shown_of

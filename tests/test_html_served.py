@@ -5,7 +5,7 @@ closed text, data."""
 
 import pytest
 
-from pipeline.prune.render import Kept, Style, all_links, render
+from pipeline.evidence.render import Kept, Style, all_links, render
 from tests.support import Connect, Site, text_of
 from tests.support.pages import document
 

@@ -4,7 +4,7 @@ lines."""
 import pytest
 
 from bench.html_lost import compare
-from pipeline.documents import Page
+from pipeline.document.page import Page
 from pipeline.html.blocks import content_blocks
 from pipeline.html.document import read_document
 from tests.support.today import PAGES

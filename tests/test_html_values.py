@@ -6,11 +6,11 @@ barred); elsewhere it is that with the marks that plain text needs.
 
 import pytest
 
-from pipeline.documents import Page
+from pipeline.document.page import Page
+from pipeline.evidence.render import Kept, Style, render
 from pipeline.html.blocks import content_blocks
 from pipeline.html.clean import clean
 from pipeline.html.document import read_document
-from pipeline.prune.render import Kept, Style, render
 
 MATH = "<math><mfrac><mrow><mi>a</mi><mo>+</mo><mi>b</mi></mrow><mn>2</mn></mfrac></math>"
 SQUARE = "<msup><mi>x</mi><mn>2</mn></msup>"

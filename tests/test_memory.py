@@ -9,7 +9,7 @@ from typing import Any
 import anyio
 import pytest
 
-from pipeline.documents import Document
+from pipeline.document.page import Document
 from server.process import PAUSE, TOO_MANY, collect_when_quiet
 from tests.support import ROOT, Connect, text_of
 

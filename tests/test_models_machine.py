@@ -14,7 +14,7 @@ from cli.models import Machine, look, machine_checks, run_models
 from models.catalogue import fitting_profile
 from models.hardware import PACKAGE, RANGE, Build, Card, hardware_of, right_build
 from models.llama.placement import Device
-from models.llama.probe import Found, read_found
+from models.llama.probe import InstalledBuild, read_found
 from server.settings import read_settings
 from tests.support import ROOT
 
@@ -156,13 +156,13 @@ def test_the_profile_follows_from_the_graphics_of_any_maker(
     assert fitting_profile(hardware_of(host)).name == profile
 
 
-PLAIN = Found("0.3.36", processor="AVX2, FMA")
-ON_CUDA = Found(
+PLAIN = InstalledBuild("0.3.36", processor="AVX2, FMA")
+ON_CUDA = InstalledBuild(
     "0.3.36", True, ("CUDA",), (Device("CUDA", "RTX 4090", 23 * GIGABYTE, number="CUDA0"),)
 )
 
 
-def told(name: str, build: Found) -> tuple[str, bool]:
+def told(name: str, build: InstalledBuild) -> tuple[str, bool]:
     graphics, llama = machine_checks(look(MACHINES[name], build))
     assert graphics.name == "graphics"
     return llama.line, llama.healthy
@@ -187,20 +187,20 @@ def test_the_right_build_is_one_line_and_nothing_to_do() -> None:
 
 
 def test_a_build_that_finds_no_device_or_cannot_be_loaded_is_a_problem() -> None:
-    line, healthy = told("nvidia", Found("0.3.36", True, ("CUDA",)))
+    line, healthy = told("nvidia", InstalledBuild("0.3.36", True, ("CUDA",)))
     assert not healthy
     assert "it finds no device" in line
-    line, healthy = told("nothing", Found("0.3.36", fault="libcudart.so.12: not found"))
+    line, healthy = told("nothing", InstalledBuild("0.3.36", fault="libcudart.so.12: not found"))
     assert not healthy
     assert "libcudart.so.12" in line
 
 
 def test_without_the_extra_nothing_is_wrong_and_the_command_is_there() -> None:
-    line, healthy = told("amd", Found())
+    line, healthy = told("amd", InstalledBuild())
     assert healthy
     assert line.startswith("not installed; only GGUF models need it; ")
     assert "-DGGML_VULKAN=on" in line
-    assert told("nothing", Found()) == ("not installed; only GGUF models need it", True)
+    assert told("nothing", InstalledBuild()) == ("not installed; only GGUF models need it", True)
 
 
 def test_what_a_build_prints_of_itself_is_read_from_its_last_line() -> None:

@@ -9,7 +9,7 @@ from cli.models import options_of
 from errors import ModelError, UsageError
 from models.llama.model import LlamaGenerator
 from models.llama.placement import Device, Weights, place
-from models.llama.probe import Found, installed_build
+from models.llama.probe import InstalledBuild, installed_build
 from models.protocols import Said
 from models.tuning import OPTIONS, Tuning, read_tuning
 from server.settings import read_settings
@@ -83,7 +83,7 @@ def weights() -> Path:
 @pytest.mark.anyio
 async def test_every_option_is_shown_with_its_value_and_where_it_comes_from() -> None:
     model = LlamaGenerator(weights(), tuning=read_tuning("context=1024 kv=f16 seed=3", "generator"))
-    shown = options_of(model, Found("0.3.36", processor="AVX2"))
+    shown = options_of(model, InstalledBuild("0.3.36", processor="AVX2"))
     assert set(OPTIONS) <= set(shown)
     assert shown["context"] == "1024: set in generator_options"
     assert shown["kv"] == "f16: set in generator_options"

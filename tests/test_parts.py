@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from mcp import Client
 
-from pipeline.search.parse import MOST_PARTS, Parser, cut_parts, parse
+from pipeline.question.parse import MOST_PARTS, Parser, cut_parts, parse
 from pipeline.text.words import languages
 from tests.support import Connect, Site, data_of, text_of
 from tests.test_generate_parse import GOOD, TODAY, Scripted

@@ -16,10 +16,10 @@ from mcp_types import CallToolResult
 from starlette.responses import JSONResponse, Response
 
 from errors import Busy
-from pipeline.documents import SearchQuery, SearchResult
-from pipeline.gather import Wanted
+from pipeline.document.page import SearchQuery, SearchResult
 from pipeline.research import research
-from pipeline.search.chain import Found
+from pipeline.search.chain import Findings
+from pipeline.sources.gather import Wanted
 from pipeline.work import Call, in_thread, no_report
 from server.calls import LIGHT, WAY, Admission
 from server.settings import read_settings
@@ -392,14 +392,14 @@ async def test_research_whose_time_is_up_answers_from_what_the_search_said(tmp_p
     class Engine:
         names = ("engine",)
 
-        async def search(self, queries: Sequence[SearchQuery], *, limit: int) -> Found:
+        async def search(self, queries: Sequence[SearchQuery], *, limit: int) -> Findings:
             said = SearchResult(
                 "Light",
                 "http://127.0.0.1:1/light",
                 "The harbour light was built in 1871.",
                 "engine",
             )
-            return Found((said,), ())
+            return Findings((said,), ())
 
     async def at_once(call: Call) -> None:
         """Let every step begin."""

@@ -9,10 +9,10 @@ import pytest
 
 from models.onnx import OnnxEmbedder
 from models.protocols import Embedder, TextKind, Vectors, unit_rows
-from pipeline.rank.background import SCALE, Background, background_of, background_texts, measured
-from pipeline.rank.bm25 import PageUnits
-from pipeline.rank.relevance import Blend
-from pipeline.rank.verdict import judge
+from pipeline.reading.background import SCALE, Background, background_of, background_texts, measured
+from pipeline.reading.bm25 import PageUnits
+from pipeline.reading.relevance import Blend
+from pipeline.reading.verdict import judge
 
 SHIFT = 1.6
 """Length of what all vectors share, beside a vector of length 1: cosines then lie from .7 on."""

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from pipeline.rank.bm25 import BM25, blend, reciprocal_rank_fusion, standardise, unit_range
+from pipeline.reading.bm25 import BM25, blend, reciprocal_rank_fusion, standardise, unit_range
 
 
 def test_scores_are_those_of_the_formula() -> None:

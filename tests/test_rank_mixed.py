@@ -10,11 +10,11 @@ import pytest
 from numpy.typing import NDArray
 
 from models.protocols import Embedder, Reranker, TextKind, Vectors
-from pipeline.documents import Document, Page, SearchResult
-from pipeline.extract.sentences import LONGEST
+from pipeline.document.page import Document, Page, SearchResult
+from pipeline.document.units import LONGEST
 from pipeline.html.document import read_document
-from pipeline.rank.mixed import RankedPage, RankForm, best_passages, cut_passages, mixed_rank
-from pipeline.rank.relevance import SIZES
+from pipeline.reading.relevance import SIZES
+from pipeline.search.mixed import RankedPage, RankForm, best_passages, cut_passages, mixed_rank
 from pipeline.text.tokens import count_tokens
 
 QUESTION = "How deep is Lake Orvane?"

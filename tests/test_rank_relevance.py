@@ -11,8 +11,8 @@ import pytest
 from numpy.typing import NDArray
 
 from models.protocols import TextKind, Vectors
-from pipeline.rank.bm25 import PageUnits
-from pipeline.rank.relevance import EMBED_LONGEST, EMBED_TOKENS, Blend
+from pipeline.reading.bm25 import PageUnits
+from pipeline.reading.relevance import EMBED_LONGEST, EMBED_TOKENS, Blend
 from pipeline.text.tokens import count_tokens
 
 

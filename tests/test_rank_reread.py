@@ -13,8 +13,8 @@ from cache.store import open_stores
 from models.onnx import OnnxReader
 from models.protocols import TextKind, Vectors, Window, WindowReading
 from pipeline.cached_models import CachedCrossEncoder
-from pipeline.rank.bm25 import PageUnits
-from pipeline.rank.relevance import WINDOWS, WINDOWS_OF_PAGES, Blend, Relevance, Reread
+from pipeline.reading.bm25 import PageUnits
+from pipeline.reading.relevance import WINDOWS, WINDOWS_OF_PAGES, Blend, Relevance, Reread
 from pipeline.work import Call
 
 FILLER = [

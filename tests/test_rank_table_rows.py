@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.documents import Document, Page
-from pipeline.extract.extract import extract, lift_rows, read_choice
+from pipeline.document.page import Document, Page
 from pipeline.html.document import read_document
-from pipeline.rank.relevance import Blend
+from pipeline.reading.extract import extract, lift_rows, read_choice
+from pipeline.reading.relevance import Blend
 from pipeline.text.cells import number_of
 from tests.support import best_units
 

@@ -12,9 +12,9 @@ from bench.extract import verdict
 from bench.html_questions import document, questions
 from bench.remembering import Remembering
 from models.onnx import OnnxEmbedder
-from pipeline.extract.sentences import tag_sentences
-from pipeline.rank.bm25 import BM25, page_units
-from pipeline.rank.relevance import Blend
+from pipeline.document.units import tag_sentences
+from pipeline.reading.bm25 import BM25, page_units
+from pipeline.reading.relevance import Blend
 
 pytestmark = pytest.mark.slow
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pipeline.extract.sentences import split_sentences
+from pipeline.document.units import split_sentences
 from pipeline.text.words import (
     guess_language,
     index_terms,

@@ -14,7 +14,6 @@ import pytest
 from cache.store import open_stores
 from models.onnx import OnnxEmbedder
 from pipeline.messages import KEPT_SECONDS
-from pipeline.rank.relevance import EMBED_TOKENS
 from pipeline.raptor.build import build_tree
 from pipeline.raptor.draw import draw, layout
 from pipeline.raptor.evidence import to_evidence, write_shown
@@ -23,10 +22,11 @@ from pipeline.raptor.overview import overview
 from pipeline.raptor.query import query_tree
 from pipeline.raptor.summarise import Writer
 from pipeline.raptor.tree import TreeOptions, find_tree, keep_tree
+from pipeline.reading.relevance import EMBED_TOKENS
 from pipeline.text.tokens import count_tokens
 from tests.support import LIBRARY, ROOT, Clock, Connect, data_of, text_of
 from tests.support.raptor_pages import SUBJECTS, Author, chapters, guided, page_of, prose
-from tools.context import FIRST
+from tools.common.context import FIRST
 
 
 def a_file(folder: Path, name: str, subject: str, lines: int = 40) -> str:

@@ -4,7 +4,7 @@ again."""
 import pytest
 
 from models.onnx import OnnxEmbedder
-from pipeline.documents import Document
+from pipeline.document.page import Document
 from pipeline.raptor.build import build_tree
 from pipeline.raptor.summarise import Writer
 from pipeline.raptor.tree import Tree, TreeOptions

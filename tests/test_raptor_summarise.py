@@ -11,7 +11,7 @@ from pipeline.raptor.summarise import (
     supported_part,
     write_summary,
 )
-from pipeline.raptor.tree import Quote
+from pipeline.raptor.tree import SummaryQuote
 from pipeline.text.tokens import count_tokens
 from pipeline.text.words import index_terms
 from tests.support.raptor_pages import Author
@@ -22,7 +22,9 @@ def candidates(*leaves: str) -> tuple[list[Quotable], dict[str, float]]:
     found: list[Quotable] = []
     for leaf, text in enumerate(leaves):
         for n, sentence in enumerate(text.split("|")):
-            found.append(Quotable(Quote(leaf, n), sentence.strip(), index_terms(sentence), 0.5))
+            found.append(
+                Quotable(SummaryQuote(leaf, n), sentence.strip(), index_terms(sentence), 0.5)
+            )
     return found, {term: 1.0 for one in found for term in one.terms}
 
 

@@ -11,13 +11,13 @@ from cache.store import open_stores
 from models.onnx import OnnxEmbedder
 from models.protocols import Embedder
 from pipeline.cached_models import CachedEmbedder
-from pipeline.documents import Document
-from pipeline.rank.relevance import EMBEDDED_AT_ONCE
+from pipeline.document.page import Document
 from pipeline.raptor.build import build_tree
 from pipeline.raptor.outline import outline
 from pipeline.raptor.query import query_tree
 from pipeline.raptor.summarise import Writer
 from pipeline.raptor.tree import Tree, TreeOptions, find_tree, keep_tree
+from pipeline.reading.relevance import EMBEDDED_AT_ONCE
 from pipeline.text.tokens import count_tokens
 from pipeline.work import no_report
 from tests.support.raptor_pages import (

@@ -12,8 +12,8 @@ import pytest
 
 from bench import formats
 from errors import SourceUnreadable
-from pipeline.documents import Document, Page
-from pipeline.evidence.cite import cite
+from pipeline.document.cite import cite
+from pipeline.document.page import Document, Page
 from pipeline.fetch.files import read_file
 from pipeline.fetch.transcript import SILENT
 from pipeline.html.document import read_document

@@ -9,7 +9,7 @@ from typing import Final
 import pytest
 
 from errors import SourceUnreadable
-from pipeline.documents import Page
+from pipeline.document.page import Page
 from pipeline.read.convert import Raw, to_page
 
 

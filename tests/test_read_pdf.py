@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import pytest
 
 from errors import SourceUnreadable
-from pipeline.documents import Page
+from pipeline.document.page import Page
 from pipeline.read.convert import Raw, to_page
 from tests.support.pdf import SAID, make_pdf, pdf_of
 from tests.test_fetch_pdf import FONT, FONTS, make_file, packed

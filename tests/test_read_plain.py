@@ -2,7 +2,7 @@
 
 import pytest
 
-from pipeline.documents import Block, Page
+from pipeline.document.page import Block, Page
 from pipeline.html.document import read_document
 from pipeline.read.convert import Raw, to_page
 from pipeline.read.plain import plain_to_html

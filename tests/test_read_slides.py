@@ -6,7 +6,7 @@ import re
 import pytest
 
 from errors import SourceUnreadable
-from pipeline.documents import Page
+from pipeline.document.page import Page
 from pipeline.html.document import read_document
 from pipeline.read.convert import Raw, to_page
 from tests.support.hostile_files import zipped

@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import pytest
 
-from pipeline.documents import Page
+from pipeline.document.page import Page
 from pipeline.html.document import read_document
 from pipeline.read.convert import Raw, to_page
 from tests.support.docx import as_strict, make_parts, paragraph, run

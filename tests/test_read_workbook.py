@@ -13,7 +13,7 @@ from openpyxl.comments import Comment
 from openpyxl.utils.datetime import CALENDAR_MAC_1904
 from openpyxl.worksheet.worksheet import Worksheet
 
-from pipeline.documents import Document, Page
+from pipeline.document.page import Document, Page
 from pipeline.html.document import read_document
 from pipeline.read.convert import Raw, to_page
 from pipeline.tables.asked import ask_tables

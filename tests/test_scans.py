@@ -13,7 +13,7 @@ import pytest
 from pypdf import PdfReader, PdfWriter, Transformation
 
 from errors import SourceUnreadable
-from pipeline.documents import Page, SearchQuery
+from pipeline.document.page import Page, SearchQuery
 from pipeline.fetch.files import Files
 from pipeline.html.document import read_document
 from pipeline.read.convert import Raw, to_page

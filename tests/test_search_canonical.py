@@ -2,7 +2,7 @@
 
 import pytest
 
-from pipeline.documents import SearchResult
+from pipeline.document.page import SearchResult
 from pipeline.search.chain import canonical_url, distinct
 
 

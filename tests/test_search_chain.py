@@ -10,8 +10,8 @@ import pytest
 
 from cache.store import JsonValue, Store
 from errors import SearchFailed, UsageError
-from pipeline.documents import SearchOutcome, SearchQuery, SearchResult, SearchStatus
-from pipeline.search.chain import Chain, Found, cache_key
+from pipeline.document.page import SearchOutcome, SearchQuery, SearchResult, SearchStatus
+from pipeline.search.chain import Chain, Findings, cache_key
 
 Answer = Callable[[SearchQuery], SearchOutcome]
 
@@ -70,16 +70,16 @@ def fails(
     return Scripted(name, lambda query: SearchOutcome((), name, status, reason, retry_after))
 
 
-def search(chain: Chain, *texts: str, limit: int = 10) -> Found:
+def search(chain: Chain, *texts: str, limit: int = 10) -> Findings:
     """Run one search."""
 
-    async def main() -> Found:
+    async def main() -> Findings:
         return await chain.search([SearchQuery(text) for text in texts or ("lake",)], limit=limit)
 
     return anyio.run(main)
 
 
-def urls(found: Found) -> list[str]:
+def urls(found: Findings) -> list[str]:
     return [result.url for result in found.results]
 
 

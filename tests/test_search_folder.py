@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from cache.store import Store, open_stores
 from models.onnx import OnnxEmbedder
 from models.protocols import TextKind, Vectors
-from pipeline.documents import SearchOutcome, SearchQuery
+from pipeline.document.page import SearchOutcome, SearchQuery
 from pipeline.fetch.files import Files
 from pipeline.read.converter import Converter
 from pipeline.search.folder import OUTLINES, QUIET, FolderLimits, FolderProvider
@@ -572,7 +572,7 @@ def newest(index: Path) -> int:
 COUNTING: Final = """
 import sys, anyio
 from pathlib import Path
-from pipeline.documents import SearchQuery
+from pipeline.document.page import SearchQuery
 from pipeline.search.folder import FolderLimits, FolderProvider
 
 async def main():

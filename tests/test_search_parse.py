@@ -4,8 +4,8 @@ from datetime import date
 
 import pytest
 
-from pipeline.documents import Freshness, ParsedRequest
-from pipeline.search.parse import MAX_QUERIES, cut_parts, parse_request
+from pipeline.document.page import Freshness, ParsedRequest
+from pipeline.question.parse import MAX_QUERIES, cut_parts, parse_request
 
 TODAY = date(2026, 11, 21)
 

@@ -28,7 +28,7 @@ from bench.providers import (
 )
 from cache.store import Store
 from errors import SearchFailed, UsageError
-from pipeline.documents import SearchOutcome, SearchQuery, SearchStatus
+from pipeline.document.page import SearchOutcome, SearchQuery, SearchStatus
 from pipeline.search.chain import Chain
 from pipeline.search.exchange import retry_after
 from pipeline.search.metasearch import Metasearch

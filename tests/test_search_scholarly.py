@@ -12,9 +12,9 @@ import httpx2
 import pytest
 
 from bench.providers import OWN, SCHOLARLY, SERVICES, SHARED, Loopback, Reply, loopback
-from pipeline.documents import SearchOutcome, SearchQuery
-from pipeline.search.chain import Chain, Found
-from pipeline.search.parse import parse_request
+from pipeline.document.page import SearchOutcome, SearchQuery
+from pipeline.question.parse import parse_request
+from pipeline.search.chain import Chain, Findings
 from pipeline.search.web_api import WebApi
 from tests.support import Clock
 from tests.support.model_server import loopback_client
@@ -362,7 +362,7 @@ def test_catalogues_are_asked_beside_the_web_for_research_alone(
             {"results": [{"title": "Orvane", "url": "https://e.org/orvane", "content": "A lake."}]},
         )
 
-        async def main() -> Found:
+        async def main() -> Findings:
             async with loopback_client() as client:
                 catalogue = WebApi(SCHOLARLY["openalex"], client, base_url=api.address)
                 from_web = WebApi(SERVICES["tavily"], client, base_url=web.address)
@@ -381,7 +381,7 @@ def test_one_work_in_two_catalogues_is_one_result(api: Loopback) -> None:
         serve(api, CROSSREF)
         serve(other, SEMANTIC_SCHOLAR)
 
-        async def main() -> Found:
+        async def main() -> Findings:
             async with loopback_client() as client:
                 first = WebApi(SCHOLARLY["crossref"], client, base_url=api.address)
                 second = WebApi(SCHOLARLY["semanticscholar"], client, base_url=other.address)

@@ -11,7 +11,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from pipeline.documents import Freshness, SearchOutcome, SearchQuery, SearchStatus
+from pipeline.document.page import Freshness, SearchOutcome, SearchQuery, SearchStatus
 from pipeline.search.searxng import Searxng
 from tests.support.search import ask_once
 

@@ -13,7 +13,7 @@ from starlette.responses import JSONResponse, Response
 from errors import UsageError
 from models.onnx import OnnxEmbedder
 from models.protocols import Said
-from pipeline.documents import Page
+from pipeline.document.page import Page
 from pipeline.html.document import read_document
 from pipeline.raptor.build import build_tree
 from pipeline.raptor.tree import TreeOptions

@@ -15,7 +15,7 @@ from cache.store import Store
 from errors import ContextExceeded, ModelError
 from models.llama.model import LlamaGenerator
 from models.protocols import Ability, PathScores, Prompt
-from pipeline.documents import Sentence
+from pipeline.document.page import Sentence
 from pipeline.segment.idms import ORDERS, Idms, IdmsOptions, Judge, judge_of, split_prompt
 from pipeline.segment.partition import Rule, cut_by_margins
 from tests.support import LIBRARY, Connect, data_of, text_of

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from models.onnx import OnnxEmbedder
-from pipeline.documents import Sentence
+from pipeline.document.page import Sentence
 from pipeline.segment.partition import PRICE, Ranges, Rule, cut_by_margins, partition, segment
 
 TOPICS = (

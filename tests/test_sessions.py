@@ -15,8 +15,8 @@ from mcp_types import CallToolResult, TextResourceContents
 
 from bench.sessions import kill_runs
 from cache.store import open_stores
-from pipeline.documents import Evidence, Score
-from pipeline.session import MOST_BYTES, Ongoing, Part, find_session
+from pipeline.document.page import Evidence, Score
+from pipeline.session.session import MOST_BYTES, AskedPart, Ongoing, find_session
 from tests.support import LIBRARY, Connect, Site, data_of, text_of
 from tests.support.cache_server import cache_server
 from tests.support.commands import winnow
@@ -178,7 +178,7 @@ async def test_a_session_that_grows_over_its_cap_loses_its_oldest_questions(tmp_
         passage = Evidence(
             words, "https://e.org/", "", "html/body", (1,), Score(1.0, "read"), "https://e.org/"
         )
-        assert await ongoing.keep([Part("", "answered", "")], [], [passage], [], []) == [False]
+        assert await ongoing.keep([AskedPart("", "answered", "")], [], [passage], [], []) == [False]
     session = find_session(stores, handle, owner="", roots=())
     kept = stores.sessions.get_json(f"session:{handle.rpartition('/')[2]}")
     stores.close()

@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from errors import UsageError
+from pipeline.document.page import Document, Page
 from pipeline.document.table import Table
-from pipeline.documents import Document, Page
 from pipeline.html.document import read_document
 from pipeline.tables.asked import ask_parts, ask_tables
 from pipeline.tables.query import compute, parse_query, rows_of

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from mcp import Client
 
-from pipeline.turns import completed, subject
+from pipeline.question.turns import completed, subject
 from tests.support import LIBRARY, Connect, data_of, text_of
 
 ROOT = Path(__file__).parent.parent

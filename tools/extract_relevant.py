@@ -11,19 +11,19 @@ from mcp_types import CallToolResult
 from pydantic import Field
 
 from errors import UsageError
-from pipeline.documents import Reading
+from pipeline.document.page import Reading
 from pipeline.evidence.assemble import UNASKED, Assembled, assemble, most_unasked
 from pipeline.evidence.show import Sheet, doubt, hint_room, notice_within, parts_room, told_parts
 from pipeline.evidence.values import rows_shown, told_values, values_room
-from pipeline.evidence.view import view_evidence
-from pipeline.extract.extract import extract, left_unread, unless_cut
-from pipeline.extract.rows import named_rows_first
-from pipeline.gather import Loaded, load_sources, room_for
+from pipeline.reading.extract import extract, left_unread, unless_cut
+from pipeline.reading.rows import named_rows_first
+from pipeline.sources.gather import Loaded, load_sources, room_for
 from pipeline.text.frame import new_mark, place_of
 from pipeline.text.tokens import count_tokens
+from pipeline.view import view_evidence
 from pipeline.work import LONG_SHARE, in_thread
-from tools.check_draft import LONGEST_DRAFT, DraftFound, check_draft
-from tools.context import (
+from tools.common.check_draft import LONGEST_DRAFT, DraftFound, check_draft
+from tools.common.context import (
     BUDGET,
     FRESH,
     Next,
@@ -47,7 +47,7 @@ from tools.context import (
     tell_rest,
     write_next,
 )
-from tools.tool import Tool
+from tools.common.tool import Tool
 
 NAME: Final = "extract_relevant"
 

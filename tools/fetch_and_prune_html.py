@@ -13,11 +13,10 @@ from mcp_types import CallToolResult
 from pydantic import Field
 
 from errors import UsageError
-from pipeline.changes import earlier
+from pipeline.document.cite import cite
+from pipeline.document.page import Document, Trust
 from pipeline.document.table import Told
-from pipeline.documents import Document, Trust
 from pipeline.evidence.assemble import UNASKED
-from pipeline.evidence.cite import cite
 from pipeline.evidence.show import (
     FRAME_SHARE,
     HINT_TOKENS,
@@ -31,19 +30,26 @@ from pipeline.evidence.show import (
     told_speaking,
 )
 from pipeline.evidence.values import FORMS, told_values
-from pipeline.evidence.view import view_pages
 from pipeline.fetch.handles import page_handle
-from pipeline.gather import Loaded, load_sources, room_for
-from pipeline.places import load_folders, named_pages, read_from_address, read_place, split_place
 from pipeline.prune.paper import is_pruner, path_scorer
 from pipeline.prune.prune import Pruned, PrunedPage, PruneOptions, prune
-from pipeline.search.parse import cut_parts
+from pipeline.question.parse import cut_parts
 from pipeline.services import Services
+from pipeline.sources.changes import earlier
+from pipeline.sources.gather import Loaded, load_sources, room_for
+from pipeline.sources.places import (
+    load_folders,
+    named_pages,
+    read_from_address,
+    read_place,
+    split_place,
+)
 from pipeline.tables.asked import ask_parts
 from pipeline.text.frame import framed, new_mark, one_line, speaks_to_models
 from pipeline.text.tokens import count_each, count_tokens
+from pipeline.view import view_pages
 from pipeline.work import LONG_SHARE, STEP_SHARE, Report, in_thread
-from tools.context import (
+from tools.common.context import (
     APART,
     BUDGET,
     FIRST,
@@ -70,7 +76,7 @@ from tools.context import (
     tell_rest,
     write_next,
 )
-from tools.tool import Tool
+from tools.common.tool import Tool
 
 NAME: Final = "fetch_and_prune_html"
 CURSOR_TOKENS: Final = 12

@@ -13,25 +13,25 @@ from mcp_types import CallToolResult
 from pydantic import Field
 
 from errors import UsageError
-from pipeline.documents import Document, Failure, Page
+from pipeline.document.page import Document, Failure, Page
 from pipeline.evidence.assemble import Assembled, assemble
 from pipeline.evidence.show import Sheet, hint_room, notice_within
-from pipeline.evidence.view import view_evidence
-from pipeline.extract.extract import left_unread, read_documents
 from pipeline.fetch.handles import find_page, page_handle
-from pipeline.gather import Loaded, in_part, load_sources, open_tree, room_for, store_for
+from pipeline.question.broad import is_broad
 from pipeline.raptor.build import build_tree
 from pipeline.raptor.evidence import fit_evidence, write_shown
 from pipeline.raptor.overview import overview
 from pipeline.raptor.query import Mode, NodeMode, query_tree, read_tree
 from pipeline.raptor.summarise import Writer
 from pipeline.raptor.tree import SCHEME, Tree, TreeOptions
-from pipeline.search.broad import is_broad
+from pipeline.reading.extract import left_unread, read_documents
 from pipeline.segment.idms import Idms
 from pipeline.services import Services
+from pipeline.sources.gather import Loaded, in_part, load_sources, open_tree, room_for, store_for
 from pipeline.text.frame import new_mark, one_line
+from pipeline.view import view_evidence
 from pipeline.work import LONG_SHARE, STEP_SHARE, Report, in_thread, time_left
-from tools.context import (
+from tools.common.context import (
     Next,
     Quoted,
     ToolContext,
@@ -50,7 +50,7 @@ from tools.context import (
     tell_rest,
     write_next,
 )
-from tools.tool import Tool
+from tools.common.tool import Tool
 
 NAME: Final = "raptor_query"
 WRITE_SHARE: Final = STEP_SHARE / 2

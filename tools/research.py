@@ -10,23 +10,23 @@ from typing import Annotated, Final, Literal
 from mcp_types import CallToolResult
 from pydantic import Field
 
-from pipeline.documents import SearchQuery
+from pipeline.document.cite import count_origins
+from pipeline.document.page import SearchQuery
 from pipeline.evidence.assemble import UNASKED
-from pipeline.evidence.cite import count_origins
 from pipeline.evidence.show import HINT_TOKENS, WIDE, Sheet, hint_room
 from pipeline.evidence.values import rows_shown
-from pipeline.evidence.view import view_evidence
-from pipeline.gather import Wanted
+from pipeline.question.parse import is_site, split_sites
 from pipeline.research import Researched
 from pipeline.research import research as run
-from pipeline.search.parse import is_site, split_sites
 from pipeline.services import Once, Services
-from pipeline.session import Ongoing
-from pipeline.session import Part as Asked
-from pipeline.sites import SiteSearch, Twins
+from pipeline.session.session import AskedPart as Asked
+from pipeline.session.session import Ongoing
+from pipeline.sources.gather import Wanted
+from pipeline.sources.sites import SiteSearch, Twins
 from pipeline.text.frame import one_line
+from pipeline.view import view_evidence
 from pipeline.work import Report
-from tools.context import (
+from tools.common.context import (
     APART,
     BUDGET,
     Found,
@@ -49,8 +49,8 @@ from tools.context import (
     told,
     write_next,
 )
-from tools.context import answer as reply
-from tools.tool import Tool
+from tools.common.context import answer as reply
+from tools.common.tool import Tool
 
 NAME: Final = "research"
 MOST_PAGES: Final = 20

@@ -12,11 +12,11 @@ from mcp_types import CallToolResult
 from pydantic import Field
 
 from errors import UsageError
-from pipeline.documents import Document, SearchQuery, Trust
+from pipeline.document.page import Document, SearchQuery, Trust
 from pipeline.evidence.show import Sheet, shortened, told_speaking
 from pipeline.fetch.handles import page_handle
-from pipeline.gather import Gathered, Wanted, gather_pages
-from pipeline.rank.mixed import RankedPage
+from pipeline.search.mixed import RankedPage
+from pipeline.sources.gather import Gathered, Wanted, gather_pages
 from pipeline.text.frame import (
     LONGEST,
     address,
@@ -30,7 +30,7 @@ from pipeline.text.frame import (
     speaks_to_models,
 )
 from pipeline.text.tokens import count_tokens
-from tools.context import (
+from tools.common.context import (
     APART,
     SPEAKS,
     TRUST,
@@ -48,7 +48,7 @@ from tools.context import (
     told,
     write_next,
 )
-from tools.tool import Tool
+from tools.common.tool import Tool
 
 DAY: Final = r"^(\d{4}-\d{2}-\d{2})?$"
 REGION: Final = r"^([A-Za-z]{2})?$"

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from datetime import date, timedelta
 from typing import Any, Final
 
-from pipeline.search.parse import PROMPT, question_word
+from pipeline.question.parse import PROMPT, question_word
 from pipeline.text.frame import one_line
 from pipeline.text.words import find_entities, index_terms, raw_words
 from prompts import load

@@ -18,9 +18,9 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, Final
 
-from pipeline.documents import Document, Page
+from pipeline.document.page import Document, Page
+from pipeline.document.tree import to_html
 from pipeline.html.document import read_document
-from pipeline.html.tree import to_html
 from pipeline.prune.paper import (
     HEAD_WORDS,
     PROMPT,
@@ -29,7 +29,7 @@ from pipeline.prune.paper import (
     numbered_html,
     paper_blocks,
 )
-from pipeline.rank.bm25 import BM25
+from pipeline.reading.bm25 import BM25
 from pipeline.text.tokens import count_tokens
 from prompts import load
 from train.lora import Part, Sample, run_recipe

@@ -17,9 +17,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from pipeline.rank.bm25 import rarities
 from pipeline.raptor.summarise import WORDS_A_TOKEN, Quotable, extract_summary, supported_part
-from pipeline.raptor.tree import Quote
+from pipeline.raptor.tree import SummaryQuote
+from pipeline.reading.bm25 import rarities
 from pipeline.text.tokens import count_tokens
 from pipeline.text.words import index_terms
 from prompts import load
@@ -102,7 +102,7 @@ def summary_samples(
             if count_tokens(shown := _joined(parts)) > context:
                 continue
             told = [
-                Quotable(Quote(leaf, place), text, index_terms(text), 0.0)
+                Quotable(SummaryQuote(leaf, place), text, index_terms(text), 0.0)
                 for leaf, part in enumerate(parts)
                 for place, text in enumerate(part)
             ]

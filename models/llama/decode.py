@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from errors import ContextExceeded, ModelError
-from models.llama.native import Code, Grammar, Native, Row, schema_grammar
-from models.llama.token_tree import Part, TokenTree, grow, parts, read
+from models.llama.native import Code, Grammar, Native, TokenRow, schema_grammar
+from models.llama.token_tree import TokenBatch, TokenTree, grow, parts, read
 from models.pipe import Fields, Frame, refusal
 from models.protocols import ANSWERS_AT_ONCE
 from models.tuning import Tuning
@@ -54,7 +54,7 @@ class _Kept:
         self._tokens: list[int] = []
 
 
-class Opening(_Kept):
+class SharedOpening(_Kept):
     """The beginning that prompts of answers share: instructions are evaluated once.
 
     The second prompt in a row that begins like the one before leaves that beginning behind; those
@@ -258,7 +258,7 @@ class Decoder:
         self._scoring: _Scoring | None = None
         self._work: Iterator[None] | None = None
         self._prefix = Prefix(native, PREFIX)
-        self._opening = Opening(native, OPENING)
+        self._opening = SharedOpening(native, OPENING)
         self._ready: list[tuple[int, Frame]] = []
         self._pace = 0.0
         """Tokens a second of the last batch."""
@@ -405,7 +405,7 @@ class Decoder:
     def _write(self) -> None:
         """Evaluate one batch: the last token of each answer, and as much of new prompts as fits;
         then take tokens."""
-        rows: list[Row] = []
+        rows: list[TokenRow] = []
         ends: list[tuple[_Writing, int]] = []
         most = self._chunk()
         for writing in sorted(self._writing, key=lambda found: len(found.tokens)):
@@ -419,7 +419,9 @@ class Decoder:
             for offset, token in enumerate(fitting):
                 # behind the first token of an answer stand guesses, each of which is checked
                 wanted = whole and (offset == len(fitting) - 1 or writing.written > 0)
-                rows.append(Row(token, writing.position + offset, (writing.slot,), wanted=wanted))
+                rows.append(
+                    TokenRow(token, writing.position + offset, (writing.slot,), wanted=wanted)
+                )
             if fitting:
                 guessed = len(fitting) - 1 if writing.written else 0
                 ends.append((writing, len(rows) - 1 - guessed if whole else -1))
@@ -510,7 +512,9 @@ class Decoder:
             self._evaluate_rows(
                 job,
                 [
-                    Row(token, begin + offset, (PREFIX,), wanted=last and offset == len(chunk) - 1)
+                    TokenRow(
+                        token, begin + offset, (PREFIX,), wanted=last and offset == len(chunk) - 1
+                    )
                     for offset, token in enumerate(chunk)
                 ],
             )
@@ -540,7 +544,7 @@ class Decoder:
             self._native.forget(used)
             yield
 
-    def _evaluate_rows(self, job: _Scoring, rows: list[Row]) -> None:
+    def _evaluate_rows(self, job: _Scoring, rows: list[TokenRow]) -> None:
         if not self._compute(rows, {job.call}):
             raise ModelError("The call was cancelled.", hint="Ask again.")
         job.evaluated += len(rows)
@@ -562,7 +566,7 @@ class Decoder:
             return self._native.plan.batch
         return min(self._native.plan.batch, max(FEWEST, int(self._pace * STEP)))
 
-    def _compute(self, rows: list[Row], calls: set[int]) -> bool:
+    def _compute(self, rows: list[TokenRow], calls: set[int]) -> bool:
         """Run a batch; False when it was aborted because all of its calls are cancelled."""
         began = time.perf_counter()
         code = self._native.compute(rows, calls)
@@ -598,9 +602,9 @@ def drawn(
     return noisy.astype(np.float32)
 
 
-def _rows(job: _Scoring, part: Part) -> list[Row]:
+def _rows(job: _Scoring, part: TokenBatch) -> list[TokenRow]:
     return [
-        Row(
+        TokenRow(
             node.token,
             len(job.prefix) + node.depth,
             tuple(FIRST_PATH + number for number in numbers),

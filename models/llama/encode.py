@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from errors import ModelError
-from models.llama.native import Code, Native, Row
+from models.llama.native import Code, Native, TokenRow
 from models.llama.placement import BATCH
 from models.pipe import Fields, Frame, refusal
 
 
 @dataclass(frozen=True, slots=True)
-class _Text:
+class _EncodedText:
     """One text of a call."""
 
     call: int
@@ -28,7 +28,7 @@ class _Text:
 
 
 @dataclass(slots=True)
-class _Asked:
+class _EncodeCall:
     """One call: its rows as far as they are computed."""
 
     rows: NDArray[np.float32]
@@ -45,8 +45,8 @@ class Encoder:
         self.counters = native.counters
         self._width = native.plan.width
         self._most = native.plan.batch
-        self._waiting: deque[_Text] = deque()
-        self._asked: dict[int, _Asked] = {}
+        self._waiting: deque[_EncodedText] = deque()
+        self._asked: dict[int, _EncodeCall] = {}
         self._ready: list[tuple[int, Frame]] = []
 
     @property
@@ -63,12 +63,12 @@ class Encoder:
             )
         request = json.loads(frame.blob)
         texts, query = request["texts"], request.get("query")
-        self._asked[call] = _Asked(
+        self._asked[call] = _EncodeCall(
             np.zeros((len(texts), self._width), dtype=np.float32), len(texts)
         )
         for index, text in enumerate(texts):
             tokens = self._cut(text) if query is None else self._pair(query, text)
-            self._waiting.append(_Text(call, index, tokens))
+            self._waiting.append(_EncodedText(call, index, tokens))
         self._finish(call)
 
     def drop(self, call: int) -> None:
@@ -79,7 +79,7 @@ class Encoder:
     def step(self) -> list[tuple[int, Frame]]:
         """Compute one batch of the texts that wait, whichever calls they are of; return what is
         done."""
-        batch: list[_Text] = []
+        batch: list[_EncodedText] = []
         size = 0
         while self._waiting and len(batch) < self._native.plan.sequences:
             longer = size + len(self._waiting[0].tokens)
@@ -92,9 +92,9 @@ class Encoder:
         done, self._ready = self._ready, []
         return done
 
-    def _compute(self, batch: list[_Text]) -> None:
+    def _compute(self, batch: list[_EncodedText]) -> None:
         rows = [
-            Row(token, position, (sequence,), wanted=True)
+            TokenRow(token, position, (sequence,), wanted=True)
             for sequence, text in enumerate(batch)
             for position, token in enumerate(text.tokens)
         ]
@@ -110,7 +110,7 @@ class Encoder:
                 self.drop(call)
                 self._ready.append((call, refusal(error)))
 
-    def _keep(self, batch: list[_Text]) -> None:
+    def _keep(self, batch: list[_EncodedText]) -> None:
         """Put the rows of a batch where they belong, and finish the calls that have all of
         theirs."""
         for sequence, text in enumerate(batch):

@@ -156,7 +156,7 @@ class DeviceKind(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class TokenRow:
     """One token of a batch."""
 
     token: int
@@ -316,7 +316,7 @@ class Native:
 
     # --- computing ---
 
-    def compute(self, rows: Sequence[Row], calls: Iterable[int]) -> Code:
+    def compute(self, rows: Sequence[TokenRow], calls: Iterable[int]) -> Code:
         """Run one batch for `calls`; a code other than DONE says why nothing was computed.
 
         Raises `ModelError`: the batch is one that would end the process, or llama.cpp failed.
@@ -571,7 +571,7 @@ def schema_grammar(schema_json: str) -> str:
         ) from error
 
 
-def _batch(rows: Sequence[Row]) -> Any:
+def _batch(rows: Sequence[TokenRow]) -> Any:
     count = len(rows)
     lists = [(llama_cpp.llama_seq_id * len(row.sequences))(*row.sequences) for row in rows]
     pointer = ctypes.POINTER(llama_cpp.llama_seq_id)

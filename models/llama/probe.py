@@ -1,7 +1,7 @@
 """Which llama.cpp build is installed, asked of itself in a process of its own.
 
 A build whose libraries are missing, or are for another processor, ends the process that loads it;
-here that is a fact with a reason. `python -m models.llama.probe` prints what `Found` holds, as
+here that is a fact with a reason. `python -m models.llama.probe` prints what `InstalledBuild` holds, as
 JSON. Not for: which build would be right (`models/hardware.py`).
 """
 
@@ -24,7 +24,7 @@ ROOT: Final = Path(__file__).resolve().parents[2]
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class InstalledBuild:
     """An installed build of llama.cpp."""
 
     version: str = ""
@@ -54,10 +54,10 @@ class Found:
         return f"{self.version}, build for {names}: {seen or 'it finds no device'}"
 
 
-def installed_build() -> Found:
+def installed_build() -> InstalledBuild:
     """Return which build is installed; loads it in a process of its own, and raises nothing."""
     if lacking("llama"):
-        return Found()
+        return InstalledBuild()
     try:
         named = version("llama-cpp-python")
     except PackageNotFoundError:
@@ -74,18 +74,20 @@ def installed_build() -> Found:
         )
         return read_found(done.stdout, named)
     except subprocess.TimeoutExpired:
-        return Found(named, fault=f"it gave no answer in {PATIENCE:.0f} s")
+        return InstalledBuild(named, fault=f"it gave no answer in {PATIENCE:.0f} s")
     except ValueError:
         last = (done.stderr.strip().splitlines() or [f"it ended with code {done.returncode}"])[-1]
-        return Found(named, fault=last)
+        return InstalledBuild(named, fault=last)
 
 
-def read_found(text: str, named: str) -> Found:
+def read_found(text: str, named: str) -> InstalledBuild:
     """Return what the last line of `text`, printed by this module, says; raises `ValueError`."""
     lines = text.strip().splitlines()
     told: dict[str, Any] = json.loads(lines[-1] if lines else "")
     devices = tuple(Device(**one) for one in told["devices"])
-    return Found(named, told["offloads"], tuple(told["backends"]), devices, told["processor"])
+    return InstalledBuild(
+        named, told["offloads"], tuple(told["backends"]), devices, told["processor"]
+    )
 
 
 def main() -> None:

@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 
 
 @dataclass(slots=True)
-class Node:
+class TokenNode:
     """One token after those above it; `children` are keyed by token."""
 
     token: int
     depth: int
     """0 for the first token of a path."""
-    parent: "Node | None"
-    children: "dict[int, Node]" = field(default_factory=dict)
+    parent: "TokenNode | None"
+    children: "dict[int, TokenNode]" = field(default_factory=dict)
     score: float = 0.0
     """Log-probability of the path to here, from the prefix on."""
 
@@ -34,9 +34,9 @@ class Node:
 class TokenTree:
     """The tree of some paths."""
 
-    root: Node
+    root: TokenNode
     """Stands for the prefix; its children are the first tokens."""
-    ends: tuple[Node, ...]
+    ends: tuple[TokenNode, ...]
     """The last node of each path, in the order of the paths."""
     size: int
     """Nodes below the root."""
@@ -47,11 +47,11 @@ class TokenTree:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class TokenBatch:
     """Nodes that go through the model in one batch, parents first, each with the sequences below
     it."""
 
-    nodes: tuple[Node, ...]
+    nodes: tuple[TokenNode, ...]
     sequences: tuple[tuple[int, ...], ...]
     count: int
     """Sequences in use, numbered from 0."""
@@ -64,7 +64,7 @@ class Part:
 
 def grow(paths: Sequence[Sequence[int]]) -> TokenTree:
     """Return the tree of the token lists `paths`, none of them empty."""
-    root = Node(-1, -1, None)
+    root = TokenNode(-1, -1, None)
     ends = []
     size = forks = 0
     for path in paths:
@@ -72,21 +72,23 @@ def grow(paths: Sequence[Sequence[int]]) -> TokenTree:
         for depth, token in enumerate(path):
             if token not in node.children:
                 forks += len(node.children) == 1
-                node.children[token] = Node(token, depth, node)
+                node.children[token] = TokenNode(token, depth, node)
                 size += 1
             node = node.children[token]
         ends.append(node)
     return TokenTree(root, tuple(ends), size, forks, sum(map(len, paths)))
 
 
-def parts(tree: TokenTree, *, sequences: int, rows: int, shared: bool = True) -> Iterator[Part]:
+def parts(
+    tree: TokenTree, *, sequences: int, rows: int, shared: bool = True
+) -> Iterator[TokenBatch]:
     """Yield the inner nodes in batches of at most `rows` tokens and `sequences` lines of descent.
 
     A batch that begins within a line repeats the nodes above; with room for all there is one batch
     and no repetition. Where no node may be `shared` by sequences, every line has all of its nodes.
     A path with more than `rows` inner nodes cannot fit; the caller refuses it.
     """
-    chosen: list[tuple[Node, list[int]]] = []
+    chosen: list[tuple[TokenNode, list[int]]] = []
     seen: dict[int, list[int]] = {}
     count = 0
     for tip in _tips(tree.root):
@@ -108,7 +110,7 @@ def parts(tree: TokenTree, *, sequences: int, rows: int, shared: bool = True) ->
         yield _part(chosen, count)
 
 
-def read(node: Node, logits: NDArray[np.float32] | None, *, among_siblings: bool) -> None:
+def read(node: TokenNode, logits: NDArray[np.float32] | None, *, among_siblings: bool) -> None:
     """Set the scores of a node's children from the logits [vocabulary] after it; None where the
     node weighs nothing.
 
@@ -127,13 +129,13 @@ def read(node: Node, logits: NDArray[np.float32] | None, *, among_siblings: bool
         child.score = node.score + float(value) - total
 
 
-def _part(chosen: Sequence[tuple[Node, list[int]]], count: int) -> Part:
-    return Part(
+def _part(chosen: Sequence[tuple[TokenNode, list[int]]], count: int) -> TokenBatch:
+    return TokenBatch(
         tuple(node for node, _ in chosen), tuple(tuple(numbers) for _, numbers in chosen), count
     )
 
 
-def _line(tip: Node) -> list[Node]:
+def _line(tip: TokenNode) -> list[TokenNode]:
     """Return the nodes from the prefix down to `tip`."""
     line = [tip]
     while line[-1].parent is not None and line[-1].parent.parent is not None:
@@ -141,7 +143,7 @@ def _line(tip: Node) -> list[Node]:
     return line[::-1]
 
 
-def _tips(root: Node) -> Iterator[Node]:
+def _tips(root: TokenNode) -> Iterator[TokenNode]:
     """Yield, from left to right, the inner nodes below which no inner node is."""
     stack = [node for node in reversed(root.children.values()) if node.children]
     while stack:

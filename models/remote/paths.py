@@ -17,7 +17,7 @@ import anyio
 import numpy as np
 
 from errors import ModelError
-from models.llama.token_tree import Node, TokenTree, grow
+from models.llama.token_tree import TokenNode, TokenTree, grow
 from models.protocols import PathScores
 from models.remote.chat import LISTED, LISTED_LONG
 from models.remote.server import Endpoint
@@ -186,7 +186,7 @@ async def _continuations(asking: "_Llama | _Vllm", paths: Sequence[str]) -> list
     return lists
 
 
-def _weigh(node: Node, shares: Shares, *, among_siblings: bool) -> None:
+def _weigh(node: TokenNode, shares: Shares, *, among_siblings: bool) -> None:
     """Set the scores of a node's children from what was listed after it."""
     if not shares:
         raise ModelError(
@@ -202,7 +202,7 @@ def _weigh(node: Node, shares: Shares, *, among_siblings: bool) -> None:
         child.score = found[token] - (total if among_siblings else 0.0)
 
 
-def _inner(tree: TokenTree) -> Iterator[Node]:
+def _inner(tree: TokenTree) -> Iterator[TokenNode]:
     """Yield the nodes that have children, each before those below it, depth first."""
     stack = [tree.root]
     while stack:
@@ -212,10 +212,10 @@ def _inner(tree: TokenTree) -> Iterator[Node]:
             stack.extend(reversed(node.children.values()))
 
 
-def _line(node: Node) -> list[int]:
+def _line(node: TokenNode) -> list[int]:
     """Return the tokens from the prefix down to `node`, itself with them."""
     tokens: list[int] = []
-    above: Node | None = node
+    above: TokenNode | None = node
     while above is not None and above.parent is not None:
         tokens.append(above.token)
         above = above.parent

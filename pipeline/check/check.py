@@ -4,7 +4,7 @@ what they say?
 Every quotation is looked for word for word, every cited sentence is judged against the sources that
 it cites, or all where it cites none of them. What could not be read is said and never counts as
 "not found". Not for: taking a draft apart (`draft.py`), or what an answer looks like
-(`tools/check_draft.py`).
+(`tools/common/check_draft.py`).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from pipeline.check.draft import DOI_ADDRESS, Draft, Reference
-from pipeline.check.quotes import Found, Standing, Text, find_quote
+from pipeline.check.quotes import QuoteMatch, Standing, Text, find_quote
 from pipeline.check.statements import Support, Supported, judge_statement
-from pipeline.documents import Document, Failure, Page, SearchResult
-from pipeline.evidence.cite import cite
-from pipeline.extract.sentences import tag_sentences
-from pipeline.rank.bm25 import PageUnits, page_units
-from pipeline.rank.relevance import Reader
-from pipeline.search.chain import Found as Works
+from pipeline.document.cite import cite
+from pipeline.document.page import Document, Failure, Page, SearchResult
+from pipeline.document.units import tag_sentences
+from pipeline.reading.bm25 import PageUnits, page_units
+from pipeline.reading.relevance import Reader
+from pipeline.search.chain import Findings as Works
 from pipeline.text.words import index_terms
 from pipeline.work import in_thread, time_left
 
@@ -137,7 +137,7 @@ def _quotation(
     return Checked("quote", text, found.standing, found.url, found.words, _told(found))
 
 
-def _told(found: Found) -> str:
+def _told(found: QuoteMatch) -> str:
     return "; ".join(
         f"quoted “{mine}”, stands “{theirs}”"
         if mine and theirs

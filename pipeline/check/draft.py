@@ -13,7 +13,7 @@ from typing import Final
 
 from selectolax.lexbor import LexborHTMLParser
 
-from pipeline.extract.sentences import split_sentences
+from pipeline.document.units import split_sentences
 from pipeline.text.words import raw_words
 
 LEAST_WORDS: Final = 3
@@ -75,7 +75,7 @@ class Quote:
 
 
 @dataclass(frozen=True, slots=True)
-class Statement:
+class DraftStatement:
     """A sentence of a draft, without its marks."""
 
     text: str
@@ -87,7 +87,7 @@ class Draft:
     """A draft's parts in order."""
 
     quotes: tuple[Quote, ...]
-    statements: tuple[Statement, ...]
+    statements: tuple[DraftStatement, ...]
     references: tuple[Reference, ...]
 
 
@@ -109,7 +109,7 @@ def read_draft(text: str) -> Draft:
     }
     # 2. Quotations and sentences, each with what it cites
     quotes: list[Quote] = []
-    statements: list[Statement] = []
+    statements: list[DraftStatement] = []
     for passage in _passages(body):
         for sentence, cited in _sentences(passage, listed):
             quoted = [
@@ -120,7 +120,7 @@ def read_draft(text: str) -> Draft:
             own = len(raw_words(stated)) - sum(len(raw_words(one)) for one in quoted)
             # What is mostly a quotation is judged as one, word for word.
             if own >= max(LEAST_WORDS, len(raw_words(stated)) / 2):
-                statements.append(Statement(stated, cited))
+                statements.append(DraftStatement(stated, cited))
     for found in _BLOCK_QUOTE.finditer(body):
         lines = "\n".join(_LINE_MARK.sub("", line) for line in found[0].splitlines())
         cited = _cited(found[0], listed) or _cited(

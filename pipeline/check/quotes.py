@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Final, Literal
 
-from pipeline.documents import Document
-from pipeline.evidence.cite import cite
+from pipeline.document.cite import cite
+from pipeline.document.page import Document
 from pipeline.text.words import is_cjk
 from pipeline.work import check_cancelled
 
@@ -37,7 +37,7 @@ _BROKEN: Final = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class QuoteMatch:
     """Where a quotation stands."""
 
     standing: Standing
@@ -69,19 +69,19 @@ class Text:
             self.places.setdefault(word, []).append(number)
 
 
-def find_quote(quote: str, texts: Sequence[Text]) -> Found:
+def find_quote(quote: str, texts: Sequence[Text]) -> QuoteMatch:
     """Return where `quote` stands best among `texts`, the first of equals."""
     pieces = [words for piece in _GAP.split(quote) if (words := _words(piece)[0])]
     for text in texts:
         check_cancelled()
         if pieces and (span := _verbatim(pieces, text)):
-            return Found("verbatim", _cited(text, span))
+            return QuoteMatch("verbatim", _cited(text, span))
     asked = [word for piece in pieces for word in piece]
     near = max(
         ((*_near(asked, text), text) for text in texts), key=lambda one: one[0], default=None
     )
     if near is None or near[0] < ALIKE:
-        return Found("nowhere")
+        return QuoteMatch("nowhere")
     _, span, text = near
     stands = text.words[slice(*span)]
     differs = [
@@ -90,7 +90,7 @@ def find_quote(quote: str, texts: Sequence[Text]) -> Found:
         if sign != "equal"
     ]
     start, end = text.spans[span[0]][0], text.spans[span[1] - 1][1]
-    return Found(
+    return QuoteMatch(
         "near", _cited(text, span), " ".join(text.document.text[start:end].split()), tuple(differs)
     )
 

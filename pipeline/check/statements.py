@@ -16,8 +16,8 @@ from typing import Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.rank.bm25 import Floats, TermIndex, rarity
-from pipeline.rank.relevance import Relevance
+from pipeline.reading.bm25 import Floats, TermIndex, rarity
+from pipeline.reading.relevance import Relevance
 from pipeline.text.words import guess_language, index_terms, meanings, raw_words, whole_words, words
 
 Support = Literal["supported", "contradicted", "not found"]

@@ -2,8 +2,8 @@
 docs/how-it-works.md).
 
 `assemble` makes cited passages of a reading (`passages.py` chooses them). What several pages say in
-the same words is shown once with all its places. Not for: scores (`pipeline/rank`) or finding pages
-(`pipeline/gather.py`).
+the same words is shown once with all its places. Not for: scores (`pipeline/reading`) or finding pages
+(`pipeline/sources/gather.py`).
 """
 
 from collections.abc import Callable, Sequence
@@ -13,10 +13,10 @@ from typing import Final
 
 import numpy as np
 
-from pipeline.documents import Document, Evidence, Reading, Score, least_trust
-from pipeline.evidence.cite import Copies, cite, cite_copy, place_of
+from pipeline.document.cite import Copies, cite, cite_copy, place_of
+from pipeline.document.page import Document, Evidence, Reading, Score, least_trust
 from pipeline.evidence.named import asked_whole
-from pipeline.evidence.passages import CRUMB, END, Passage, PassageMaker
+from pipeline.evidence.passages import CRUMB, END, PassageMaker, UnitRange
 from pipeline.evidence.show import (
     HEADING_TOKENS,
     LINK_TOKENS,
@@ -28,10 +28,10 @@ from pipeline.evidence.show import (
     show_evidence,
     told_speaking,
 )
-from pipeline.rank.bm25 import Floats
-from pipeline.rank.relevance import WORTH
-from pipeline.rank.verdict import NONE
-from pipeline.search.parse import question_word
+from pipeline.question.parse import question_word
+from pipeline.reading.bm25 import Floats
+from pipeline.reading.relevance import WORTH
+from pipeline.reading.verdict import NONE
 from pipeline.text.frame import inert, speaks_to_models
 from pipeline.text.literals import literals
 from pipeline.text.tokens import count_each, count_tokens, cut_to_tokens
@@ -220,7 +220,7 @@ def _candidates(writer: "_Writer", *, open_end: bool, listed: bool, alone: bool)
 
 def _chosen(
     writer: "_Writer", near: Sequence[int], room: int, *, open_end: bool, alone: bool
-) -> list[Passage]:
+) -> list[UnitRange]:
     """Return the passages around the best of `near` within about `room` tokens; with `alone` each
     is one unit."""
     reading = writer.reading
@@ -246,7 +246,7 @@ def _left_out(writer: "_Writer", near: Sequence[int], evidence: Sequence[Evidenc
 
 def _passages(
     writer: "_Writer", near: Sequence[int], room: int, *, beyond: int, end: float
-) -> list[Passage]:
+) -> list[UnitRange]:
     """Return the passages around the best of `near`, as many as fit.
 
     `beyond` tokens of `room` are for what the question wants whole. What passages share was counted
@@ -355,11 +355,11 @@ class _Writer:
                 first.setdefault(self.places[row][0], row)
         return list(first.values())
 
-    def alone(self, rows: Sequence[int], room: int) -> list[Passage]:
+    def alone(self, rows: Sequence[int], room: int) -> list[UnitRange]:
         """Return as many of `rows` as fit, best first, each as a passage of that unit alone."""
-        chosen: list[Passage] = []
+        chosen: list[UnitRange] = []
         for row in rows:
-            passage = Passage(row, row + 1, row)
+            passage = UnitRange(row, row + 1, row)
             owner = self.places[row][0]
             room -= self.cost(passage) + (LINK_TOKENS // 2 if owner not in self.maker.cited else 0)
             if room < 0:
@@ -433,7 +433,7 @@ class _Writer:
         letters = "".join(filter(str.isalnum, unit.text.casefold()))
         return letters if len(letters) >= SAME_WORDS else f"{place} {unit.text.casefold()}"
 
-    def cost(self, passage: Passage) -> int:
+    def cost(self, passage: UnitRange) -> int:
         """Return the tokens of a passage with its label and heading, and with the head of its page
         where it is new."""
         evidence = self._passage(range(passage.start, passage.stop), cited=False)
@@ -441,17 +441,17 @@ class _Writer:
         new = self.places[passage.start][0] not in self.maker.cited
         return tokens + page_tokens(evidence, self.mark) if new else tokens
 
-    def write(self, passages: Sequence[Passage]) -> Shown:
+    def write(self, passages: Sequence[UnitRange]) -> Shown:
         """Return passages as text, without their links."""
         evidence = self.evidence(passages, cited=False)
         return show_evidence(
             evidence, self.mark, max_tokens=self.max_tokens, unquoted=self.unquoted
         )
 
-    def evidence(self, passages: Sequence[Passage], *, cited: bool) -> tuple[Evidence, ...]:
+    def evidence(self, passages: Sequence[UnitRange], *, cited: bool) -> tuple[Evidence, ...]:
         """Return passages as evidence: pages by their best passage, on each the surroundings of the
         best first, in reading order; neighbours are one."""
-        by_page: dict[int, list[Passage]] = {}
+        by_page: dict[int, list[UnitRange]] = {}
         for passage in passages:
             by_page.setdefault(self.places[passage.start][0], []).append(passage)
         found: list[Evidence] = []

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Final, NamedTuple
 
-from pipeline.documents import Document, Sentence
-from pipeline.search.parse import question_word
+from pipeline.document.page import Document, Sentence
+from pipeline.question.parse import question_word
 from pipeline.text.words import (
     guess_language,
     index_terms,

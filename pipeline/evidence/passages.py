@@ -5,7 +5,7 @@
 A passage ends at the headings around it, at `MOST` tokens, or where its neighbours score under half
 of the best unit of all. The best passage of an answer may be a whole list, table, listing or
 record, as far as there is room: one place whole before many in part. Not for: scores
-(`pipeline/rank`), or how passages are written (`show.py`, `pipeline/prune/render.py`).
+(`pipeline/reading`), or how passages are written (`show.py`, `pipeline/evidence/render.py`).
 """
 
 from bisect import bisect_right
@@ -14,14 +14,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, pairwise
 from typing import Final, NamedTuple
 
-from pipeline.documents import Document, Reading, Sentence
-from pipeline.evidence.cite import one_place
+from pipeline.document.cite import one_place
+from pipeline.document.page import Document, Reading, Sentence
+from pipeline.document.tree import count_words
+from pipeline.document.units import is_aside
 from pipeline.evidence.named import asked_whole, named_sections
 from pipeline.evidence.show import SHORT_HEADING
 from pipeline.evidence.wholes import Whole, Wholes, find_wholes
-from pipeline.extract.sentences import is_aside
-from pipeline.html.tree import count_words
-from pipeline.rank.relevance import WORTH
+from pipeline.reading.relevance import WORTH
 from pipeline.work import check_cancelled
 
 LEAST: Final = 30
@@ -59,7 +59,7 @@ CRUMB: Final = 16
 """Tokens of room in which no further passage is begun."""
 
 
-class Passage(NamedTuple):
+class UnitRange(NamedTuple):
     """A range of units [start, stop) of one document, numbered through all documents of a
     reading."""
 
@@ -69,7 +69,7 @@ class Passage(NamedTuple):
     """The unit that it was grown around."""
 
 
-class Limits(NamedTuple):
+class PassageLimits(NamedTuple):
     """Tokens of units to which a passage may grow."""
 
     most: int
@@ -82,7 +82,7 @@ class Limits(NamedTuple):
     """By which it completes a paragraph, at each end."""
 
 
-def joined(passages: Iterable[Passage], parts: Callable[[int], bool]) -> list[range]:
+def joined(passages: Iterable[UnitRange], parts: Callable[[int], bool]) -> list[range]:
     """Return the units of passages of one document in reading order, those of neighbours together.
 
     A unit that `parts` from the one before it begins a stretch of its own.
@@ -126,7 +126,7 @@ class PassageMaker:
         self._said: set[int] = set()
         """First unit of each list of copies that a page has shown."""
         self._found: dict[int, Wholes] = {}
-        self._kept: list[Passage] = []
+        self._kept: list[UnitRange] = []
         """All that are chosen."""
         self.cited: set[int] = set()
         """Documents of which a passage is chosen."""
@@ -143,13 +143,13 @@ class PassageMaker:
     def choose(
         self,
         order: Iterable[int],
-        cost: Callable[[Passage], int],
+        cost: Callable[[UnitRange], int],
         room: int,
         *,
         end: float = END,
         further: bool = False,
         whole: int = 0,
-    ) -> list[Passage]:
+    ) -> list[UnitRange]:
         """Return passages around the units of `order`, best first, whose costs are within `room`
         tokens together.
 
@@ -166,7 +166,7 @@ class PassageMaker:
         """
         order = self._one_page_first(order)
         whole = max(whole, room)
-        chosen: list[Passage] = [] if further else self._named(cost, whole)
+        chosen: list[UnitRange] = [] if further else self._named(cost, whole)
         spent = sum(map(cost, chosen))
         self._keep(chosen)
         comes_whole = not further and self._comes_whole(chosen)
@@ -195,7 +195,7 @@ class PassageMaker:
             first = False
         return chosen
 
-    def _bridged(self, passage: Passage, room: int) -> Passage:
+    def _bridged(self, passage: UnitRange, room: int) -> UnitRange:
         """Return a passage that reaches to those before and after it on its page where little is
         between them."""
         most = min(BRIDGE, room)
@@ -216,7 +216,7 @@ class PassageMaker:
             and self._owners[high] == self._owners[high - 1]
             and self._taken[high]
         )
-        return Passage(start, high if reaches else passage.stop, passage.best)
+        return UnitRange(start, high if reaches else passage.stop, passage.best)
 
     def _is_wanted(self, row: int) -> bool:
         """Whether the question wants all of what a unit is part of; what explains options is no
@@ -224,7 +224,7 @@ class PassageMaker:
         steps = self._asked.steps and self._kind(row) not in {"definition", "row"}
         return self._asked.all or self._asked.sample or steps
 
-    def _begun(self, row: int) -> Passage | None:
+    def _begun(self, row: int) -> UnitRange | None:
         """Return the passage that has a part of the listing of a unit: code in two pieces is of no
         use."""
         listing = next((one for one in self._around(row) if one.kind == "listing"), None)
@@ -237,15 +237,15 @@ class PassageMaker:
 
     def _gone_on(
         self,
-        begun: Passage,
+        begun: UnitRange,
         row: int,
-        chosen: list[Passage],
-        cost: Callable[[Passage], int],
+        chosen: list[UnitRange],
+        cost: Callable[[UnitRange], int],
         room: int,
     ) -> int:
         """Let a chosen passage go on to a unit, if that fits, and return the tokens that it
         takes."""
-        longer = Passage(min(begun.start, row), max(begun.stop, row + 1), begun.best)
+        longer = UnitRange(min(begun.start, row), max(begun.stop, row + 1), begun.best)
         between = (*range(longer.start, begun.start), *range(begun.stop, longer.stop))
         more = cost(longer) - cost(begun)
         if (
@@ -259,13 +259,13 @@ class PassageMaker:
         self._keep([longer])
         return more
 
-    def _comes_whole(self, named: Sequence[Passage]) -> bool:
+    def _comes_whole(self, named: Sequence[UnitRange]) -> bool:
         """Whether the best passage may be a whole: not beside a section that came, unless an
         example is missing."""
         found = {self._kind(row) for passage in named for row in range(passage.start, passage.stop)}
         return not named or (self._asked.sample and "code" not in found)
 
-    def _keep(self, passages: Iterable[Passage]) -> None:
+    def _keep(self, passages: Iterable[UnitRange]) -> None:
         """Let no other passage have the units of these."""
         for passage in passages:
             self._kept.append(passage)
@@ -273,10 +273,10 @@ class PassageMaker:
             for unit in range(passage.start, passage.stop):
                 self._take(unit)
 
-    def _named(self, cost: Callable[[Passage], int], room: int) -> list[Passage]:
+    def _named(self, cost: Callable[[UnitRange], int], room: int) -> list[UnitRange]:
         """Return the section whose heading the question names and that bears on it best, where it
         fits whole."""
-        found: list[tuple[float, Passage]] = []
+        found: list[tuple[float, UnitRange]] = []
         for start, stop in self._sections:
             # A section that lacks the example that is asked for only shares a word with the
             # question.
@@ -286,7 +286,7 @@ class PassageMaker:
             least = STEPS if self._asked.steps else NAMED
             if self._values[best] >= least * self._best:
                 shown = (
-                    Passage(start, stop, best)
+                    UnitRange(start, stop, best)
                     if self._cost(start, stop) <= room
                     else self._part(start, stop, room)
                 )
@@ -295,7 +295,7 @@ class PassageMaker:
         found.sort(key=lambda one: (-one[0], one[1].stop - one[1].start))
         return next(([passage] for _, passage in found if cost(passage) <= room), [])
 
-    def _part(self, start: int, stop: int, room: int) -> Passage | None:
+    def _part(self, start: int, stop: int, room: int) -> UnitRange | None:
         """Return what of a section that does not fit is wanted most: its first example, or its
         list."""
         if self._asked.sample:
@@ -307,7 +307,7 @@ class PassageMaker:
             )
             end = listing.stop if listing else (code or 0) + 1
             if code:
-                return Passage(
+                return UnitRange(
                     code - 1, min(end, self._end_within(code - 1, int(WHOLE_SHARE * room))), code
                 )
         if self._asked.all or self._asked.steps:
@@ -315,7 +315,7 @@ class PassageMaker:
             # The beginning of a chapter that answers further on is no procedure
             best = max(self._values[start:end], default=0.0)
             answers = self._asked.all or best >= STEPS * self._best
-            return Passage(start, end, start) if end > start + 1 and answers else None
+            return UnitRange(start, end, start) if end > start + 1 and answers else None
         return None
 
     def _end_within(self, start: int, most: int) -> int:
@@ -351,7 +351,7 @@ class PassageMaker:
             not self._taken[row] and self._values[row] >= share * self._best for row in order
         )
 
-    def _is_complete(self, passage: Passage) -> bool:
+    def _is_complete(self, passage: UnitRange) -> bool:
         """Whether a passage says enough alone: a sentence, a row, a definition, code, or all of its
         page."""
         rows = range(passage.start, passage.stop)
@@ -363,8 +363,8 @@ class PassageMaker:
         return sum(count_words(self._unit(row).text) for row in rows) >= FEWEST_WORDS
 
     def _fitting(
-        self, row: int, cost: Callable[[Passage], int], room: int, share: float
-    ) -> tuple[Passage | None, int]:
+        self, row: int, cost: Callable[[UnitRange], int], room: int, share: float
+    ) -> tuple[UnitRange | None, int]:
         """Return the largest of the passages around a unit that fits, and its cost.
 
         `share` of the room may go to a list, table or record that it completes.
@@ -372,18 +372,21 @@ class PassageMaker:
         most = min(MOST, room // 2 if share else room)
         listing = int(max(share, WHOLE_SHARE) * room)
         paragraph = min(ROUND, room // 20)
-        for limits in (Limits(most, int(share * room), listing, paragraph), Limits(most, 0, 0, 0)):
+        for limits in (
+            PassageLimits(most, int(share * room), listing, paragraph),
+            PassageLimits(most, 0, 0, 0),
+        ):
             passage = self.grow(row, limits)
             used = cost(passage)
             if used <= room:
                 return passage, used
         # What is written around the words takes the rest
         around = used - self._cost(passage.start, passage.stop)
-        passage = self.grow(row, Limits(room - around, 0, 0, 0))
+        passage = self.grow(row, PassageLimits(room - around, 0, 0, 0))
         used = cost(passage)
         return (passage, used) if used <= room else (None, 0)
 
-    def grow(self, row: int, limits: Limits) -> Passage:
+    def grow(self, row: int, limits: PassageLimits) -> UnitRange:
         """Return the passage around a unit, as far as `limits` let it grow."""
         most = limits.most
         # 1. The unit with its record
@@ -404,7 +407,7 @@ class PassageMaker:
         # A page may be nothing but headings
         while self._opens(stop - 1) and self._follows(stop) and self._cost(start, stop) <= most:
             stop += 1
-        return Passage(start, stop, row)
+        return UnitRange(start, stop, row)
 
     def _trimmed(self, row: int, start: int, stop: int) -> tuple[int, int]:
         """Return a stretch without the lines of menus and the like at its ends that score low."""
@@ -419,7 +422,7 @@ class PassageMaker:
         block = self._documents[self._owners[row]].blocks[self._unit(row).block]
         return is_aside(block) and self._values[row] < END * self._best
 
-    def shown(self, passages: Iterable[Passage]) -> list[list[int]]:
+    def shown(self, passages: Iterable[UnitRange]) -> list[list[int]]:
         """Return the units of one document's passages in reading order: neighbors together, rows by
         their table."""
         tables: dict[tuple[int, int], list[int]] = {}
@@ -649,7 +652,7 @@ class PassageMaker:
         values = sorted(self._values[whole.start : whole.stop])
         return whole.kind != "paragraph" and values[len(values) // 2] >= BEARS * self._best
 
-    def _completed(self, row: int, start: int, stop: int, limits: Limits) -> tuple[int, int]:
+    def _completed(self, row: int, start: int, stop: int, limits: PassageLimits) -> tuple[int, int]:
         """Return a stretch with each whole completed that it holds a part of, as far as there is
         room."""
         for edge in (row, start, stop - 1):

@@ -13,8 +13,8 @@ from itertools import groupby, zip_longest
 from typing import Final, Literal, NamedTuple
 
 from errors import unopened
-from pipeline.documents import Block, Document, Evidence, Page, Reading, Sentence
-from pipeline.evidence.cite import count_origins, place_name
+from pipeline.document.cite import count_origins, place_name
+from pipeline.document.page import Block, Document, Evidence, Page, Reading, Sentence
 from pipeline.text.frame import (
     LONGEST,
     framed,

@@ -11,11 +11,11 @@ import re
 from collections.abc import Container, Iterable, Sequence
 from typing import Final, Literal
 
+from pipeline.document.cite import cite
+from pipeline.document.page import Document, Evidence
 from pipeline.document.table import Told
-from pipeline.documents import Document, Evidence
-from pipeline.evidence.cite import cite
+from pipeline.evidence.forms import Form, Line, write
 from pipeline.evidence.show import shortened
-from pipeline.prune.forms import Form, Line, write
 from pipeline.text.frame import SAID_TOKENS, framed, one_line, place_of, quoted
 from pipeline.text.tokens import count_tokens
 

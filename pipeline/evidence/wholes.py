@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import groupby, pairwise
 from typing import Final, Literal, NamedTuple
 
-from pipeline.documents import Block, Document, Sentence
+from pipeline.document.page import Block, Document, Sentence
 
 WholeKind = Literal["paragraph", "list", "table", "listing", "record"]
 SIBLINGS: Final = 3

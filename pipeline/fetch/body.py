@@ -15,7 +15,7 @@ import anyio.lowlevel
 import httpx2
 
 from errors import SourceTooLarge, SourceUnreadable
-from pipeline.read.converted import raising_the_cap
+from pipeline.document.converted import raising_the_cap
 
 Cut = Literal["broken", "late", "damaged"]
 """The connection broke, the time was up, or the rest cannot be unpacked."""

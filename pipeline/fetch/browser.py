@@ -40,7 +40,7 @@ from playwright.async_api import (
 from errors import AddressRefused, SourceError, SourceTimeout, SourceTooLarge, SourceUnavailable
 from pipeline.fetch.address import Target, check_url
 from pipeline.fetch.body import read_body
-from pipeline.fetch.exchange import Answer
+from pipeline.fetch.exchange import ServerAnswer
 from pipeline.fetch.render import RENDERED, UNSETTLED, Browser, Renderer
 from pipeline.read.convert import Raw
 from pipeline.work import in_thread
@@ -135,7 +135,7 @@ async def show(raw: Raw, renderer: Renderer) -> tuple[Raw, str]:
                 else nullcontext(renderer.open_web) as own,
                 anyio.create_task_group() as group,
             ):
-                desk = _Desk(raw, renderer, own, group)
+                desk = _RequestQueue(raw, renderer, own, group)
                 try:
                     return await _visit(context, desk, ends)
                 except Error as e:
@@ -154,7 +154,7 @@ async def show(raw: Raw, renderer: Renderer) -> tuple[Raw, str]:
     raise SourceUnavailable(what, source=raw.final_url, hint=hint) from failure
 
 
-async def _visit(context: BrowserContext, desk: "_Desk", ends: float) -> tuple[Raw, str]:
+async def _visit(context: BrowserContext, desk: "_RequestQueue", ends: float) -> tuple[Raw, str]:
     # 1. every request comes to us
     await context.route("**/*", desk.take)
     await context.add_init_script(_NO_SOCKETS)
@@ -181,7 +181,7 @@ async def _visit(context: BrowserContext, desk: "_Desk", ends: float) -> tuple[R
     return shown, desk.left_for
 
 
-class _Desk:
+class _RequestQueue:
     """Where the page's requests arrive, each answered by a task of the page's group, until its caps
     are used up."""
 
@@ -234,7 +234,7 @@ class _Desk:
         finally:
             self.under_way -= 1
 
-    async def _given(self, request: Request) -> Answer | None:
+    async def _given(self, request: Request) -> ServerAnswer | None:
         """Return the answer to one request, None where it is refused or cannot be had."""
         if request.is_navigation_request():
             if request.frame.parent_frame is not None:
@@ -242,7 +242,7 @@ class _Desk:
             if request.url.split("#")[0] == self.url and request.method == "GET":
                 self._served += 1
                 headers = {"content-type": self.raw.content_type or "text/html"}
-                first = Answer(self._target, 200, headers, self.raw.body)
+                first = ServerAnswer(self._target, 200, headers, self.raw.body)
                 return first if self._served <= 3 else None  # a page that reloads itself for ever
             self.left_for = request.url[:300]
         self._asked += 1
@@ -268,7 +268,7 @@ class _Desk:
         ):
             return None
 
-    async def _follow(self, request: Request, content: bytes) -> Answer:
+    async def _follow(self, request: Request, content: bytes) -> ServerAnswer:
         """Ask hop by hop; raises `SourceError` for what is refused or over a cap."""
         url, method = request.url, request.method
         headers = {
@@ -281,7 +281,7 @@ class _Desk:
             async with client.stream(
                 method, target.url, headers=headers, content=content or None
             ) as response:
-                answer = Answer(target, response.status_code, response.headers, b"")
+                answer = ServerAnswer(target, response.status_code, response.headers, b"")
                 if not answer.location:
                     lowered = {name.lower(): value for name, value in answer.headers.items()}
                     given = {
@@ -316,7 +316,7 @@ class _Desk:
         return body
 
 
-async def _settle(session: CDPSession, desk: _Desk, ends: float, seconds: float) -> bool:
+async def _settle(session: CDPSession, desk: _RequestQueue, ends: float, seconds: float) -> bool:
     """Wait for `seconds` without new text and without a request under way; False when time is up
     before."""
     before: object = None

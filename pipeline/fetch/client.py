@@ -29,20 +29,20 @@ from errors import (
     SourceUnavailable,
     SourceUnreadable,
 )
-from pipeline.documents import WITH_COOKIES, Page
+from pipeline.document.converted import WHOLE, Span
+from pipeline.document.page import WITH_COOKIES, Page
 from pipeline.fetch.address import Resolver, check_url, system_resolver
 from pipeline.fetch.body import CUT_WORDS, Cut
 from pipeline.fetch.connect import open_client, pinned_client
-from pipeline.fetch.exchange import Answer, Exchange, error_for, lifetime, validators
+from pipeline.fetch.exchange import ServerAnswer, WebExchange, error_for, lifetime, validators
 from pipeline.fetch.files import Files, may_open, name_span, path_of_url, split_span
-from pipeline.fetch.forge import Plan, plan_for
+from pipeline.fetch.forge import ForgePlan, plan_for
 from pipeline.fetch.frames import FRAMED, with_frames
 from pipeline.fetch.handles import NO_COPY, Known, find_answer, find_page, is_handle, keep_answer
 from pipeline.fetch.limits import FetchLimits
 from pipeline.fetch.render import RENDERED, Browser, Renderer, page_of
 from pipeline.fetch.transcript import with_transcript
 from pipeline.read.convert import Raw, kind_of
-from pipeline.read.converted import WHOLE, Span
 from pipeline.read.format import HTML
 from pipeline.read.served import FRONTS, front_of
 from pipeline.read.sniff import decode
@@ -134,7 +134,7 @@ class Fetcher:
     """Fetches sources as pages; made by `open_fetcher`. One for the whole server, used by many
     tasks at once."""
 
-    _exchange: Exchange
+    _exchange: WebExchange
     _limits: FetchLimits
     _pages: Store | None
     files: Files
@@ -245,7 +245,7 @@ class Fetcher:
         # What is cut is asked for again.
         return page if answer.cut else await self._keep(key, page, answer, None)
 
-    async def _page(self, raw: Raw, answer: Answer) -> Page:
+    async def _page(self, raw: Raw, answer: ServerAnswer) -> Page:
         """Return an answer as a page; of one that is cut, what came of it."""
         try:
             # The scripts of a page that is one person's are not run.
@@ -281,8 +281,8 @@ class Fetcher:
         return SourceUnavailable(what, source=source, hint="Try again later.")
 
     async def _of_forge(
-        self, plan: Plan, source: str, waited: float, *, outside: bool
-    ) -> tuple[Page, Answer]:
+        self, plan: ForgePlan, source: str, waited: float, *, outside: bool
+    ) -> tuple[Page, ServerAnswer]:
         """Return a page as its forge tells it, and an answer without validators, which would be
         those of the API."""
         address = check_url(source, self._limits)
@@ -290,7 +290,7 @@ class Fetcher:
         # The page itself stands behind it, and wants its share of the time.
         with anyio.move_on_after((self._limits.total_seconds - waited) / 2):
             made = await plan.read(partial(self._get_part, outside=outside))
-            bare = Answer(address, 200, {}, made.body)
+            bare = ServerAnswer(address, 200, {}, made.body)
             raw = replace(self._raw(source, bare, WHOLE), name=made.name)
             page = await self.files.convert(raw)
             author, published = made.author or page.author, made.published or page.published
@@ -354,7 +354,7 @@ class Fetcher:
 
     async def _ask(
         self, source: str, known: Known | None, waited: float, *, outside: bool
-    ) -> Answer:
+    ) -> ServerAnswer:
         with anyio.move_on_after(self._limits.total_seconds - waited):
             return await self._exchange.ask(
                 source,
@@ -363,7 +363,7 @@ class Fetcher:
             )
         raise self._incomplete(source, "late")
 
-    def _raw(self, source: str, answer: Answer, span: Span) -> Raw:
+    def _raw(self, source: str, answer: ServerAnswer, span: Span) -> Raw:
         language = answer.headers.get("content-language", "").strip().lower()
         return Raw(
             body=answer.body,
@@ -380,7 +380,7 @@ class Fetcher:
             else "",
         )
 
-    async def _keep(self, key: str, page: Page, answer: Answer, known: Known | None) -> Page:
+    async def _keep(self, key: str, page: Page, answer: ServerAnswer, known: Known | None) -> Page:
         """Keep a page where that is allowed; return it, with a note where it is not."""
         if self._pages is None or answer.status not in {200, 304} or NO_COPY in page.notes:
             return page
@@ -441,7 +441,7 @@ async def open_fetcher(
                 anyio.Semaphore(browser.caps.at_once),
             )
         yield Fetcher(
-            Exchange(client, open_web, limits, clock),
+            WebExchange(client, open_web, limits, clock),
             limits,
             pages,
             files or Files(),

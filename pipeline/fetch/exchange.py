@@ -57,7 +57,7 @@ _MEANINGS: Final[Mapping[int, tuple[type[SourceError], str]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ServerAnswer:
     """One answer of a web server."""
 
     target: Target
@@ -86,7 +86,7 @@ class Answer:
         return self.headers.get("location", "") if self.status in _REDIRECTS else ""
 
 
-def error_for(answer: Answer, *, url: str, now: float) -> SourceError | None:
+def error_for(answer: ServerAnswer, *, url: str, now: float) -> SourceError | None:
     """Return what an answer that is no page means for `url`: not 2xx, or a check against robots;
     None for a page."""
     status = answer.status
@@ -319,7 +319,7 @@ class _Reach(NamedTuple):
     limits: FetchLimits
 
 
-class Exchange:
+class WebExchange:
     """Asks web addresses within limits. Every request of a fetcher, for robots.txt too, goes
     through here."""
 
@@ -345,7 +345,7 @@ class Exchange:
         validators: Mapping[str, str],
         robots: bool = True,
         outside: bool = False,
-    ) -> Answer:
+    ) -> ServerAnswer:
         """Return the answer for `url` after redirects, each hop checked as the first.
 
         `outside` is for what a page of a public address names. From the first hop on that comes
@@ -403,7 +403,7 @@ class Exchange:
             hint="Use another source.",
         )
 
-    def _next(self, url: str, answer: Answer, location: str, reach: _Reach) -> Target:
+    def _next(self, url: str, answer: ServerAnswer, location: str, reach: _Reach) -> Target:
         try:
             return check_url(str(answer.target.url.join(location)), reach.limits)
         except (httpx2.InvalidURL, UnicodeError, ValueError) as e:
@@ -415,7 +415,7 @@ class Exchange:
 
     async def _hop(
         self, url: str, target: Target, headers: Mapping[str, str], reach: _Reach
-    ) -> Answer:
+    ) -> ServerAnswer:
         """Return the answer of one address, unless its site asked to be left alone for longer than
         is waited here."""
         site = self._sites.of(target.origin)
@@ -440,7 +440,7 @@ class Exchange:
 
     async def _twice(
         self, url: str, target: Target, headers: Mapping[str, str], reach: _Reach
-    ) -> Answer:
+    ) -> ServerAnswer:
         wait = 0.0
         if self._limits.retry:
             try:
@@ -464,9 +464,9 @@ class Exchange:
         url: str,
         target: Target,
         headers: Mapping[str, str],
-        broken: Answer,
+        broken: ServerAnswer,
         reach: _Reach,
-    ) -> Answer:
+    ) -> ServerAnswer:
         """Ask again where a body broke off; return the answer with more of it, the first where the
         second fails."""
         await anyio.sleep(random.uniform(*self._limits.retry_pause))
@@ -483,7 +483,7 @@ class Exchange:
         headers: Mapping[str, str],
         reach: _Reach,
         max_bytes: int = 0,
-    ) -> Answer:
+    ) -> ServerAnswer:
         """Ask once; `max_bytes` above 0 replaces both caps."""
         limits = self._limits
         try:
@@ -505,7 +505,7 @@ class Exchange:
                         async for _ in response.aiter_raw():
                             pass
                 cookies = tuple(response.headers.get_list("set-cookie"))
-                return Answer(
+                return ServerAnswer(
                     target,
                     response.status_code,
                     response.headers,

@@ -28,15 +28,15 @@ from errors import (
     SourceUnavailable,
     SourceUnreadable,
 )
-from pipeline.documents import Page
+from pipeline.document.converted import WHOLE, Span, Unreadable, raising_the_cap
+from pipeline.document.page import Page
 from pipeline.fetch.beneath import open_beneath
 from pipeline.fetch.handles import find_page, keep_page
 from pipeline.fetch.limits import FetchLimits
-from pipeline.fetch.secrets import SECRET_NAME, is_secret
 from pipeline.read.convert import Raw, to_page
-from pipeline.read.converted import WHOLE, Span, Unreadable, raising_the_cap
 from pipeline.read.converter import Converter, reader_version
 from pipeline.read.format import endings_of, formats
+from pipeline.read.secrets import SECRET_NAME, is_secret
 from pipeline.read.sniff import SOURCES, looks_like_text
 from pipeline.read.unpack import PACKED, beginning, is_packed, unpacked
 from pipeline.work import in_thread

@@ -21,7 +21,7 @@ from typing import Final, NamedTuple
 from urllib.parse import quote, unquote, urlsplit
 
 from errors import SourceError, SourceUnreadable
-from pipeline.read.converted import escape, whole_page
+from pipeline.document.converted import escape, whole_page
 
 Get = Callable[[str], Awaitable[bytes]]
 """Asks for an address; raises `SourceError`."""
@@ -84,7 +84,7 @@ class Made(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ForgePlan:
     """How one address is read."""
 
     forge: Forge
@@ -160,7 +160,7 @@ class Plan:
         return base + call.replace("{raw}", self.forge.raw).format(**named)
 
 
-Shape = Callable[[Plan, Sequence[object]], Made]
+Shape = Callable[[ForgePlan, Sequence[object]], Made]
 
 
 class Rule(NamedTuple):
@@ -173,7 +173,7 @@ class Rule(NamedTuple):
     """None for a file, whose bytes are the page."""
 
 
-def plan_for(url: str, forges: Sequence[Forge]) -> Plan | None:
+def plan_for(url: str, forges: Sequence[Forge]) -> ForgePlan | None:
     """Return how to read an address of a forge; None for any that is not plainly of its form."""
     bare = url.partition("#")[0]
     try:
@@ -189,7 +189,7 @@ def plan_for(url: str, forges: Sequence[Forge]) -> Plan | None:
                 found = rule.path.fullmatch(path.rstrip("/"))
                 if found and not _NOT_OWNERS.fullmatch(found.groupdict().get("o") or ""):
                     fields = {name: value or "" for name, value in found.groupdict().items()}
-                    return Plan(forge, rule, fields, bare)
+                    return ForgePlan(forge, rule, fields, bare)
     return None
 
 
@@ -234,7 +234,7 @@ def _page(title: str, parts: Sequence[str], **about: str) -> Made:
     return Made(whole_page(f"<main>{body}</main>", title=title).encode("utf-8", "replace"), **about)
 
 
-def _missing(plan: Plan, what: str) -> SourceUnreadable:
+def _missing(plan: ForgePlan, what: str) -> SourceUnreadable:
     return SourceUnreadable(
         f"{plan.address}: its API told of no {what}.",
         source=plan.address,
@@ -242,7 +242,7 @@ def _missing(plan: Plan, what: str) -> SourceUnreadable:
     )
 
 
-def _thread(plan: Plan, said: Sequence[object]) -> Made:
+def _thread(plan: ForgePlan, said: Sequence[object]) -> Made:
     first, number = said[0], plan.fields["n"]
     if not _text(first, "title"):
         raise _missing(plan, "issue")
@@ -284,7 +284,7 @@ def _when(row: object) -> str:
     return _text(row, "created_at", "submitted_at")[:16].replace("T", " ")
 
 
-def _releases(plan: Plan, said: Sequence[object]) -> Made:
+def _releases(plan: ForgePlan, said: Sequence[object]) -> Made:
     rows = _objects(said[0]) or _objects([said[0]])
     if not all(_text(row, "tag_name") for row in rows):
         raise _missing(plan, "release")
@@ -307,7 +307,7 @@ def _releases(plan: Plan, said: Sequence[object]) -> Made:
     )
 
 
-def _gist(plan: Plan, said: Sequence[object]) -> Made:
+def _gist(plan: ForgePlan, said: Sequence[object]) -> Made:
     files = said[0].get("files") if isinstance(said[0], dict) else None
     if not isinstance(files, dict) or not files:
         raise _missing(plan, "gist")
@@ -332,7 +332,7 @@ def _gist(plan: Plan, said: Sequence[object]) -> Made:
     )
 
 
-def _repository(plan: Plan, said: Sequence[object]) -> Made:
+def _repository(plan: ForgePlan, said: Sequence[object]) -> Made:
     about, folder = said[0], unquote(plan.fields.get("path") or "").strip("/")
     name = _text(about, "full_name", "path_with_namespace")
     if not name:
@@ -367,11 +367,11 @@ def _repository(plan: Plan, said: Sequence[object]) -> Made:
     return _page(f"{name}/{folder}" if folder else name, parts, unread=unread)
 
 
-def _ref(plan: Plan, about: object) -> str:
+def _ref(plan: ForgePlan, about: object) -> str:
     return plan.fields.get("ref") or _text(about, "default_branch") or "HEAD"
 
 
-def _open_at(plan: Plan, ref: str, path: str, *, is_folder: bool) -> str:
+def _open_at(plan: ForgePlan, ref: str, path: str, *, is_folder: bool) -> str:
     """Return where a person opens a file or folder of a repository."""
     forms = {
         "github": f"{'tree' if is_folder else 'blob'}/{ref}",
@@ -398,7 +398,7 @@ def _readme_in(said: Sequence[object], folder: str) -> str:
     )
 
 
-def _source(plan: Plan, said: Sequence[object]) -> Made:
+def _source(plan: ForgePlan, said: Sequence[object]) -> Made:
     """Return a folder or a file of Gitea's, whose addresses look the same."""
     found = said[-1]
     if isinstance(found, list):

@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Final
 
 from cache.store import JsonValue, Store
-from pipeline.documents import Page
+from pipeline.document.page import Page
 from pipeline.fetch.exchange import DAY
 
 PREFIX: Final = "winnow://page/"

@@ -6,10 +6,10 @@ Not for: the rules themselves (`pipeline/fetch/address.py`, `pipeline/fetch/exch
 from dataclasses import dataclass, replace
 from ipaddress import IPv4Network, IPv6Network
 
+from pipeline.document.converted import MAX_UNPACKED
 from pipeline.fetch.cookies import Cookies
 from pipeline.fetch.forge import FORGES, Forge
 from pipeline.fetch.proxy import Proxy
-from pipeline.read.converted import MAX_UNPACKED
 
 
 @dataclass(frozen=True, slots=True)

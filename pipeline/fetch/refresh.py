@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from urllib.parse import urljoin, urlsplit
 
 from pipeline.html.addresses import attributes_of
-from pipeline.read.scripts import shows
+from pipeline.html.scripts import shows
 from pipeline.read.sniff import decode
 
 MOST_REFRESHES: Final = 5

@@ -17,10 +17,10 @@ import httpx2
 
 from errors import BrokenExtra, NeedsBrowser, SourceError, SourceUnreadable, UsageError
 from extra import importing, require
-from pipeline.documents import Page
+from pipeline.document.page import Page
 from pipeline.fetch.limits import FetchLimits
+from pipeline.html.scripts import MAY_NEED_BROWSER
 from pipeline.read.convert import Raw, to_page
-from pipeline.read.scripts import MAY_NEED_BROWSER
 from pipeline.work import in_thread
 
 RENDERED: Final = "the page was rendered by a browser, its scripts run"

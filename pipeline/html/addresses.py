@@ -1,6 +1,6 @@
 """What the addresses in a page are relative to: its own, or that of its `base` element.
 
-Not for: which addresses are links to other pages (`pipeline/prune/render.py`).
+Not for: which addresses are links to other pages (`pipeline/evidence/render.py`).
 """
 
 import html as entities
@@ -8,7 +8,7 @@ import re
 from typing import Final
 from urllib.parse import urljoin, urlsplit
 
-from pipeline.html.tree import Node, walk
+from pipeline.document.tree import Node, walk
 
 _BASE: Final = re.compile(
     r"<!--.*?(?:-->|\Z)|<(script|style|template|textarea|title)\b.*?(?:</\1|\Z)|<base\b([^<>]*)>",

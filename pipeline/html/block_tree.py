@@ -8,8 +8,8 @@ Every visible word is in exactly one block. Linear in the page. Not for: units o
 from collections import deque
 from typing import Final
 
-from pipeline.documents import Block
-from pipeline.html.tree import Node, count_words, label_children, text_of, to_html
+from pipeline.document.page import Block
+from pipeline.document.tree import Node, count_words, label_children, text_of, to_html
 from pipeline.text.tokens import count_each
 
 PAPER_WORDS: Final = 256

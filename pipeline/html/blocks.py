@@ -15,11 +15,9 @@ from itertools import accumulate, groupby, islice, pairwise
 from operator import itemgetter
 from typing import Final
 
-from pipeline.documents import Block, BlockKind, Ordinal, Trust
-from pipeline.html.furniture import NEIGHBOURS, PROSE, Mark, Unit, judge
-from pipeline.html.ordinals import ordinals_of
-from pipeline.html.table import Grid, read_grid
-from pipeline.html.tree import (
+from pipeline.document.converted import is_box
+from pipeline.document.page import Block, BlockKind, Ordinal, Trust
+from pipeline.document.tree import (
     LABEL_WORDS,
     OPENED,
     Node,
@@ -33,8 +31,10 @@ from pipeline.html.tree import (
     to_html,
     walk,
 )
+from pipeline.html.furniture import NEIGHBOURS, PROSE, Mark, Unit, judge
+from pipeline.html.ordinals import ordinals_of
+from pipeline.html.table import Grid, read_grid
 from pipeline.html.values import DESCRIBED_WORDS
-from pipeline.read.converted import is_box
 from pipeline.text.frame import speaks_to_models
 from pipeline.text.tokens import count_each
 from pipeline.work import check_cancelled
@@ -74,7 +74,7 @@ def read_units(root: Node) -> list[Unit]:
 
     What images are said to show is told once, and only where the text does not say it.
     """
-    units = _Reader(root).run()
+    units = _UnitCollector(root).run()
     _name_records(units)
     said = {unit.text for unit in units if not unit.described}
     told: dict[str, Unit] = {}
@@ -174,7 +174,7 @@ def _attribute(units: list[Unit], name: str) -> None:
 
 
 @dataclass(slots=True)
-class _Frame:
+class _Container:
     """A container that is being read."""
 
     node: Node
@@ -201,7 +201,7 @@ class _Frame:
     """Numbers of the items to come, for an ordered list."""
 
 
-def _is_inset(box: Node, around: _Frame) -> bool:
+def _is_inset(box: Node, around: _Container) -> bool:
     """Whether a box under a heading of its own interrupts the running text around it."""
     if not _is_headed(box):
         return False
@@ -228,7 +228,7 @@ def _says(child: Node | str) -> bool:
     return isinstance(child, Node) or not child.isspace()
 
 
-class _Reader:
+class _UnitCollector:
     """Collects content units in one walk over a cleaned tree."""
 
     def __init__(self, root: Node) -> None:
@@ -236,7 +236,7 @@ class _Reader:
         self._units: list[Unit] = []
         self._headings: tuple[tuple[int, str], ...] = ()
         self._titles: tuple[str, ...] = ()
-        self._stack: list[_Frame] = []
+        self._stack: list[_Container] = []
         self._places: list[tuple[int, str]] = []
         """Places, each with the number of units before it."""
         self._ordinals: list[tuple[int, str, Ordinal]] = []
@@ -288,10 +288,10 @@ class _Reader:
 
     def _push(
         self, node: Node, path: str, kind: BlockKind, *, mark: Mark | None, lead: str = ""
-    ) -> _Frame:
+    ) -> _Container:
         scoped = node.tag in _SCOPES or (bool(self._stack) and _is_inset(node, self._stack[-1]))
         back = self._headings if scoped else None
-        frame = _Frame(node, path, kind, mark, headings=back, lead=lead)
+        frame = _Container(node, path, kind, mark, headings=back, lead=lead)
         frame.labels = label_children(node)
         self._stack.append(frame)
         return frame
@@ -305,7 +305,7 @@ class _Reader:
             if any(child.breaks for child in node.children if isinstance(child, Node)):
                 self._push(node, path, kind, mark=mark, lead=lead)
             else:
-                frame = _Frame(node, path, kind, mark, headings=None, lead=lead)
+                frame = _Container(node, path, kind, mark, headings=None, lead=lead)
                 frame.run = list(node.children)
                 self._flush(frame)
             return
@@ -315,7 +315,7 @@ class _Reader:
             html = f"<{tag}>{escaped(only)}</{tag}>"
             self._units.append(Unit(path, self._titles, text, text, html, kind, mark, 0, lead=lead))
 
-    def _finish(self, frame: _Frame) -> None:
+    def _finish(self, frame: _Container) -> None:
         self._flush(frame)
         self._stack.pop()
         if frame.term:
@@ -331,7 +331,7 @@ class _Reader:
         self._headings = headings
         self._titles = tuple(text for _, text in headings)
 
-    def _enter(self, frame: _Frame, child: Node, path: str) -> None:
+    def _enter(self, frame: _Container, child: Node, path: str) -> None:
         """Read a block-level child: emit it where it is one unit, else open it."""
         tag = child.tag
         mark = _mark_of(child, frame.mark)
@@ -365,7 +365,7 @@ class _Reader:
         elif tag != "title":
             self._open(child, path, "paragraph" if tag == "p" else "block", mark=mark)
 
-    def _enter_list(self, frame: _Frame, child: Node, path: str, *, mark: Mark | None) -> None:
+    def _enter_list(self, frame: _Container, child: Node, path: str, *, mark: Mark | None) -> None:
         """Read a list, an item, a term or its definition."""
         if child.tag == "dt":
             term = text_of(child).rstrip(":： ")
@@ -381,7 +381,7 @@ class _Reader:
             inner = self._push(child, path, "block", mark=mark, lead=lead)
             inner.ordinals = ordinals_of(child) if child.tag == "ol" else None
 
-    def _define(self, frame: _Frame, child: Node, path: str, *, mark: Mark | None) -> None:
+    def _define(self, frame: _Container, child: Node, path: str, *, mark: Mark | None) -> None:
         """Open a definition under the term that waits for it; a further one has it as its lead."""
         inner = self._push(
             child, path, "definition" if frame.term or frame.lead else "block", mark=mark
@@ -390,14 +390,14 @@ class _Reader:
         inner.lead = "" if inner.term else frame.lead
         frame.lead = inner.term or frame.lead
 
-    def _say_term(self, frame: _Frame) -> None:
+    def _say_term(self, frame: _Container) -> None:
         """Emit the term of a definition that opens with a list, a table or a listing, whose lead it
         is."""
         term = frame.term
         self._emit(frame, f"{frame.path}/text{frame.runs + 1}", term, "definition")
         frame.lead, frame.runs = term, frame.runs + 1
 
-    def _lead_in(self, frame: _Frame) -> str:
+    def _lead_in(self, frame: _Container) -> str:
         """Return the sentence that a list completes, or the item that it is nested in."""
         if not self._units:
             return ""
@@ -412,7 +412,7 @@ class _Reader:
             return last.text
         return last.text[last.text.rfind(". ") + 2 :] if not nested and ". " in last.text else ""
 
-    def _flush(self, frame: _Frame) -> None:
+    def _flush(self, frame: _Container) -> None:
         """Emit the inline content since the last block, cut at empty lines."""
         run = frame.run
         if not run:
@@ -444,7 +444,12 @@ class _Reader:
             self._units.append(unit)
 
     def _emit(
-        self, frame: _Frame, path: str, text: str, kind: BlockKind, part: Sequence[Node | str] = ()
+        self,
+        frame: _Container,
+        path: str,
+        text: str,
+        kind: BlockKind,
+        part: Sequence[Node | str] = (),
     ) -> None:
         nodes = [node for item in part if isinstance(item, Node) for node in walk(item)]
         linked = sum(len(text_of(node)) for node in nodes if node.tag == "a")
@@ -458,7 +463,7 @@ class _Reader:
             Unit(path, self._titles, text, text, html, kind, frame.mark, linked, lead=frame.lead)
         )
 
-    def _heading(self, frame: _Frame, node: Node, path: str, *, mark: Mark | None) -> None:
+    def _heading(self, frame: _Container, node: Node, path: str, *, mark: Mark | None) -> None:
         text = text_of(node).strip(_SIGNS).strip()
         if not text:
             return
@@ -470,7 +475,7 @@ class _Reader:
         self._set_headings((*above, (level, text)))
         frame.runs += frame.kind == "caption"
 
-    def _code(self, frame: _Frame, node: Node, path: str, *, mark: Mark | None) -> None:
+    def _code(self, frame: _Container, node: Node, path: str, *, mark: Mark | None) -> None:
         listing = code_of(node)
         if not listing.strip():
             return
@@ -496,7 +501,7 @@ class _Reader:
                 )
             )
 
-    def _caption(self, frame: _Frame) -> None:
+    def _caption(self, frame: _Container) -> None:
         if stray := " ".join(
             "".join(child for child in frame.node.children if isinstance(child, str)).split()
         ):
@@ -511,7 +516,7 @@ class _Reader:
                     Unit(path, self._titles, words, words, html, "caption", frame.mark, 0)
                 )
 
-    def _next_row(self, frame: _Frame, grid: Grid) -> None:
+    def _next_row(self, frame: _Container, grid: Grid) -> None:
         """Emit the next row of a data table under its headers; open its cells that hold a table of
         their own."""
         if frame.position == len(grid.rows):

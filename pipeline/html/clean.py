@@ -13,6 +13,28 @@ from typing import Final, Literal
 
 from selectolax.lexbor import LexborNode
 
+from pipeline.document.tree import (
+    LINES,
+    MAX_DEPTH,
+    NAMED,
+    OPENED,
+    STAYS_EMPTY,
+    TEXT_NODE,
+    Node,
+    add_boxed,
+    add_line,
+    add_space,
+    add_text,
+    attach,
+    count_words,
+    is_apart,
+    join_texts,
+    part_links,
+    part_number,
+    tags,
+    text_of,
+    trim,
+)
 from pipeline.html.addresses import base_of, rebase
 from pipeline.html.closed import (
     CONTROLLING,
@@ -45,30 +67,8 @@ from pipeline.html.names import (
     tag_of,
 )
 from pipeline.html.roles import Verdict, as_marked, keep, line_keepers
-from pipeline.html.sheets import Place, StyleJudge
+from pipeline.html.sheets import ElementContext, StyleJudge
 from pipeline.html.style import READER_CLASSES, Hiding, Shade, is_drawn, is_long
-from pipeline.html.tree import (
-    LINES,
-    MAX_DEPTH,
-    NAMED,
-    OPENED,
-    STAYS_EMPTY,
-    TEXT_NODE,
-    Node,
-    add_boxed,
-    add_line,
-    add_space,
-    add_text,
-    attach,
-    count_words,
-    is_apart,
-    join_texts,
-    part_links,
-    part_number,
-    tags,
-    text_of,
-    trim,
-)
 from pipeline.html.values import bare_tex, stands_for, title_of
 from pipeline.text.frame import LONGEST
 from pipeline.work import check_cancelled
@@ -183,7 +183,7 @@ class _Cleaner:
             0,
             0,
         )
-        above: list[tuple[LexborNode | None, Node, bool, Shade, Place | None, bool]] = []
+        above: list[tuple[LexborNode | None, Node, bool, Shade, ElementContext | None, bool]] = []
         item, node, pre, behind, around = (
             self._top.first_child,
             root,
@@ -283,7 +283,7 @@ class _Cleaner:
         kind: int,
         parent: Node,
         pre: bool,
-        around: Place | None,
+        around: ElementContext | None,
     ) -> tuple[int, LexborNode | None, LexborNode | None, bool]:
         """Return how and from which node on an element is read that may be left out, whole or but
         for what it says.
@@ -315,7 +315,7 @@ class _Cleaner:
         return DROP, None, current.next, False
 
     def _draw(
-        self, current: LexborNode, name: str, parent: Node, pre: bool, place: Place | None
+        self, current: LexborNode, name: str, parent: Node, pre: bool, place: ElementContext | None
     ) -> None:
         """Add what a frame, image or drawing shows, or is said to show, unless it is hidden."""
         own = current.attributes
@@ -338,7 +338,7 @@ class _Cleaner:
             self._add_frame(parent, name, attributes)
 
     def _add_drawing(
-        self, svg: LexborNode, parent: Node, shade: Shade, place: Place | None
+        self, svg: LexborNode, parent: Node, shade: Shade, place: ElementContext | None
     ) -> None:
         """Add the words of a drawing, and what it is said to show."""
         attributes = svg.attributes
@@ -362,8 +362,8 @@ class _Cleaner:
         node: LexborNode,
         attributes: dict[str, str | None],
         behind: Shade,
-        around: Place | None,
-    ) -> tuple[bool, Shade, Place | None]:
+        around: ElementContext | None,
+    ) -> tuple[bool, Shade, ElementContext | None]:
         """Return whether an element of a drawing is hidden, and what what stands in it inherits."""
         place = (
             self._styles.enter(around, node.tag or "", attributes) if around is not None else None
@@ -514,7 +514,7 @@ class _Cleaner:
         attributes: dict[str, str | None],
         behind: Shade,
         verdict: Verdict,
-        place: Place | None,
+        place: ElementContext | None,
     ) -> tuple[Hiding, Shade]:
         """Return how an element is hidden, and what its text inherits."""
         if verdict == "dropped":
@@ -631,9 +631,9 @@ def _left(
     node: Node,
     pre: bool,
     behind: Shade,
-    around: Place | None,
+    around: ElementContext | None,
     boxed: bool,
-) -> tuple[LexborNode | None, Node, bool, Shade, Place | None]:
+) -> tuple[LexborNode | None, Node, bool, Shade, ElementContext | None]:
     """Return where to go on once an element is read to its end, and hang it into its parent."""
     if done is not node:
         attach(node, done)

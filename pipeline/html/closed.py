@@ -13,9 +13,9 @@ from typing import Final
 
 from selectolax.lexbor import LexborNode
 
+from pipeline.document.tree import BLOCK_TAGS, LABEL_WORDS, count_words, tags
 from pipeline.html.rules import declarations
 from pipeline.html.style import READER_CLASSES, how_hidden, is_long
-from pipeline.html.tree import BLOCK_TAGS, LABEL_WORDS, count_words, tags
 
 _OPENED: Final = re.compile(
     r"accordion|carousel-item|collaps|faq|product|slick-slide|spoiler|swiper-slide|tab[-_]*(?:pan|content)|toggle-?(?:content|panel)"

@@ -17,14 +17,14 @@ from typing import Final
 
 from selectolax.lexbor import LexborNode
 
-from pipeline.documents import Block, Document, Page
+from pipeline.document.page import Block, Document, Page
+from pipeline.document.tree import LABEL_WORDS, Node, to_html
 from pipeline.html.addresses import base_of, rebase
 from pipeline.html.blocks import content_blocks
 from pipeline.html.clean import clean, clean_parsed
 from pipeline.html.guard import MAX_TAGS, parse
-from pipeline.html.tree import LABEL_WORDS, Node, to_html
-from pipeline.read.literals import Json
-from pipeline.read.scripts import linked_data, may_be_filled, script_texts
+from pipeline.html.literals import Json
+from pipeline.html.scripts import linked_data, may_be_filled, script_texts
 from pipeline.text.frame import LONGEST, LONGEST_AUTHOR, one_line
 from pipeline.text.words import meanings
 

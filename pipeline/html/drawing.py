@@ -10,12 +10,13 @@ from typing import Final
 
 from selectolax.lexbor import LexborNode
 
-from pipeline.html.sheets import Place
+from pipeline.document.tree import TEXT_NODE, tags
+from pipeline.html.sheets import ElementContext
 from pipeline.html.style import Shade
-from pipeline.html.tree import TEXT_NODE, tags
 
 Look = Callable[
-    [LexborNode, dict[str, str | None], Shade, Place | None], tuple[bool, Shade, Place | None]
+    [LexborNode, dict[str, str | None], Shade, ElementContext | None],
+    tuple[bool, Shade, ElementContext | None],
 ]
 """Says whether an element is hidden, and what what stands in it inherits."""
 BLANK_FILL: Final = re.compile(
@@ -37,7 +38,7 @@ _SIZES: Final = re.compile(r"-?(?:\d{1,9}(?:\.\d{0,9})?|\.\d{1,9})")
 _NUMBER: Final = re.compile(r"\s*(-?(?:\d{1,9}(?:\.\d{0,9})?|\.\d{1,9}))")
 
 
-def words_of(svg: LexborNode, look: Look, shade: Shade, place: Place | None) -> list[str]:
+def words_of(svg: LexborNode, look: Look, shade: Shade, place: ElementContext | None) -> list[str]:
     """Return the texts that a drawing shows, in its order; `shade` and `place` are those of the
     drawing itself."""
     said = next((value for name, value in svg.attributes.items() if name.lower() == "viewbox"), "")
@@ -102,10 +103,10 @@ def _is_inside(own: Mapping[str, str | None], edges: tuple[float, float, float, 
     return True
 
 
-def _text_of(text: LexborNode, look: Look, shade: Shade, place: Place | None) -> str:
+def _text_of(text: LexborNode, look: Look, shade: Shade, place: ElementContext | None) -> str:
     """Return the words of a text, those of lines of it and of what stands in it parted."""
     parts: list[str] = []
-    waiting: list[tuple[LexborNode, Shade, Place | None]] = [(text, shade, place)]
+    waiting: list[tuple[LexborNode, Shade, ElementContext | None]] = [(text, shade, place)]
     for _ in range(_MOST):
         if not waiting:
             break

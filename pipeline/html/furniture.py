@@ -15,8 +15,8 @@ from typing import Final
 
 from selectolax.lexbor import LexborNode
 
-from pipeline.documents import BlockKind, Ordinal
-from pipeline.html.tree import LABEL_WORDS, Node, count_words, shape_of, tags
+from pipeline.document.page import BlockKind, Ordinal
+from pipeline.document.tree import LABEL_WORDS, Node, count_words, shape_of, tags
 
 _BOILERPLATE: Final = tags(
     "ad ads advert adverts breadcrumb breadcrumbs catlinks consent cookie cookies footer gdpr "

@@ -18,7 +18,7 @@ from typing import Final
 
 from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, LexborNode
 
-from pipeline.html.tree import MAX_DEPTH, tags
+from pipeline.document.tree import MAX_DEPTH, tags
 from pipeline.work import check_cancelled
 
 MAX_OPEN: Final = 10_000
@@ -217,7 +217,7 @@ def rebuild(html: str) -> str:
     sees exactly the tags that were counted here. Formatting elements end before a block begins, so
     that none is opened again.
     """
-    writer = _Writer()
+    writer = _NestedWriter()
     position, steps = 0, 0
     while position < len(html) and (step := _STEP.match(html, position)) is not None:
         steps += 1
@@ -268,7 +268,7 @@ def _after_raw_text(html: str, name: str, position: int, out: list[str]) -> int:
     return end.end() if end else len(html)
 
 
-class _Writer:
+class _NestedWriter:
     """Writes tags that are strictly nested."""
 
     def __init__(self) -> None:

@@ -13,7 +13,7 @@ from typing import Final
 
 from selectolax.lexbor import LexborNode
 
-from pipeline.html.tree import Node, tags
+from pipeline.document.tree import Node, tags
 
 YES: Final = "✓"
 NO: Final = "✗"

@@ -8,8 +8,16 @@ element's attributes or style add to that (`clean.py`).
 from functools import lru_cache
 from typing import Final
 
-from pipeline.html.tree import BLOCK_TAGS, LINE_ENDS, NAMED, NEUTRAL, ROLE_ROW, STAYS_EMPTY, tags
-from pipeline.read.converted import PLACE
+from pipeline.document.converted import PLACE
+from pipeline.document.tree import (
+    BLOCK_TAGS,
+    LINE_ENDS,
+    NAMED,
+    NEUTRAL,
+    ROLE_ROW,
+    STAYS_EMPTY,
+    tags,
+)
 
 _DROPPED: Final = tags(
     "applet area audio base basefont bgsound canvas col colgroup command datalist embed frame "

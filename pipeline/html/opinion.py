@@ -22,10 +22,10 @@ from itertools import accumulate, pairwise, takewhile
 from operator import itemgetter
 from typing import Final, Literal
 
-from pipeline.documents import Block, Document
+from pipeline.document.page import Block, Document
+from pipeline.document.tree import count_words, shape_of
 from pipeline.html.document import FAILURES, LXML
 from pipeline.html.furniture import FEW_LINKS, NAMED_SO, NEIGHBOURS, PROSE
-from pipeline.html.tree import count_words, shape_of
 from pipeline.text.words import any_of, whole_words
 from pipeline.text.words import words as entries
 

@@ -8,8 +8,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from pipeline.documents import Ordinal
-from pipeline.html.tree import Node
+from pipeline.document.page import Ordinal
+from pipeline.document.tree import Node
 from pipeline.text.numerals import numeral
 
 _INTEGER: Final = re.compile(r"\s*([-+]?\d{1,9})")

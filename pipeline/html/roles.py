@@ -10,11 +10,11 @@ from typing import Final, Literal
 
 from selectolax.lexbor import LexborNode
 
+from pipeline.document.converted import PLACE
+from pipeline.document.tree import NAMED, ROLE_ROW, Node, add_boxed, add_line, tags
 from pipeline.html.names import DROP, FURNITURE, LINE, NAMED_TAGS, NODE, THROUGH, Tag, tag_of
 from pipeline.html.ordinals import type_of
-from pipeline.html.tree import NAMED, ROLE_ROW, Node, add_boxed, add_line, tags
 from pipeline.html.values import is_listing, language_of, said_by
-from pipeline.read.converted import PLACE
 
 Verdict = Literal["", "reader", "dropped", "number", "lines"]
 """What the class of an element says: that it is for screen readers, nothing to read, a line's

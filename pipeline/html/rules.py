@@ -17,8 +17,8 @@ from urllib.parse import unquote_to_bytes
 
 from selectolax.lexbor import LexborNode
 
+from pipeline.document.converted import MAX_ITEMS
 from pipeline.html.colours import rgb_of
-from pipeline.read.converted import MAX_ITEMS
 
 # Declarations
 

@@ -17,6 +17,8 @@ from typing import Final, NamedTuple
 
 from selectolax.lexbor import LexborNode, SelectolaxError
 
+from pipeline.document.converted import MAX_ITEMS
+from pipeline.document.tree import tags
 from pipeline.html.colours import WHITE
 from pipeline.html.rules import (
     LONGEST,
@@ -43,8 +45,6 @@ from pipeline.html.style import (
     is_used,
     shade_under,
 )
-from pipeline.html.tree import tags
-from pipeline.read.converted import MAX_ITEMS
 
 MOST_STEPS: Final = 2_000_000
 """Of comparing selectors with places, for a page: a second; the slowest of 495 real pages takes
@@ -123,14 +123,14 @@ class _Style:
         if that differs."""
 
 
-class Place:
+class ElementContext:
     """What rules can tell of an element: its own names and attributes, and those of all around
     it."""
 
     __slots__ = ("above", "attributes", "below", "inner", "is_plain", "names", "single", "style")
 
     def __init__(
-        self, above: "Place | None", names: frozenset[str], attributes: _Attributes
+        self, above: "ElementContext | None", names: frozenset[str], attributes: _Attributes
     ) -> None:
         """Make a place that no rule is known to match."""
         self.above = above
@@ -141,7 +141,7 @@ class Place:
         )
         """All names that what stands in it is under."""
         self.attributes = attributes
-        self.below: dict[object, Place] = {}
+        self.below: dict[object, ElementContext] = {}
         self.style = _UNSTYLED
         """What all elements of this place are given."""
         self.single: list[_Rule] = []
@@ -194,7 +194,7 @@ class _Compound(NamedTuple):
     sides: "tuple[tuple[bool, tuple[_Compound, ...]], ...]" = ()
     """Whether it must be one of the compounds, or none."""
 
-    def fits(self, place: Place) -> bool:
+    def fits(self, place: ElementContext) -> bool:
         """Whether the element of a place is such a one."""
         return (
             self.names <= place.names
@@ -288,7 +288,7 @@ class StyleJudge:
         """How many elements stand within each other (`>`), beside each other (`+`), in all
         (`*`)."""
         self._lexbor = LEXBOR_SECONDS
-        self.place: Place | None = None
+        self.place: ElementContext | None = None
         """That of the root element; None where no rule says anything."""
         self.ground: Shade = Shade()
         """What the page's text begins with."""
@@ -296,7 +296,7 @@ class StyleJudge:
             self._read(top)
 
     def look(
-        self, place: Place | None, node: LexborNode, attributes: _Attributes, around: Shade
+        self, place: ElementContext | None, node: LexborNode, attributes: _Attributes, around: Shade
     ) -> tuple[Hiding, Shade]:
         """Return how an element is hidden, and what its text inherits where `around` is what it
         stands in."""
@@ -324,13 +324,13 @@ class StyleJudge:
         """Return how an element is hidden by the page's sheets alone."""
         return self._found(self._style_at(self._place_of(node), node).given, None)[1]
 
-    def _place_of(self, node: LexborNode) -> Place | None:
+    def _place_of(self, node: LexborNode) -> ElementContext | None:
         above = node.parent
         if self.place is None or above is None or not above.is_element_node:
             return self.place
         return self.enter(self._place_of(above), node.tag or "", node.attributes)
 
-    def _style_at(self, place: Place | None, node: LexborNode) -> _Style:
+    def _style_at(self, place: ElementContext | None, node: LexborNode) -> _Style:
         """Return what rules say of an element."""
         if place is None or not place.single:
             return _UNSTYLED if place is None else place.style
@@ -368,7 +368,9 @@ class StyleJudge:
         } | inline
         return found, how_hidden(found, in_sheet=not inline)
 
-    def enter(self, above: Place | None, tag: str, attributes: _Attributes) -> Place:
+    def enter(
+        self, above: ElementContext | None, tag: str, attributes: _Attributes
+    ) -> ElementContext:
         """Return the place of an element, by its name and attributes and the place that it stands
         in."""
         known = (tag, attributes.get("class"), attributes.get("id"))
@@ -391,13 +393,13 @@ class StyleJudge:
             key = names, *((name, attributes[name]) for name in self._asked if name in attributes)
         place = above.below.get(key) if above is not None else None
         if place is None:
-            place = self._met(Place(above, names, attributes if self._asked else {}))
+            place = self._met(ElementContext(above, names, attributes if self._asked else {}))
             self._places += 1
             if above is not None and self._places <= MAX_ITEMS:
                 above.below[key] = place
         return place
 
-    def _met(self, place: Place) -> Place:
+    def _met(self, place: ElementContext) -> ElementContext:
         """Match a new place with the rules."""
         names, around = place.names, place.above.inner if place.above is not None else frozenset()
         rules: list[_Rule] = []
@@ -422,10 +424,10 @@ class StyleJudge:
         place.is_plain &= not place.style.said
         return place
 
-    def _fits(self, place: Place, chains: tuple[_Chain, ...]) -> bool:
+    def _fits(self, place: ElementContext, chains: tuple[_Chain, ...]) -> bool:
         """Whether a selector matches a place; of what stands around, the nearest that fits leaves
         most to the rest."""
-        at: Place | None = place
+        at: ElementContext | None = place
         for chain in chains:
             while True:
                 self._steps += len(chain)
@@ -607,9 +609,9 @@ def _weighed(name: str) -> tuple[int, str]:
     return ".#".find(name[0]), name
 
 
-def _stands(chain: _Chain, place: Place) -> bool:
+def _stands(chain: _Chain, place: ElementContext) -> bool:
     """Whether a chain of compounds ends in a place."""
-    at: Place | None = place
+    at: ElementContext | None = place
     for compound in chain:
         if at is None or not compound.fits(at):
             return False

@@ -19,9 +19,9 @@ from typing import Final, Literal, NamedTuple
 
 from selectolax.lexbor import LexborNode
 
+from pipeline.document.tree import LABEL_WORDS, count_words, tags
 from pipeline.html.colours import LEAST_ALPHA, Rgb, is_clear_colour, is_faint, parted, rgb_of
 from pipeline.html.rules import PIXELS, declarations, length
-from pipeline.html.tree import LABEL_WORDS, count_words, tags
 
 # What a style hides
 

@@ -9,8 +9,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from pipeline.document.tree import (
+    LABEL_WORDS,
+    Node,
+    count_words,
+    label_children,
+    pieces,
+    text_of,
+    walk,
+)
 from pipeline.html.ordinals import items_of, ordinals_of
-from pipeline.html.tree import LABEL_WORDS, Node, count_words, label_children, pieces, text_of, walk
 
 MAX_SPAN: Final = 64
 """Columns that one cell may cover; 1,000 is legal, but no real page of 495 has more than 40."""
@@ -29,7 +37,7 @@ layout; prices, opening hours and carts have them as well."""
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class TableRow:
     """One row of a data table."""
 
     path: str
@@ -59,7 +67,7 @@ class Grid:
 
     headers: tuple[str, ...]
     """One text a column, empty tuple where there is no header row."""
-    rows: tuple[Row, ...]
+    rows: tuple[TableRow, ...]
 
 
 @dataclass(slots=True)
@@ -101,10 +109,10 @@ def _rows(
     placed: list[list[_Cell | None]],
     heads: range,
     headers: tuple[str, ...],
-) -> list[Row]:
+) -> list[TableRow]:
     """Return each row of a grid by what it is: boxes opened, a header, a line across, or values."""
     width = max((len(row) for row in placed), default=0)
-    rows: list[Row] = []
+    rows: list[TableRow] = []
     group = ""
     for number, (path, node, _, cells) in enumerate(raw):
         texts = _by_column(placed[number], is_header=number in heads)
@@ -112,9 +120,9 @@ def _rows(
         opened = tuple(place for place, cell in enumerate(cells) if cell.is_box)
         if opened:
             text = _readable(placed[number], headers)
-            rows.append(Row(path, texts, shown, text, node, False, group, opened=opened))
+            rows.append(TableRow(path, texts, shown, text, node, False, group, opened=opened))
         elif number in heads:
-            rows.append(Row(path, texts, shown, "", node, True, ""))
+            rows.append(TableRow(path, texts, shown, "", node, True, ""))
         elif (
             len(cells) == 1
             and width > 1
@@ -122,11 +130,11 @@ def _rows(
             and (cells[0].width >= width or cells[0].is_head)
         ):
             group = cells[0].text if count_words(cells[0].text) <= LABEL_WORDS else group
-            rows.append(Row(path, (cells[0].text,), shown, "", node, False, ""))
+            rows.append(TableRow(path, (cells[0].text,), shown, "", node, False, ""))
         else:
             below = tuple(_carried(placed[number], placed[number - 1] if number else []))
             text = _readable(placed[number], headers)
-            rows.append(Row(path, texts, shown, text, node, False, group, carried=below))
+            rows.append(TableRow(path, texts, shown, text, node, False, group, carried=below))
     return rows
 
 

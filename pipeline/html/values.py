@@ -12,7 +12,7 @@ from typing import Final
 
 from selectolax.lexbor import LexborNode
 
-from pipeline.html.tree import LABEL_WORDS, MAX_DEPTH, TEXT_NODE, count_words, tags
+from pipeline.document.tree import LABEL_WORDS, MAX_DEPTH, TEXT_NODE, count_words, tags
 from pipeline.text.frame import LONGEST
 
 _SLACK: Final = 12

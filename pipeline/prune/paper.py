@@ -21,11 +21,11 @@ import numpy as np
 
 from errors import ContextExceeded, ModelError
 from models.protocols import Generator, PathScores, Said, TreeScorer, tree_scorer
-from pipeline.documents import Block, Document
+from pipeline.document.page import Block, Document
+from pipeline.document.tree import Node, label_children, to_html
 from pipeline.html.block_tree import PAPER_WORDS, block_tree
-from pipeline.html.tree import Node, label_children, to_html
 from pipeline.messages import SHRINK, shrinking, within
-from pipeline.rank.bm25 import Floats, standardise
+from pipeline.reading.bm25 import Floats, standardise
 from pipeline.text.tokens import count_tokens
 from pipeline.work import check_cancelled, in_thread
 from prompts import load

@@ -1,6 +1,6 @@
 """Pruning: what several pages hold about a question, within one budget of tokens, written as pages.
 
-Two methods: `winnow` (default) takes the units that the core finds relevant (`pipeline/rank`) and
+Two methods: `winnow` (default) takes the units that the core finds relevant (`pipeline/reading`) and
 writes them compactly in document order; `paper` deletes the lowest blocks of the block tree
 (HtmlRAG Algorithms 2 and 3). At 256 to 4,096 tokens the paper's loses to plain chunks, since markup
 costs tokens and one large block shuts out small ones. Not for: fetching, or cited passages
@@ -17,14 +17,14 @@ import numpy as np
 
 from errors import UsageError
 from models.protocols import Embedder
-from pipeline.documents import Document, Reading
+from pipeline.document.page import Document, Reading
+from pipeline.document.tree import LABEL_WORDS, count_words
+from pipeline.document.units import tag_sentences
 from pipeline.evidence.assemble import UNASKED, fill, quotable
-from pipeline.evidence.passages import END, Passage, PassageMaker
-from pipeline.extract.extract import read_documents
-from pipeline.extract.sentences import tag_sentences
+from pipeline.evidence.forms import Form
+from pipeline.evidence.passages import END, PassageMaker, UnitRange
+from pipeline.evidence.render import Kept, Style, is_header_row, render
 from pipeline.html.opinion import main_content
-from pipeline.html.tree import LABEL_WORDS, count_words
-from pipeline.prune.forms import Form
 from pipeline.prune.paper import (
     PaperBlocks,
     PathRanking,
@@ -35,9 +35,9 @@ from pipeline.prune.paper import (
     rank_finer,
     spread_scores,
 )
-from pipeline.prune.render import Kept, Style, is_header_row, render
-from pipeline.rank.bm25 import Floats, standardise, unit_range
-from pipeline.rank.relevance import WORTH, Reader, score_texts
+from pipeline.reading.bm25 import Floats, standardise, unit_range
+from pipeline.reading.extract import read_documents
+from pipeline.reading.relevance import WORTH, Reader, score_texts
 from pipeline.text.tokens import count_each, count_tokens
 from pipeline.work import check_cancelled, in_thread, traced
 
@@ -215,7 +215,7 @@ def _passages(
 ) -> list[int]:
     """Return the units of the passages that fit the budget, the best passage first."""
 
-    def over(passages: Sequence[Passage]) -> int:
+    def over(passages: Sequence[UnitRange]) -> int:
         return count_tokens(_text(pages.write(_units_in(passages)))) - budget
 
     chosen = maker.choose(ready, pages.cost, budget, end=end)
@@ -226,7 +226,7 @@ def _passages(
     return _units_in(chosen)
 
 
-def _units_in(passages: Sequence[Passage]) -> list[int]:
+def _units_in(passages: Sequence[UnitRange]) -> list[int]:
     """Return the units of passages, those of the first passage first."""
     return [row for passage in passages for row in range(passage.start, passage.stop)]
 
@@ -261,7 +261,7 @@ class _Pages:
         # A page of a word or two is shown all the same.
         return list(filter(self._says_something, worth)) or worth
 
-    def cost(self, passage: Passage) -> int:
+    def cost(self, passage: UnitRange) -> int:
         """Return the tokens of a passage as it is written alone, with the line that parts it from
         others."""
         place = self.places[passage.start][0]

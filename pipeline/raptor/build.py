@@ -18,10 +18,8 @@ from numpy.typing import NDArray
 from cache.store import Store
 from errors import ModelError
 from models.protocols import Embedder, unit_rows
-from pipeline.documents import Document
+from pipeline.document.page import Document
 from pipeline.messages import side_by_side
-from pipeline.rank.bm25 import rarities, word_vectors
-from pipeline.rank.relevance import EMBEDDED_AT_ONCE
 from pipeline.raptor.cluster import CHILDREN, MOST_CHILDREN, Layer, cluster, join_clusters
 from pipeline.raptor.leaves import main_sentences, make_leaves, pack_sentences, unbroken
 from pipeline.raptor.summarise import (
@@ -35,8 +33,8 @@ from pipeline.raptor.summarise import (
 from pipeline.raptor.tree import (
     BuiltWith,
     Leaf,
-    Quote,
     Source,
+    SummaryQuote,
     Tree,
     TreeNode,
     TreeOptions,
@@ -46,6 +44,8 @@ from pipeline.raptor.tree import (
     leaf_node,
     tree_handle,
 )
+from pipeline.reading.bm25 import rarities, word_vectors
+from pipeline.reading.relevance import EMBEDDED_AT_ONCE
 from pipeline.segment.idms import Idms
 from pipeline.text.tokens import count_tokens
 from pipeline.text.words import index_terms
@@ -422,11 +422,15 @@ class _Growth:
     def _extracted(self, children: Sequence[TreeNode]) -> Summary:
         """Summarise the sentences that the children show: all of a leaf, the quoted ones of a
         summary."""
-        shown: dict[Quote, int] = {}
+        shown: dict[SummaryQuote, int] = {}
         for number, child in enumerate(children, start=1):
             # A written summary quotes nothing: its first leaves speak for it.
             speaking = child.leaves[:MOST_CHILDREN]
-            whole = (Quote(leaf, n) for leaf in speaking for n in range(len(self._sentences[leaf])))
+            whole = (
+                SummaryQuote(leaf, n)
+                for leaf in speaking
+                for n in range(len(self._sentences[leaf]))
+            )
             for quote in child.quotes or whole:
                 shown.setdefault(quote, number if child.is_summary else 0)
         leaves = sorted({quote.leaf for quote in shown})
@@ -489,7 +493,7 @@ class Earlier:
             return None
         node = self._tree.nodes[place]
         return node._replace(
-            quotes=tuple(Quote(self._now[q.leaf][0], q.sentence) for q in node.quotes)
+            quotes=tuple(SummaryQuote(self._now[q.leaf][0], q.sentence) for q in node.quotes)
         )
 
     def clusters(self, group: Sequence[int]) -> dict[int, list[int]]:

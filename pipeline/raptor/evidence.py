@@ -16,9 +16,9 @@ import anyio
 
 from cache.store import Store
 from errors import ModelError
-from pipeline.documents import Document, Evidence, Score, Trust, least_trust
+from pipeline.document.cite import cite
+from pipeline.document.page import Document, Evidence, Score, Trust, least_trust
 from pipeline.evidence.assemble import Assembled, fill
-from pipeline.evidence.cite import cite
 from pipeline.evidence.show import Shown, show_evidence
 from pipeline.messages import side_by_side
 from pipeline.raptor.leaves import common_path

@@ -2,7 +2,7 @@
 §3).
 
 A leaf is one unbroken stretch of a document, so its text stands on the page exactly so. Not for:
-finding sentences (`pipeline/extract/sentences.py`) or subject changes (`pipeline/segment`).
+finding sentences (`pipeline/document/units.py`) or subject changes (`pipeline/segment`).
 """
 
 import itertools
@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from pipeline.documents import Block, Document, Page, Sentence
+from pipeline.document.page import Block, Document, Page, Sentence
+from pipeline.document.tree import Node
+from pipeline.document.units import tag_sentences
 from pipeline.evidence.show import headings_to_show
-from pipeline.extract.sentences import tag_sentences
-from pipeline.html.tree import Node
 from pipeline.raptor.tree import Leaf, Source, hashed
 from pipeline.segment.partition import Ranges, sentence_costs
 from pipeline.text.frame import speaks_to_models

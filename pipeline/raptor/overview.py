@@ -16,16 +16,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.protocols import unit_rows
-from pipeline.documents import Document, Evidence, Score
+from pipeline.document.cite import cite
+from pipeline.document.page import Document, Evidence, Score
 from pipeline.evidence.assemble import Assembled, fill
-from pipeline.evidence.cite import cite
 from pipeline.evidence.show import Shown, shortened
 from pipeline.raptor.cluster import CHILDREN, kmeans
 from pipeline.raptor.evidence import SOURCES
 from pipeline.raptor.leaves import common_path, leaves_as_document
 from pipeline.raptor.outline import telling_words, word_forms
 from pipeline.raptor.summarise import ENDS, SENTENCE_TOKENS
-from pipeline.raptor.tree import Quote, Tree
+from pipeline.raptor.tree import SummaryQuote, Tree
 from pipeline.text.frame import TITLE_TOKENS, framed, inert, one_line, source_line
 from pipeline.text.tokens import count_each, count_tokens
 from pipeline.text.words import index_terms
@@ -45,7 +45,7 @@ advertising and dates."""
 Floats = NDArray[np.float64]
 
 
-class Part(NamedTuple):
+class OverviewPart(NamedTuple):
     """Something that an overview may say: the words of a theme or heading, a title, or a quoted
     sentence."""
 
@@ -85,8 +85,8 @@ def overview(
     themes = themes_of(tree) if len(stands) > 1 else []
     parts = list(_theme_parts(tree, themes) if themes else _section_parts(tree))
 
-    def grouped(rows: Sequence[int]) -> dict[int, list[Part]]:
-        own: dict[int, list[Part]] = {}
+    def grouped(rows: Sequence[int]) -> dict[int, list[OverviewPart]]:
+        own: dict[int, list[OverviewPart]] = {}
         for part in sorted(
             (parts[row] for row in rows), key=lambda part: (part.group, part.start, part.rank)
         ):
@@ -115,7 +115,10 @@ def overview(
 
 
 def _evidence(
-    tree: Tree, own: Sequence[Part], places: Sequence[int], documents: Mapping[int, Document]
+    tree: Tree,
+    own: Sequence[OverviewPart],
+    places: Sequence[int],
+    documents: Mapping[int, Document],
 ) -> Evidence:
     """Return one theme or section; its citation leads to the first words that it quotes."""
     source, citation = tree.sources[places[0]], tree.sources[places[0]].url
@@ -142,7 +145,7 @@ def _evidence(
 # One document: its outline
 
 
-def _section_parts(tree: Tree) -> Iterator[Part]:
+def _section_parts(tree: Tree) -> Iterator[OverviewPart]:
     """Yield headings, the first sentence below each, then what the summaries quote, from the
     uppermost down."""
     headings: list[tuple[int, str]] = []
@@ -162,8 +165,10 @@ def _section_parts(tree: Tree) -> Iterator[Part]:
     size = Counter(section)
     for group, (depth, heading) in enumerate(headings):
         if heading:
-            yield Part(group, _short(heading), (depth, 0, -size[group]), indent="  " * depth)
-    spoken: dict[Quote, tuple[float, ...]] = {}
+            yield OverviewPart(
+                group, _short(heading), (depth, 0, -size[group]), indent="  " * depth
+            )
+    spoken: dict[SummaryQuote, tuple[float, ...]] = {}
     led: set[int] = set()
     for number, group in enumerate(section):
         for lead in list(_whole_sentences(tree, number))[:1] if group not in led else ():
@@ -177,7 +182,7 @@ def _section_parts(tree: Tree) -> Iterator[Part]:
         yield _quoted(tree, quote, section[quote.leaf], rank)
 
 
-def _sections_told(groups: Mapping[int, Sequence[Part]]) -> str:
+def _sections_told(groups: Mapping[int, Sequence[OverviewPart]]) -> str:
     """Return a line a section: its heading, then its sentences, gaps marked."""
     lines: list[str] = []
     for own in groups.values():
@@ -190,23 +195,23 @@ def _sections_told(groups: Mapping[int, Sequence[Part]]) -> str:
     return "\n".join(lines)
 
 
-def _sentence(tree: Tree, quote: Quote) -> str:
+def _sentence(tree: Tree, quote: SummaryQuote) -> str:
     return one_line(tree.leaves[quote.leaf].sentence(quote.sentence))
 
 
-def _whole_sentences(tree: Tree, number: int) -> Iterator[Quote]:
+def _whole_sentences(tree: Tree, number: int) -> Iterator[SummaryQuote]:
     """The sentences of a leaf that say something by themselves."""
     for place in range(len(tree.leaves[number].sentences)):
-        text = _sentence(tree, Quote(number, place))
+        text = _sentence(tree, SummaryQuote(number, place))
         heading = text in map(one_line, tree.leaves[number].heading_path)
         if not heading and text.endswith(ENDS) and count_tokens(text) in SENTENCE_TOKENS:
-            yield Quote(number, place)
+            yield SummaryQuote(number, place)
 
 
-def _quoted(tree: Tree, quote: Quote, group: int, rank: tuple[float, ...]) -> Part:
+def _quoted(tree: Tree, quote: SummaryQuote, group: int, rank: tuple[float, ...]) -> OverviewPart:
     leaf = tree.leaves[quote.leaf]
     start, end = leaf.sentences[quote.sentence]
-    return Part(
+    return OverviewPart(
         group, inert(_sentence(tree, quote)), rank, document=leaf.document, start=start, end=end
     )
 
@@ -293,14 +298,14 @@ def _groups(likeness: Floats) -> list[list[int]]:
     return groups
 
 
-def _theme_parts(tree: Tree, themes: Sequence[Theme]) -> Iterator[Part]:
+def _theme_parts(tree: Tree, themes: Sequence[Theme]) -> Iterator[OverviewPart]:
     """Of each theme its words, titles in turn, and the lead of the nearest; of few documents what
     they say at most."""
     tops = {tuple(tree.documents_below(node)): node for node in tree.nodes}
     for group, theme in enumerate(themes):
-        yield Part(group, ", ".join(theme.words), (0, group))
+        yield OverviewPart(group, ", ".join(theme.words), (0, group))
         for turn, place in enumerate(theme.documents):
-            yield Part(group, title_of(tree, place), (1 + turn, group), is_title=True)
+            yield OverviewPart(group, title_of(tree, place), (1 + turn, group), is_title=True)
         said = _lead(tree, theme)
         said += (
             tops[theme.documents].quotes
@@ -313,13 +318,13 @@ def _theme_parts(tree: Tree, themes: Sequence[Theme]) -> Iterator[Part]:
             )
 
 
-def _lead(tree: Tree, theme: Theme) -> tuple[Quote, ...]:
+def _lead(tree: Tree, theme: Theme) -> tuple[SummaryQuote, ...]:
     """Of the first sentences of a theme's nearest document the one that has most words of its title
     and the theme."""
     place = theme.documents[0]
     first = [i for i, leaf in enumerate(tree.leaves) if leaf.document == place][:LEAD_LEAVES]
     wanted = set(index_terms(f"{tree.sources[place].title} {' '.join(theme.words)}"))
-    found: dict[Quote, int] = {}
+    found: dict[SummaryQuote, int] = {}
     for quote in (quote for number in first for quote in _whole_sentences(tree, number)):
         terms = set(index_terms(_sentence(tree, quote)))
         found[quote] = len(wanted & terms)
@@ -332,7 +337,9 @@ def title_of(tree: Tree, place: int) -> str:
     return _short(source.title or tree.leaves_of[place][0].shown)
 
 
-def _themes_told(tree: Tree, themes: Sequence[Theme], groups: Mapping[int, Sequence[Part]]) -> str:
+def _themes_told(
+    tree: Tree, themes: Sequence[Theme], groups: Mapping[int, Sequence[OverviewPart]]
+) -> str:
     lines = [f"{len(tree.sources)} documents, {len(themes)} themes:"] if groups else []
     for group, own in groups.items():
         count = len(themes[group].documents)

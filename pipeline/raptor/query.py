@@ -2,7 +2,7 @@
 Querying).
 
 Guided: leaves that are near the question by the kept vectors and words are candidates, the core
-reads their units (`pipeline/rank`), and what stands around a unit lifts it. A collapsed tree whose
+reads their units (`pipeline/reading`), and what stands around a unit lifts it. A collapsed tree whose
 summaries compete with leaves for the room loses to its own leaves by 1 to 5 points; a question
 about the whole gets an overview (`overview.py`). Not for: building (`build.py`), showing
 (`evidence.py`), or writing an answer.
@@ -19,14 +19,14 @@ from numpy.typing import NDArray
 
 from errors import UsageError
 from models.protocols import Embedder
-from pipeline.documents import Document, Reading, Sentence
-from pipeline.extract.extract import read_documents, read_units
-from pipeline.extract.sentences import tag_sentences
-from pipeline.rank.bm25 import PageUnits, blend, page_units, unit_range
-from pipeline.rank.relevance import EMBED_TOKENS, Reader
+from pipeline.document.page import Document, Reading, Sentence
+from pipeline.document.units import tag_sentences
 from pipeline.raptor.leaves import leaves_as_document
 from pipeline.raptor.summarise import SENTENCE_TOKENS
 from pipeline.raptor.tree import Tree, TreeNode
+from pipeline.reading.bm25 import PageUnits, blend, page_units, unit_range
+from pipeline.reading.extract import read_documents, read_units
+from pipeline.reading.relevance import EMBED_TOKENS, Reader
 from pipeline.text.words import word_runs
 from pipeline.work import in_thread, traced
 

@@ -18,9 +18,9 @@ from typing import Final
 
 from cache.store import Store
 from models.protocols import Generator, Said
-from pipeline.extract.sentences import split_sentences
+from pipeline.document.units import split_sentences
 from pipeline.messages import KEPT_SECONDS
-from pipeline.raptor.tree import Quote
+from pipeline.raptor.tree import SummaryQuote
 from pipeline.text.tokens import count_tokens, cut_to_tokens
 from pipeline.text.words import index_terms, words
 from pipeline.work import alone, in_thread
@@ -47,7 +47,7 @@ ENDS: Final = tuple('.!?。！？…"”»)')
 class Quotable:
     """A sentence of a child that a summary may take over."""
 
-    quote: Quote
+    quote: SummaryQuote
     text: str
     """The sentence on one line."""
     terms: Sequence[str]
@@ -62,7 +62,7 @@ class Summary:
     """The text of an inner node."""
 
     text: str
-    quotes: tuple[Quote, ...] = ()
+    quotes: tuple[SummaryQuote, ...] = ()
     """Where each sentence stands, for an extractive summary; empty for a written one."""
     unsupported: tuple[str, ...] = ()
     """Numbers and names of a written summary that no child has."""

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from pydantic import TypeAdapter
 
 from cache.store import JsonValue, Store
-from pipeline.documents import Document
+from pipeline.document.page import Document
 from pipeline.messages import KEPT_SECONDS
-from pipeline.rank.bm25 import BM25, Floats
+from pipeline.reading.bm25 import BM25, Floats
 from pipeline.text.words import guess_language, index_terms
 
 Chunking = Literal["sentences", "idms"]
@@ -114,7 +114,7 @@ class Leaf(NamedTuple):
         return f"{self.heading_line}\n{self.form or self.shown}".strip()
 
 
-class Quote(NamedTuple):
+class SummaryQuote(NamedTuple):
     """A sentence that a summary took over verbatim."""
 
     leaf: int
@@ -135,7 +135,7 @@ class TreeNode(NamedTuple):
     leaves: tuple[int, ...]
     """Indices of all leaves below, in reading order; a leaf lists itself."""
     tokens: int
-    quotes: tuple[Quote, ...] = ()
+    quotes: tuple[SummaryQuote, ...] = ()
     """The sentences of an extractive summary, in order; empty for leaves and written summaries."""
     unsupported: tuple[str, ...] = ()
     """Numbers and names of a written summary that no child has; the sentences that held them were

@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from pipeline.read.converted import Converted, escape, html_table, whole_page
+from pipeline.document.converted import Converted, escape, html_table, whole_page
 from pipeline.work import check_cancelled
 
 _SHOWN: Final = 20_000
@@ -72,7 +72,7 @@ def asciidoc_to_html(text: str) -> Converted:
 
     Raises `Stopped`: the call was cancelled (in a worker thread only).
     """
-    return Converted(whole_page(_Writer(text.expandtabs().splitlines()).written()))
+    return Converted(whole_page(_BlockWriter(text.expandtabs().splitlines()).written()))
 
 
 def _level(lines: Sequence[str], number: int) -> int:
@@ -98,7 +98,7 @@ def _plain(text: str) -> str:
     return escape(text.removesuffix(" +"))
 
 
-class _Writer:
+class _BlockWriter:
     """Writes the blocks of some lines as HTML, one after the other."""
 
     def __init__(self, lines: Sequence[str], depth: int = 0) -> None:
@@ -168,7 +168,7 @@ class _Writer:
     def _inner(self, lines: Sequence[str]) -> str:
         if self._depth >= _DEEPEST:
             return f"<pre>{escape(chr(10).join(lines))}</pre>"
-        return _Writer(lines, self._depth + 1).written()
+        return _BlockWriter(lines, self._depth + 1).written()
 
     def _table(self, lines: Sequence[str]) -> str:
         """Return a table whose rows are single lines, or groups of lines with a cell each."""

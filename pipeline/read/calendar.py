@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from pipeline.read.converted import MAX_ITEMS, Converted, escape, whole_page
+from pipeline.document.converted import MAX_ITEMS, Converted, escape, whole_page
 
 _SHOWN: Final = (
     ("DTSTART", "Begins"), ("DTEND", "Ends"), ("DURATION", "Lasts"), ("DUE", "Due"),

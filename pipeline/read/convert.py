@@ -10,9 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from errors import NeedsBrowser, SourceUnreadable
-from pipeline.documents import Page
-from pipeline.read import plain, sniff
-from pipeline.read.converted import (
+from pipeline.document.converted import (
     MAX_UNPACKED,
     WHOLE,
     Converted,
@@ -21,8 +19,10 @@ from pipeline.read.converted import (
     unpacking,
     unplaced,
 )
+from pipeline.document.page import Page
+from pipeline.html.scripts import NeedsScripts, look_at
+from pipeline.read import plain, sniff
 from pipeline.read.format import HTML, SOURCE, Format, format_of, is_paged
-from pipeline.read.scripts import NeedsScripts, look_at
 from pipeline.read.sniff import decode
 from pipeline.read.unpack import PACKED, is_packed, unpacked
 from pipeline.read.xhtml import is_xhtml, xhtml_to_html

@@ -22,9 +22,9 @@ from errors import ModelError, SourceUnreadable
 from models.pipe import Frame
 from models.shares import MOST_CORES, usable_cores
 from models.worker import Limits, Worker
-from pipeline.documents import Page
+from pipeline.document.converted import MAX_PAGES, can_recognise
+from pipeline.document.page import Page
 from pipeline.read.convert import Raw, kind_of, to_page
-from pipeline.read.converted import MAX_PAGES, can_recognise
 from pipeline.read.format import HTML, is_heavy, is_paged
 from pipeline.read.format import version as version_of_formats
 from pipeline.work import in_thread
@@ -177,7 +177,8 @@ def reader_version() -> str:
     """Return a digest of the code that converts, so that nothing is kept longer than the code that
     made it."""
     code = hashlib.blake2b(b"sighted" if can_recognise() else b"", digest_size=8)
-    for path in sorted(Path(__file__).parent.rglob("*.py")):
+    rooms = (Path(__file__).parents[1] / room for room in ("document", "html", "read"))
+    for path in sorted(path for room in rooms for path in room.rglob("*.py")):
         code.update(path.read_bytes())
     code.update(version_of_formats())
     return code.hexdigest()

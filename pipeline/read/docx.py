@@ -10,7 +10,7 @@ from typing import Final
 
 from lxml import etree
 
-from pipeline.read.converted import Converted, Unreadable, whole_page
+from pipeline.document.converted import Converted, Unreadable, whole_page
 from pipeline.read.docx_layout import rejoined
 from pipeline.read.docx_looks import W, read_looks
 from pipeline.read.docx_styles import read_styles

@@ -11,7 +11,7 @@ from typing import Final
 
 from lxml import etree
 
-from pipeline.read.converted import escape
+from pipeline.document.converted import escape
 from pipeline.read.docx_looks import W
 from pipeline.read.docx_styles import Number
 
@@ -22,7 +22,7 @@ MARK: Final = f"<!--{CONTINUED}-->"
 
 
 @dataclass(slots=True)
-class Cell:
+class DocxCell:
     """A cell, its content as HTML."""
 
     inner: str
@@ -39,13 +39,13 @@ class Cell:
 
 
 @dataclass(slots=True)
-class Row:
+class DocxRow:
     """A row of a table."""
 
     before: int
     """Columns that are left free."""
     is_head: bool
-    cells: list[Cell]
+    cells: list[DocxCell]
 
     def html(self) -> str:
         """Return the row as an element, cells that belong to the row above left out."""
@@ -54,9 +54,9 @@ class Row:
         return f"<tr>{free}{''.join(cell.html(tag) for cell in self.cells if cell.width)}</tr>"
 
 
-def table_html(rows: list[Row]) -> str:
+def table_html(rows: list[DocxRow]) -> str:
     """Return rows as a table, empty where no row has a cell; cells that go on below become one."""
-    open_cells: dict[int, Cell] = {}
+    open_cells: dict[int, DocxCell] = {}
     for row in rows:
         column = row.before
         for cell in row.cells:

@@ -13,8 +13,8 @@ from typing import Final, NamedTuple
 
 from lxml import etree
 
+from pipeline.document.converted import LEAST_SIZE
 from pipeline.html.colours import WHITE, Rgb, is_faint, rgb_of
-from pipeline.read.converted import LEAST_SIZE
 
 W: Final = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 RUN: Final = f"{W}r"

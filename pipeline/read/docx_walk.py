@@ -13,13 +13,14 @@ from typing import Final
 
 from lxml import etree
 
-from pipeline.html.tree import LABEL_WORDS
-from pipeline.read.converted import Converted, Unreadable, escape
+from pipeline.document.converted import Converted, Unreadable, escape
+from pipeline.document.ledger import Ledger
+from pipeline.document.tree import LABEL_WORDS
 from pipeline.read.docx_layout import (
     CONTINUED,
     MARK,
-    Cell,
-    Row,
+    DocxCell,
+    DocxRow,
     is_drop_cap,
     lists_html,
     sliced,
@@ -37,7 +38,6 @@ from pipeline.read.drawing import (
     is_decorative,
 )
 from pipeline.read.equations import EQUATION, M, equation_text
-from pipeline.read.ledger import Ledger
 from pipeline.read.package import MAX_TAGS, Package
 from pipeline.read.rtf import rtf_to_html
 from pipeline.read.sheets import MAX_CELLS
@@ -298,29 +298,29 @@ class Walk:
         self.in_table -= 1
         return f"{MARK if table.get(CONTINUED) else ''}{table_html(rows)}"
 
-    def _row(self, row: etree._Element) -> Row:
+    def _row(self, row: etree._Element) -> DocxRow:
         check_cancelled()
         about = row.find(f"{W}trPr")
         if about is not None and about.find(f"{W}del") is not None:
             self._delete(row)
-            return Row(0, False, [])
+            return DocxRow(0, False, [])
         before = value_of(about.find(f"{W}gridBefore")) if about is not None else ""
         head = about is not None and _is_on(about.find(f"{W}tblHeader"))
         # What is beyond is missing in the ledger by its words.
         cells = [self._cell(cell) for cell in _parts(row, _CELL)] if self.cells < MAX_CELLS else []
         self.cells += len(cells)
-        return Row(_count(before, 0), head, cells)
+        return DocxRow(_count(before, 0), head, cells)
 
-    def _cell(self, cell: etree._Element) -> Cell:
+    def _cell(self, cell: etree._Element) -> DocxCell:
         about = cell.find(f"{W}tcPr")
         blocks = list(self.blocks(cell))
         alone = len(blocks) == 1 and blocks[0].startswith("<p>") and blocks[0].count("<p>") == 1
         inner = blocks[0].removeprefix("<p>").removesuffix("</p>") if alone else "\n".join(blocks)
         if about is None:
-            return Cell(inner)
+            return DocxCell(inner)
         merged = about.find(f"{W}vMerge")
         goes_on = merged is not None and merged.get(f"{W}val") != "restart"
-        return Cell(inner, max(1, _count(value_of(about.find(f"{W}gridSpan")), 1)), 1, goes_on)
+        return DocxCell(inner, max(1, _count(value_of(about.find(f"{W}gridSpan")), 1)), 1, goes_on)
 
     def _chunk(self, element: etree._Element) -> str:
         """Return a file that is part of the text: HTML, plain text, RTF or another Word file."""

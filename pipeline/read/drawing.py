@@ -11,9 +11,9 @@ from typing import Final
 
 from lxml import etree
 
-from pipeline.html.tree import count_words
+from pipeline.document.converted import escape, html_table
+from pipeline.document.tree import count_words
 from pipeline.html.values import DESCRIBED_WORDS
-from pipeline.read.converted import escape, html_table
 from pipeline.read.equations import EQUATION, equation_text
 from pipeline.read.text import local_name
 

@@ -36,7 +36,7 @@ class Format:
     """Its media types, as pages carry them."""
     to_html: Callable[..., Any]
     """Takes the bytes, or the text where `reads` says so, and returns a
-    `pipeline.read.converted.Converted`; None for a body that only looks like this format, which is
+    `pipeline.document.converted.Converted`; None for a body that only looks like this format, which is
     read as plain text then. Raises `Unreadable` where there is no text. Of a paged format: takes
     bytes, span, and the options of `pipeline.read.pdf.PdfReading`, and returns such a reading."""
     reads: Literal["bytes", "text"] = "bytes"

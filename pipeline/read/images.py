@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageOps
 from pypdfium2.raw import FPDF_PAGEOBJ_IMAGE
 
-from pipeline.read.converted import DAMAGED, MOST_PIXELS, Unreadable, ended_after
+from pipeline.document.converted import DAMAGED, MOST_PIXELS, Unreadable, ended_after
 
 PAGE_PIXELS: Final = 2_800_000
 """That a page has at most when it is read: A4 at 170 dpi."""

@@ -15,10 +15,7 @@ from email.parser import BytesParser
 from email.utils import parsedate_to_datetime
 from typing import Final
 
-from pipeline.fetch.secrets import is_secret
-from pipeline.read.calendar import calendar_to_html
-from pipeline.read.convert import Raw, converted, kind_of
-from pipeline.read.converted import (
+from pipeline.document.converted import (
     DAMAGED,
     MAX_ITEMS,
     Converted,
@@ -28,11 +25,14 @@ from pipeline.read.converted import (
     unplaced,
     whole_page,
 )
+from pipeline.document.ledger import Ledger
+from pipeline.read.calendar import calendar_to_html
+from pipeline.read.convert import Raw, converted, kind_of
 from pipeline.read.formats.calendar import FORMAT as CALENDAR
 from pipeline.read.formats.mail import FORMAT as MAIL
 from pipeline.read.formats.mbox import FORMAT as MBOX
-from pipeline.read.ledger import Ledger
 from pipeline.read.plain import plain_to_html
+from pipeline.read.secrets import is_secret
 from pipeline.read.sniff import decode
 from pipeline.read.text import fragment_to_html
 from pipeline.work import check_cancelled

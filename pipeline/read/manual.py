@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from itertools import groupby, pairwise
 from typing import Final
 
-from pipeline.read.converted import Converted, escape, whole_page
+from pipeline.document.converted import Converted, escape, whole_page
 from pipeline.work import check_cancelled
 
 _HEADER: Final = re.compile(r"(\S+\(\d\w*\)).*\S.*\s(\S+\(\d\w*\))\s*")

@@ -14,9 +14,9 @@ from typing import Final
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from pipeline.document.converted import escape, unplaced
+from pipeline.document.tree import tags
 from pipeline.html.guard import parse
-from pipeline.html.tree import tags
-from pipeline.read.converted import escape, unplaced
 
 _markdown: Final = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
 _ELEMENTS: Final = tags(

@@ -8,7 +8,7 @@ import json
 import re
 from typing import Any, Final
 
-from pipeline.read.converted import MAX_ITEMS, Converted, escape, placed, whole_page
+from pipeline.document.converted import MAX_ITEMS, Converted, escape, placed, whole_page
 from pipeline.read.markdown import markdown_to_body
 from pipeline.read.records import json_to_html
 from pipeline.read.text import fragment_to_html

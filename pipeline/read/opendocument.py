@@ -12,8 +12,15 @@ from typing import Final
 
 from lxml import etree
 
-from pipeline.read.converted import Converted, Unreadable, escape, html_table, placed, whole_page
-from pipeline.read.ledger import Ledger
+from pipeline.document.converted import (
+    Converted,
+    Unreadable,
+    escape,
+    html_table,
+    placed,
+    whole_page,
+)
+from pipeline.document.ledger import Ledger
 from pipeline.read.opendocument_looks import Looks
 from pipeline.read.package import open_package
 from pipeline.read.sheets import MAX_CELLS, UNREAD, Row, sheet_to_html
@@ -77,7 +84,7 @@ class _Numbered:
 
 
 @dataclass(slots=True)
-class _Reader:
+class _OpenDocumentReader:
     """What was read so far."""
 
     hiding: frozenset[str]
@@ -414,7 +421,7 @@ def opendocument_to_html(body: bytes) -> Converted:
         # Automatic styles of the other part are those of headers and masters, by the same names.
         common = styles.find(f"{_OFFICE}styles") if styles is not None else None
         named = [tree for tree in (common, content) if tree is not None]
-        reader = _Reader(frozenset().union(*map(_hiding, named)))
+        reader = _OpenDocumentReader(frozenset().union(*map(_hiding, named)))
         reader.raised = _raised(content) if content is not None else frozenset()
         for tree in (styles, content):
             reader.numbers |= _numbers(tree) if tree is not None else {}

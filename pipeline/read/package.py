@@ -17,7 +17,7 @@ from xml.parsers.expat import ExpatError
 
 from lxml import etree
 
-from pipeline.read.converted import (
+from pipeline.document.converted import (
     DAMAGED,
     MAX_ITEMS,
     Unreadable,

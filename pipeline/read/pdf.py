@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import pypdfium2
 
-from pipeline.documents import Trust
-from pipeline.read.converted import (
+from pipeline.document.converted import (
     DAMAGED,
     INSTALL_OCR,
     MAX_PAGES,
@@ -39,10 +38,11 @@ from pipeline.read.converted import (
     placed,
     whole_page,
 )
-from pipeline.read.ledger import Ledger
+from pipeline.document.ledger import Ledger
+from pipeline.document.page import Trust
 from pipeline.read.pdf_guard import Guard
 from pipeline.read.pdf_layout import lines_of
-from pipeline.read.pdf_lines import Band, Cell, Line, around, drop_running, parts_of, sizes_of
+from pipeline.read.pdf_lines import Band, Cell, PrintLine, around, drop_running, parts_of, sizes_of
 from pipeline.read.pdf_page import Print, opened, printed
 from pipeline.work import check_cancelled
 
@@ -93,7 +93,7 @@ _PDFIUM: Final = threading.Lock()
 class _PageLines:
     """What was read of one page."""
 
-    lines: list[Line]
+    lines: list[PrintLine]
     trouble: str = ""
     """A key of `_TROUBLE` where it could not be read."""
     hidden: int = 0
@@ -120,8 +120,8 @@ class _PageLines:
 
 def _line(
     text: str, size: float, y: float, fixed: bool, cells: Sequence[Any], *others: Any
-) -> Line:
-    return Line(text, size, y, fixed, [Cell(*cell) for cell in cells], *others)
+) -> PrintLine:
+    return PrintLine(text, size, y, fixed, [Cell(*cell) for cell in cells], *others)
 
 
 class PdfReading:
@@ -380,7 +380,7 @@ class PdfReading:
             f"not read ({may})"
         )
 
-    def _render(self, pages: Sequence[list[Line]], title: str) -> tuple[str, str]:
+    def _render(self, pages: Sequence[list[PrintLine]], title: str) -> tuple[str, str]:
         """Return pages of lines as HTML and as `Page.printed`; each that was recognised has sizes
         of its own, and places for its parts."""
         scanned = [page.recognised for page in self.pages]

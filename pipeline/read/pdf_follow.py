@@ -13,7 +13,7 @@ from typing import Any, Final
 from pypdf import Configuration, PdfReader, apply_configuration
 from pypdf.errors import PyPdfError
 
-from pipeline.read.converted import DAMAGED, Unreadable
+from pipeline.document.converted import DAMAGED, Unreadable
 from pipeline.read.pdf_limits import DRAWS, MOST_CONTENT, MOST_FORMS, MOST_SHOWN, SHOWS
 from pipeline.work import check_cancelled
 
@@ -30,7 +30,7 @@ _CAPS: Final = Configuration(
 logging.getLogger("pypdf").setLevel(logging.ERROR)
 
 
-class Followed:
+class FollowedFile:
     """Says of each page of a file whether it may be loaded."""
 
     def __init__(self, body: bytes) -> None:

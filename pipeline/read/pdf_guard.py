@@ -16,7 +16,7 @@ from pipeline.read.pdf_limits import DRAWS, MOST_CONTENT, MOST_FORMS, MOST_SHOWN
 from pipeline.work import check_cancelled
 
 if TYPE_CHECKING:
-    from pipeline.read.pdf_follow import Followed
+    from pipeline.read.pdf_follow import FollowedFile
 
 _COMMON: Final = 2_000_000
 """Bytes up to which a stream is not worth a further look."""
@@ -36,11 +36,11 @@ class Guard:
 
     def __init__(self, body: bytes) -> None:
         """Look at a file. Raises `Unreadable` where its structure alone unpacks to too much."""
-        self._followed: Followed | None = None
+        self._followed: FollowedFile | None = None
         if _is_uncommon(body):
             from pipeline.read import pdf_follow  # noqa: PLC0415  pypdf takes .1 s to import
 
-            self._followed = pdf_follow.Followed(body)
+            self._followed = pdf_follow.FollowedFile(body)
 
     def lets_pass(self, number: int) -> bool:
         """Return whether a page, 1-based, draws no more than PDFium can be given."""

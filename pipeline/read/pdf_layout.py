@@ -17,8 +17,8 @@ from typing import Final
 
 import numpy as np
 
-from pipeline.read.pdf_lines import TYPE, Box, Cell, Line, is_ideograph
-from pipeline.read.pdf_page import MOST_RULINGS, Piece, Print, Value
+from pipeline.read.pdf_lines import TYPE, Box, Cell, PrintLine, is_ideograph
+from pipeline.read.pdf_page import MOST_RULINGS, FieldValue, Piece, Print
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,7 @@ class _Segment:
         self.low, self.top = min(self.low, low), max(self.top, top)
 
 
-def lines_of(page: Print) -> list[Line]:
+def lines_of(page: Print) -> list[PrintLine]:
     """Return the lines of a page in reading order."""
     segments = _with_initials(_without_doubles(_segments(page.pieces, page.upright)))
     for value in page.values:
@@ -123,7 +123,7 @@ def lines_of(page: Print) -> list[Line]:
         segments = _tabled(segments, grid)
     main = [one for one in segments if one.turn == 0]
     turned = [one for one in segments if one.turn]
-    lines: list[Line] = []
+    lines: list[PrintLine] = []
     for group in (main, *([one for one in turned if one.turn == turn] for turn in (1, 3, 2))):
         if group:
             lines += _as_lines(_in_order(group) if _may_hop(group) else group)
@@ -381,7 +381,7 @@ def _with_initials(segments: list[_Segment]) -> list[_Segment]:
     return segments
 
 
-def _fill_in(segments: list[_Segment], value: Value) -> None:
+def _fill_in(segments: list[_Segment], value: FieldValue) -> None:
     """Put what a form's field holds after the print before it in its row."""
     left, low, right, top = value.box
     size = min(12.0, max(6.0, top - low))
@@ -676,7 +676,7 @@ def _is_text(column: Sequence[_Segment]) -> bool:
     )
 
 
-def _as_lines(segments: Iterable[_Segment]) -> list[Line]:
+def _as_lines(segments: Iterable[_Segment]) -> list[PrintLine]:
     """Return segments as lines; what follows on the same baseline is a further cell."""
     rows: list[list[_Segment]] = []
     for one in segments:
@@ -689,10 +689,10 @@ def _as_lines(segments: Iterable[_Segment]) -> list[Line]:
     return [_line(row) for row in rows]
 
 
-def _line(row: list[_Segment]) -> Line:
+def _line(row: list[_Segment]) -> PrintLine:
     first = row[0]
     if first.rows:
-        return Line("", first.size, first.y, False, [], first.rows, bands=first.bands)
+        return PrintLine("", first.size, first.y, False, [], first.rows, bands=first.bands)
     sizes: Counter[float] = Counter()
     for one in row:
         sizes[one.size] += len(one.text)
@@ -704,4 +704,4 @@ def _line(row: list[_Segment]) -> Line:
         min(one.low for one in row),
         max(one.top for one in row),
     )
-    return Line(text, size, first.y, fixed, cells, [], low, top, first.turn)
+    return PrintLine(text, size, first.y, fixed, cells, [], low, top, first.turn)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Final, NamedTuple
 
-from pipeline.read.converted import escape, html_table, letters_in
+from pipeline.document.converted import escape, html_table, letters_in
 from pipeline.text.frame import LONGEST
 
 Box = tuple[float, float, float, float]
@@ -89,7 +89,7 @@ class Cell:
 
 
 @dataclass(slots=True)
-class Line:
+class PrintLine:
     """A line of print."""
 
     text: str
@@ -134,7 +134,7 @@ class Band(NamedTuple):
     """And digits, of its text."""
 
 
-class Part(NamedTuple):
+class PrintPart(NamedTuple):
     """A block or a table of a page."""
 
     html: str
@@ -149,7 +149,7 @@ def around(boxes: Sequence[Box]) -> Box:
     return min(lefts), min(lows), max(rights), max(tops)
 
 
-class _Table(NamedTuple):
+class _PrintTable(NamedTuple):
     """A table of a page."""
 
     start: int
@@ -160,7 +160,7 @@ class _Table(NamedTuple):
     """Of each row."""
 
 
-def find_tables(lines: Sequence[Line]) -> Iterator[_Table]:
+def find_tables(lines: Sequence[PrintLine]) -> Iterator[_PrintTable]:
     """Yield the tables of a page that have no rulings; linear in the lines."""
     at = 0
     while at < len(lines):
@@ -170,7 +170,7 @@ def find_tables(lines: Sequence[Line]) -> Iterator[_Table]:
             continue
         table = _table(lines[at:end])
         if table is not None:
-            yield _Table(at, end, *table)
+            yield _PrintTable(at, end, *table)
         at = end
 
 
@@ -189,7 +189,7 @@ def _is_figure(text: str) -> bool:
     return digits > 0 and digits * 3 >= len(text.replace(" ", ""))
 
 
-def _run(lines: Sequence[Line], start: int) -> int:
+def _run(lines: Sequence[PrintLine], start: int) -> int:
     """Return where the lines that may be rows of one table end; a line of one cell may continue the
     row above."""
     if not 2 <= len(lines[start].cells) <= _TABLE.columns or lines[start].fixed:
@@ -217,7 +217,7 @@ def _run(lines: Sequence[Line], start: int) -> int:
     return end
 
 
-def _continues(lines: Sequence[Line], place: int, before: Line, line: Line) -> bool:
+def _continues(lines: Sequence[PrintLine], place: int, before: PrintLine, line: PrintLine) -> bool:
     """Return whether a lone piece stands below a cell, narrower than the row, with another row
     after it."""
     after = lines[place + 1] if place + 1 < len(lines) else None
@@ -233,7 +233,7 @@ def _overlap(one: Cell, other: Cell) -> bool:
     return one.left < other.right and other.left < one.right
 
 
-def _table(lines: Sequence[Line]) -> tuple[list[list[str]], list[Box]] | None:
+def _table(lines: Sequence[PrintLine]) -> tuple[list[list[str]], list[Box]] | None:
     """Return the rows of a table and their boxes, None where the lines share no columns."""
     rows = [line for line in lines if len(line.cells) >= 2]
     columns = _columns(rows)
@@ -271,7 +271,7 @@ def _table(lines: Sequence[Line]) -> tuple[list[list[str]], list[Box]] | None:
     return (table, boxes) if full >= _TABLE.full * len(table) else None
 
 
-def _in_line(rows: Sequence[Line], columns: Sequence[tuple[float, float]]) -> bool:
+def _in_line(rows: Sequence[PrintLine], columns: Sequence[tuple[float, float]]) -> bool:
     """Return whether the cells of the columns share a left edge, a right edge or a middle: prose
     with gaps does not."""
     in_line = counted = 0
@@ -299,7 +299,7 @@ def _sharing(places: Sequence[tuple[float, float]]) -> int:
     return sum(abs(place - middle) <= tolerance for place, tolerance in places)
 
 
-def _columns(rows: Sequence[Line]) -> list[tuple[float, float]]:
+def _columns(rows: Sequence[PrintLine]) -> list[tuple[float, float]]:
     """Return the columns as the row with most cells has them, widened by the cells that overlap one
     column only."""
     widest = max(rows, key=lambda line: len(line.cells))
@@ -328,7 +328,7 @@ _LEADERS: Final = re.compile(r"(?:\. ?){5}")
 """The dots of a table of contents."""
 
 
-def sizes_of(pages: Sequence[list[Line]]) -> tuple[dict[float, int], float]:
+def sizes_of(pages: Sequence[list[PrintLine]]) -> tuple[dict[float, int], float]:
     """Return the sizes of type that are headings, with their levels, and the usual leading, in
     heights of the type."""
     sizes: Counter[float] = Counter()
@@ -345,15 +345,17 @@ def sizes_of(pages: Sequence[list[Line]]) -> tuple[dict[float, int], float]:
     return levels, gaps.most_common(1)[0][0] if gaps else 1.2
 
 
-def parts_of(page: list[Line], levels: dict[float, int], leading: float) -> Iterator[Part]:
+def parts_of(
+    page: list[PrintLine], levels: dict[float, int], leading: float
+) -> Iterator[PrintPart]:
     """Yield the blocks and tables of a page."""
     at = 0
     ruled = [
-        _Table(number, number + 1, line.rows, line.bands)
+        _PrintTable(number, number + 1, line.rows, line.bands)
         for number, line in enumerate(page)
         if line.rows
     ]
-    last = _Table(len(page), len(page), [], [])
+    last = _PrintTable(len(page), len(page), [], [])
     for begin, end, rows, boxes in [*sorted([*ruled, *find_tables(page)]), last]:
         for block in _blocks(page[at:begin], levels, leading):
             yield _block(block, levels)
@@ -361,13 +363,15 @@ def parts_of(page: list[Line], levels: dict[float, int], leading: float) -> Iter
             bands = [
                 Band(box, letters_in("".join(row))) for row, box in zip(rows, boxes, strict=True)
             ]
-            yield Part(table_to_html(rows), bands)
+            yield PrintPart(table_to_html(rows), bands)
         at = end
 
 
-def _blocks(page: list[Line], levels: dict[float, int], leading: float) -> list[list[Line]]:
+def _blocks(
+    page: list[PrintLine], levels: dict[float, int], leading: float
+) -> list[list[PrintLine]]:
     """Return the page's lines in groups: one heading, one paragraph, one piece of code each."""
-    blocks: list[list[Line]] = []
+    blocks: list[list[PrintLine]] = []
     for line in page:
         before = blocks[-1][-1] if blocks else None
         if before is not None and _joins(before, line, levels, leading):
@@ -377,7 +381,7 @@ def _blocks(page: list[Line], levels: dict[float, int], leading: float) -> list[
     return blocks
 
 
-def _joins(before: Line, line: Line, levels: dict[float, int], leading: float) -> bool:
+def _joins(before: PrintLine, line: PrintLine, levels: dict[float, int], leading: float) -> bool:
     if line.text.lstrip()[:1] in _BULLETS:
         return False
     if before.fixed != line.fixed or levels.get(before.size) != levels.get(line.size):
@@ -386,7 +390,7 @@ def _joins(before: Line, line: Line, levels: dict[float, int], leading: float) -
     return 0 <= step <= max(leading, 1.0) * TYPE.leading * (1.6 if line.fixed else 1.0)
 
 
-def _indented(lines: Sequence[Line]) -> Iterator[str]:
+def _indented(lines: Sequence[PrintLine]) -> Iterator[str]:
     """Yield lines of code, each as far from the margin as it is set; all letters are of one
     width."""
     left = min(line.cells[0].left for line in lines)
@@ -408,11 +412,13 @@ def is_ideograph(letter: str) -> bool:
     )
 
 
-def _block(lines: list[Line], levels: dict[float, int]) -> Part:
-    return Part(_written(lines, levels), [Band(line.box, letters_in(line.text)) for line in lines])
+def _block(lines: list[PrintLine], levels: dict[float, int]) -> PrintPart:
+    return PrintPart(
+        _written(lines, levels), [Band(line.box, letters_in(line.text)) for line in lines]
+    )
 
 
-def _written(lines: list[Line], levels: dict[float, int]) -> str:
+def _written(lines: list[PrintLine], levels: dict[float, int]) -> str:
     item = lines[0].text.lstrip()[:1] in _BULLETS
     if lines[0].fixed and not item:
         return f"<pre>{escape(chr(10).join(_indented(lines)))}</pre>"
@@ -439,7 +445,7 @@ def _written(lines: list[Line], levels: dict[float, int]) -> str:
 # ------------------------------------------------------------------------------------------------------
 
 
-def drop_running(pages: Sequence[list[Line]], heights: Sequence[float]) -> None:
+def drop_running(pages: Sequence[list[PrintLine]], heights: Sequence[float]) -> None:
     """Take running heads and feet away: what recurs, numbers aside, at the edge of most pages, or
     of every second one.
 
@@ -461,7 +467,7 @@ def drop_running(pages: Sequence[list[Line]], heights: Sequence[float]) -> None:
             page[:] = [line for line in page if id(line) not in dropped]
 
 
-def _unnumbered(line: Line) -> str:
+def _unnumbered(line: PrintLine) -> str:
     return _NUMBERS.sub("#", line.text.strip())
 
 
@@ -479,8 +485,8 @@ def _recurring(edges: Sequence[Sequence[str]]) -> set[str]:
 
 
 def _again(
-    side: Sequence[Line], recurring: set[str], seen: set[str], *, is_foot: bool
-) -> Iterator[Line]:
+    side: Sequence[PrintLine], recurring: set[str], seen: set[str], *, is_foot: bool
+) -> Iterator[PrintLine]:
     """Yield the lines of an edge, outermost first, that are page numbers or in `seen`, to which
     all that recur are added."""
     for depth, line in enumerate(side):
@@ -493,7 +499,7 @@ def _again(
         seen.add(text)
 
 
-def _edges(page: Sequence[Line], height: float) -> tuple[list[Line], list[Line]]:
+def _edges(page: Sequence[PrintLine], height: float) -> tuple[list[PrintLine], list[PrintLine]]:
     """Return the lines at the top and at the foot of a page, the outermost first."""
     lines = sorted((line for line in page if not line.rows), key=lambda line: -line.y)
     top = [line for line in lines if line.y > EDGE_TOP * height]

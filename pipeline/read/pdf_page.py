@@ -16,8 +16,8 @@ from typing import Any, Final
 import pypdfium2
 import pypdfium2.raw as pdfium
 
+from pipeline.document.converted import LEAST_SIZE, Unreadable
 from pipeline.html.colours import LEAST_ALPHA
-from pipeline.read.converted import LEAST_SIZE, Unreadable
 from pipeline.read.pdf_seen import Box, looked_at
 
 MOST_LETTERS: Final = 200_000
@@ -77,7 +77,7 @@ class Piece:
 
 
 @dataclass(frozen=True, slots=True)
-class Value:
+class FieldValue:
     """What a field of a form holds, and its box."""
 
     text: str
@@ -106,11 +106,11 @@ class Print:
     """Operators that show text."""
     unmapped: int = 0
     """Letters of which the file does not say what they are."""
-    values: list[Value] = field(default_factory=list)
+    values: list[FieldValue] = field(default_factory=list)
     comments: list[str] = field(default_factory=list)
 
 
-class Frame:
+class PageFrame:
     """Turns places of a page's own space into points from the lower left of the page as it is
     shown."""
 
@@ -143,7 +143,7 @@ def printed(page: Any, form: Any) -> Print:
 
     Raises `Unreadable`: more letters or objects than a page can have.
     """
-    frame = Frame(page)
+    frame = PageFrame(page)
     text = page.get_textpage()
     try:
         found = Print([], frame.width, frame.height)
@@ -183,7 +183,7 @@ class _Text:
     """The letters of a page. PDFium writes what it is asked for into buffers, which serve for all
     letters."""
 
-    def __init__(self, text: Any, frame: Frame) -> None:
+    def __init__(self, text: Any, frame: PageFrame) -> None:
         self._text, self._frame = text, frame
         self._letters = _letters_of(text)
         self._faces: dict[int, _Face] = {}
@@ -365,7 +365,7 @@ def _around(one: Box, other: Box) -> Box:
     return a if a < e else e, b if b < f else f, c if c > g else g, d if d > h else h
 
 
-def _drawn(page: Any, frame: Frame, found: Print) -> list[Any]:
+def _drawn(page: Any, frame: PageFrame, found: Print) -> list[Any]:
     """Note images, paths and rulings of a page; return the objects that show text."""
     showing = []
     for drawn, matrix in _objects(page.raw):
@@ -437,7 +437,7 @@ def _times(one: Matrix, other: Matrix | None) -> Matrix:
     )
 
 
-def _ruled(path: Any, above: Matrix | None, frame: Frame, found: Print) -> None:
+def _ruled(path: Any, above: Matrix | None, frame: PageFrame, found: Print) -> None:
     """Note the upright and the level lines of a path, thin areas among them."""
     fill, stroke = ctypes.c_int(), ctypes.c_int()
     pdfium.FPDFPath_GetDrawMode(path, fill, stroke)
@@ -459,7 +459,7 @@ def _ruled(path: Any, above: Matrix | None, frame: Frame, found: Print) -> None:
 
 
 def _corners(
-    path: Any, count: int, matrix: Matrix, frame: Frame
+    path: Any, count: int, matrix: Matrix, frame: PageFrame
 ) -> list[tuple[int, float, float, bool]]:
     """Return the points of a path: kind of segment, place, and whether it closes."""
     x, y = ctypes.c_float(), ctypes.c_float()
@@ -488,7 +488,7 @@ def _edges(points: Sequence[tuple[int, float, float, bool]], found: Print) -> No
         last = (x, y)
 
 
-def _annotated(page: Any, form: Any, frame: Frame, found: Print) -> None:
+def _annotated(page: Any, form: Any, frame: PageFrame, found: Print) -> None:
     """Note the values of a form's fields and the comments of a page."""
     for number in range(min(pdfium.FPDFPage_GetAnnotCount(page.raw), MOST_FIELDS)):
         note = pdfium.FPDFPage_GetAnnot(page.raw, number)
@@ -502,7 +502,7 @@ def _annotated(page: Any, form: Any, frame: Frame, found: Print) -> None:
                 said = _value(note, form.raw) if form is not None else ""
                 if said.strip():
                     found.values.append(
-                        Value(said, frame.box(box.left, box.bottom, box.right, box.top))
+                        FieldValue(said, frame.box(box.left, box.bottom, box.right, box.top))
                     )
             elif kind not in (pdfium.FPDF_ANNOT_LINK, pdfium.FPDF_ANNOT_POPUP):
                 said = _wide(pdfium.FPDFAnnot_GetStringValue, note, b"Contents").strip()

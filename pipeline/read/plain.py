@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from itertools import groupby, pairwise
 from typing import Final
 
+from pipeline.document.converted import Converted, escape, html_table, whole_page
 from pipeline.html.blocks import CODE_LINES
 from pipeline.read.asciidoc import asciidoc_to_html, is_asciidoc
-from pipeline.read.converted import Converted, escape, html_table, whole_page
 from pipeline.read.manual import indent_of, is_manual, manual_to_html
 from pipeline.work import check_cancelled
 

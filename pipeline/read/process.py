@@ -15,8 +15,8 @@ from typing import Any, Final
 
 from errors import SourceUnreadable
 from models.pipe import Counters, Fields, Frame, serve
+from pipeline.document.converted import Unreadable
 from pipeline.read.convert import Raw, kind_of, to_page, unreadable
-from pipeline.read.converted import Unreadable
 from pipeline.read.format import format_of, formats
 from pipeline.read.pdf import SECONDS, PdfReading
 from pipeline.text.tokens import count_tokens
@@ -37,10 +37,14 @@ def main(text: str) -> None:
     # Tables and other wheels' formats are read before memory is bounded
     count_tokens(" ")
     formats()
-    serve(_Desk, idle_seconds=arguments["idle_seconds"], memory_bytes=arguments["memory_bytes"])
+    serve(
+        _ConversionEngine,
+        idle_seconds=arguments["idle_seconds"],
+        memory_bytes=arguments["memory_bytes"],
+    )
 
 
-class _Desk:
+class _ConversionEngine:
     """Converts one document after the other; a `models.pipe.Engine`."""
 
     def __init__(self, cancelled: set[int]) -> None:

@@ -14,8 +14,7 @@ from typing import Final
 
 import yaml  # type: ignore[import-untyped]  # its types are a package of their own
 
-from pipeline.html.tree import MAX_DEPTH
-from pipeline.read.converted import (
+from pipeline.document.converted import (
     MAX_ITEMS,
     Converted,
     escape,
@@ -23,6 +22,7 @@ from pipeline.read.converted import (
     letters_in,
     whole_page,
 )
+from pipeline.document.tree import MAX_DEPTH
 from pipeline.read.subtitles import timed_to_html
 from pipeline.work import check_cancelled
 
@@ -94,7 +94,7 @@ def _loaded(text: str) -> object:
 
 
 def _as_page(value: object, unread: str) -> Converted:
-    writer = _Writer()
+    writer = _ValueWriter()
     for names, part in _parts(value, ()):
         writer.section(names, part)
     told = (
@@ -185,7 +185,7 @@ def _said(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-class _Writer:
+class _ValueWriter:
     """HTML of values, as far as `MAX_ITEMS` of them; rows of tables are counted as rows of CSV
     are."""
 

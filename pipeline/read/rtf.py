@@ -13,7 +13,7 @@ from typing import Final
 
 from striprtf.striprtf import rtf_to_text
 
-from pipeline.read.converted import (
+from pipeline.document.converted import (
     DAMAGED,
     SLOW_LETTERS,
     Converted,
@@ -22,7 +22,7 @@ from pipeline.read.converted import (
     html_table,
     whole_page,
 )
-from pipeline.read.ledger import Ledger
+from pipeline.document.ledger import Ledger
 from pipeline.read.rtf_looks import without_unseen
 
 _PICTURE: Final = re.compile(r"(?<=\s)[0-9a-fA-F\s]{2000,}")

@@ -8,8 +8,8 @@ import re
 from dataclasses import dataclass, replace
 from typing import Final
 
+from pipeline.document.converted import LEAST_SIZE
 from pipeline.html.colours import WHITE, Rgb, is_faint
-from pipeline.read.converted import LEAST_SIZE
 from pipeline.read.docx_looks import LEAST_WIDTH
 
 _TOKEN: Final = re.compile(

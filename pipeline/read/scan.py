@@ -22,9 +22,9 @@ import numpy as np
 import rapidocr
 from rapidocr.main import RapidOCRError
 
-from pipeline.read.converted import MOST_PIXELS
+from pipeline.document.converted import MOST_PIXELS
 from pipeline.read.images import Scan
-from pipeline.read.pdf_lines import TYPE, Cell, Line
+from pipeline.read.pdf_lines import TYPE, Cell, PrintLine
 from pipeline.work import check_cancelled
 
 FOUND_PIXELS: Final = 1_000_000
@@ -50,7 +50,7 @@ COLUMN: Final = 20
 table."""
 
 
-def read_lines(scan: Scan, ends: float) -> tuple[list[Line], int, bool]:
+def read_lines(scan: Scan, ends: float) -> tuple[list[PrintLine], int, bool]:
     """Return the lines of a page in reading order, how many could not be read, and whether all were
     tried.
 
@@ -139,7 +139,7 @@ class _Piece:
     """Mean probability of its letters."""
 
 
-def _ordered(pieces: Sequence[_Piece], scan: Scan) -> list[Line]:
+def _ordered(pieces: Sequence[_Piece], scan: Scan) -> list[PrintLine]:
     if not pieces:
         return []
     # Boxes of one size of type differ by a fifth, with the letters that reach up and down.
@@ -152,7 +152,7 @@ def _ordered(pieces: Sequence[_Piece], scan: Scan) -> list[Line]:
         cells = _cells(row, usual, scan.unit)
         text = " ".join(cell.text for cell in cells)
         size, y = round(size, 1), (len(scan.pixels) - low) * scan.unit
-        lines.append(Line(text, size, y, False, cells, [], y, y + size))
+        lines.append(PrintLine(text, size, y, False, cells, [], y, y + size))
     return lines
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Final, Literal, get_args
 
-from pipeline.read.scripts import letters_in
+from pipeline.html.scripts import letters_in
 from pipeline.text.words import any_of, is_cjk, words
 
 Front = Literal["check", "login", "consent", "missing"]

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 from urllib.parse import quote
 
-from pipeline.read.converted import escape, placed
+from pipeline.document.converted import escape, placed
 from pipeline.work import check_cancelled
 
 MAX_CELLS: Final = 200_000

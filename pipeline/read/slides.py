@@ -13,7 +13,8 @@ from typing import Final, NamedTuple
 
 from lxml import etree
 
-from pipeline.read.converted import Converted, Unreadable, escape, placed, whole_page
+from pipeline.document.converted import Converted, Unreadable, escape, placed, whole_page
+from pipeline.document.ledger import Ledger
 from pipeline.read.drawing import (
     FALLBACK,
     RELATION,
@@ -28,7 +29,6 @@ from pipeline.read.drawing import (
     words_of,
 )
 from pipeline.read.equations import TEXT
-from pipeline.read.ledger import Ledger
 from pipeline.read.package import Package, open_package
 from pipeline.work import check_cancelled
 
@@ -61,7 +61,7 @@ class _Box(NamedTuple):
     height: float = 0.0
 
 
-class _Shape(NamedTuple):
+class _SlideShape(NamedTuple):
     element: etree._Element
     box: _Box | None
     """None where neither the slide nor its layout says it."""
@@ -106,10 +106,10 @@ class _Slide:
         return "\n".join([f"<h2>{escape(heading or f'Slide {number}')}</h2>", *parts])
 
     def _shapes(
-        self, tree: etree._Element, depth: int = 0, within: "_Frame | None" = None
-    ) -> Iterator[_Shape]:
+        self, tree: etree._Element, depth: int = 0, within: "_GroupSpace | None" = None
+    ) -> Iterator[_SlideShape]:
         """Yield what a slide shows, groups by their shapes."""
-        frame = within or _Frame()
+        frame = within or _GroupSpace()
         for element in chosen(tree):
             about = next(element.iter("{*}cNvPr"), None)
             if about is not None and about.get("hidden") in _ON:
@@ -123,11 +123,11 @@ class _Slide:
                     box = self.places.get(("", holder.get("idx", ""))) or self.places.get(
                         (_kind(element), "")
                     )
-                    yield _Shape(element, box)
+                    yield _SlideShape(element, box)
                 else:
-                    yield _Shape(element, frame.placed(box) if box is not None else None)
+                    yield _SlideShape(element, frame.placed(box) if box is not None else None)
 
-    def _shape(self, shape: _Shape) -> list[str]:
+    def _shape(self, shape: _SlideShape) -> list[str]:
         element = shape.element
         tables = [_table(table) for table in element.iter(f"{A}tbl")]
         drawn = [*self._charts(element), *self._diagrams(element)]
@@ -142,7 +142,7 @@ class _Slide:
             return ["<ul>" + "".join(f"<li>{escape(text)}</li>" for text in texts) + "</ul>"]
         return [f"<p>{escape(text)}</p>" for text in texts]
 
-    def _picture(self, shape: _Shape) -> list[str]:
+    def _picture(self, shape: _SlideShape) -> list[str]:
         about = next(shape.element.iter("{*}cNvPr"), None)
         if next(shape.element.iter("{*}videoFile", "{*}audioFile"), None) is not None:
             self.deck.ledger.hold("embedded object")
@@ -194,7 +194,7 @@ class _Slide:
                     yield f"<p>Comment: {escape(' '.join(text.split()))}</p>"
 
 
-class _Frame(NamedTuple):
+class _GroupSpace(NamedTuple):
     """How the places inside of a group become those on the slide."""
 
     scale: tuple[float, float] = (1.0, 1.0)
@@ -208,7 +208,7 @@ class _Frame(NamedTuple):
             left + box.left * across, top + box.top * down, box.width * across, box.height * down
         )
 
-    def inner(self, group: etree._Element) -> "_Frame":
+    def inner(self, group: etree._Element) -> "_GroupSpace":
         """Return the frame of the shapes in a group."""
         form = group.find(f"{_P}grpSpPr/{A}xfrm")
         outer = _box_of(group)
@@ -220,7 +220,7 @@ class _Frame(NamedTuple):
         )
         there = self.placed(outer)
         scale = (there.width / width if width else 1.0, there.height / height if height else 1.0)
-        return _Frame(scale, (there.left - left * scale[0], there.top - top * scale[1]))
+        return _GroupSpace(scale, (there.left - left * scale[0], there.top - top * scale[1]))
 
 
 def _box_of(element: etree._Element) -> _Box | None:
@@ -242,7 +242,7 @@ def _number(said: str) -> float:
     return float(said) if said.lstrip("-").isdecimal() and len(said) < 14 else 0.0
 
 
-def _in_order(shapes: list[_Shape]) -> Iterator[_Shape]:
+def _in_order(shapes: list[_SlideShape]) -> Iterator[_SlideShape]:
     """Yield shapes as they are read: titles, then from the top down; those without a place where
     the file has them."""
     titles = [shape for shape in shapes if _kind(shape.element) in _TITLES]
@@ -254,7 +254,7 @@ def _in_order(shapes: list[_Shape]) -> Iterator[_Shape]:
         yield from rest
 
 
-def _cut(shapes: Sequence[_Shape], depth: int = 0) -> Iterator[_Shape]:
+def _cut(shapes: Sequence[_SlideShape], depth: int = 0) -> Iterator[_SlideShape]:
     """Yield shapes column by column where the file has them so, else row by row (XY-cut)."""
     if len(shapes) < 2:
         yield from shapes
@@ -269,11 +269,11 @@ def _cut(shapes: Sequence[_Shape], depth: int = 0) -> Iterator[_Shape]:
         yield from _cut(group, depth + 1)
 
 
-def _apart(shapes: Sequence[_Shape], *, across: bool) -> list[list[_Shape]]:
+def _apart(shapes: Sequence[_SlideShape], *, across: bool) -> list[list[_SlideShape]]:
     """Return groups of shapes with nothing between them but empty ground, from the left or from the
     top."""
     at, size = (0, 2) if across else (1, 3)
-    groups: list[list[_Shape]] = []
+    groups: list[list[_SlideShape]] = []
     end = 0.0
     for shape in sorted(shapes, key=lambda one: (one.box or _Box())[at]):
         box = shape.box or _Box()
@@ -287,7 +287,7 @@ def _apart(shapes: Sequence[_Shape], *, across: bool) -> list[list[_Shape]]:
     return [sorted(group, key=lambda one: order[id(one.element)]) for group in groups]
 
 
-def _follow(shapes: Sequence[_Shape], groups: Sequence[Sequence[_Shape]]) -> bool:
+def _follow(shapes: Sequence[_SlideShape], groups: Sequence[Sequence[_SlideShape]]) -> bool:
     """Whether the file has each group of several shapes as one run, in the order of the groups."""
     of = {id(shape.element): place for place, group in enumerate(groups) for shape in group}
     places = [of[id(shape.element)] for shape in shapes]

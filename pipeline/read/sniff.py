@@ -20,7 +20,7 @@ import zipfile
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
-from pipeline.read.converted import DAMAGED
+from pipeline.document.converted import DAMAGED
 from pipeline.read.format import (
     CSV,
     FEED,

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Final, NamedTuple
 
-from pipeline.read.converted import MAX_ITEMS, Converted, escape, placed, whole_page
+from pipeline.document.converted import MAX_ITEMS, Converted, escape, placed, whole_page
 from pipeline.work import check_cancelled
 
 _TIMES: Final = re.compile(

@@ -15,8 +15,7 @@ from typing import Any, Final
 
 from lxml import etree
 
-from pipeline.html.guard import parse
-from pipeline.read.converted import (
+from pipeline.document.converted import (
     MAX_ITEMS,
     SLOW_LETTERS,
     Converted,
@@ -26,6 +25,7 @@ from pipeline.read.converted import (
     unplaced,
     whole_page,
 )
+from pipeline.html.guard import parse
 from pipeline.read.markdown import markdown_to_body
 from pipeline.read.plain import plain_to_html
 from pipeline.work import check_cancelled

@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Callable
 from typing import Final, Protocol
 
-from pipeline.read.converted import DAMAGED, MAX_UNPACKED, Unreadable, raising_the_cap
+from pipeline.document.converted import DAMAGED, MAX_UNPACKED, Unreadable, raising_the_cap
 from pipeline.work import check_cancelled
 
 PACKED: Final = frozenset({".gz", ".bz2", ".xz"})

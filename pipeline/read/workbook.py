@@ -17,7 +17,15 @@ from typing import Final
 
 from lxml import etree
 
-from pipeline.read.converted import LEAST_SIZE, Converted, Unreadable, escape, placed, whole_page
+from pipeline.document.converted import (
+    LEAST_SIZE,
+    Converted,
+    Unreadable,
+    escape,
+    placed,
+    whole_page,
+)
+from pipeline.document.ledger import Ledger
 from pipeline.read.drawing import (
     RELATION,
     chart_to_html,
@@ -26,7 +34,6 @@ from pipeline.read.drawing import (
     is_decorative,
     texts_of,
 )
-from pipeline.read.ledger import Ledger
 from pipeline.read.number_format import BUILT_IN, EPOCH, EPOCH_1904, shown, shown_text
 from pipeline.read.package import Package, open_package
 from pipeline.read.sheets import MAX_CELLS, UNREAD, Merged, Row, address, sheet_to_html
@@ -116,7 +123,7 @@ class _Book:
 
 
 @dataclass(slots=True)
-class _Grid:
+class _SheetPart:
     """One sheet's part."""
 
     book: _Book
@@ -299,7 +306,7 @@ def _sheet(book: _Book, name: str, part: str) -> str:
         )
     # Tables and conditions fill cells by rules of their own.
     filled = b"<tablePart" in body or b"conditionalFormatting" in body
-    grid = _Grid(
+    grid = _SheetPart(
         book,
         body,
         part,

@@ -9,8 +9,8 @@ from typing import Final
 
 from lxml import etree
 
+from pipeline.document.converted import LEAST_SIZE
 from pipeline.html.colours import WHITE, Rgb, is_faint, rgb_of
-from pipeline.read.converted import LEAST_SIZE
 
 _BLACK: Final[Rgb] = (0.0, 0.0, 0.0)
 _INDEXED: Final = {"0": _BLACK, "8": _BLACK, "64": _BLACK, "1": WHITE, "9": WHITE, "65": WHITE}

@@ -8,8 +8,8 @@ read those as HTML, too.
 import re
 from typing import Final
 
-from pipeline.html.tree import VOID_TAGS
-from pipeline.read.converted import escape
+from pipeline.document.converted import escape
+from pipeline.document.tree import VOID_TAGS
 
 _EMPTY: Final = re.compile(r"<([A-Za-z][\w:.-]{0,100})((?:\s[^<>]{0,2000})?)/>")
 _OPENS: Final = "<![CDATA["

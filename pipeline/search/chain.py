@@ -5,7 +5,7 @@ A provider that was blocked has not found nothing: its status, its reason and it
 kept, and only when no provider answered does the chain fail, naming each. In the CRAG sample 12 of
 50 addresses repeat within a question; the canonical form is a key for comparing only, and what is
 fetched is the address as it was given. Not for: speaking to a provider (`providers/`), ranking by
-relevance (`pipeline/rank/mixed.py`).
+relevance (`pipeline/search/mixed.py`).
 """
 
 import hashlib
@@ -22,8 +22,8 @@ from pydantic import TypeAdapter, ValidationError
 
 from cache.store import JsonValue, Store
 from errors import SearchFailed, WinnowError
-from pipeline.documents import SearchOutcome, SearchQuery, SearchResult, SearchStatus
-from pipeline.rank.bm25 import reciprocal_rank_fusion
+from pipeline.document.page import SearchOutcome, SearchQuery, SearchResult, SearchStatus
+from pipeline.reading.bm25 import reciprocal_rank_fusion
 from pipeline.text.frame import new_mark, quoted
 from pipeline.text.words import TELLING_RUNS, heard, word_runs
 from pipeline.work import LONG_SHARE, STEP_SHARE, in_thread, time_left, traced
@@ -164,7 +164,7 @@ _NEXT_STEP: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Findings:
     """What all queries brought together."""
 
     results: tuple[SearchResult, ...]
@@ -234,7 +234,7 @@ class Chain:
         )
 
     @traced("search")
-    async def search(self, queries: Sequence[SearchQuery], *, limit: int) -> Found:
+    async def search(self, queries: Sequence[SearchQuery], *, limit: int) -> Findings:
         """Return at most `limit` distinct results over all `queries`.
 
         The first provider that answers `ok` ends a query; after `empty` one more provider is asked;
@@ -276,9 +276,9 @@ class Chain:
         silent = [
             one for answer in answers if not any(map(_has_answered, answer)) for one in answer
         ]
-        return Found(_fused(lists)[:limit], outcomes, tuple(silent))
+        return Findings(_fused(lists)[:limit], outcomes, tuple(silent))
 
-    async def look_up(self, dois: Sequence[str]) -> Found:
+    async def look_up(self, dois: Sequence[str]) -> Findings:
         """Return what the catalogues of research know of works, each asked for those that the ones
         before lack.
 
@@ -299,7 +299,7 @@ class Chain:
                 )
                 outcomes.append(outcome)
                 found |= {one.doi: one for one in outcome.results}
-        return Found(tuple(found.values()), tuple(outcomes))
+        return Findings(tuple(found.values()), tuple(outcomes))
 
     async def _ask(
         self,

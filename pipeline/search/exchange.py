@@ -21,7 +21,7 @@ from urllib.parse import quote, urlsplit
 
 import httpx2
 
-from pipeline.documents import SearchOutcome, SearchQuery, SearchResult, SearchStatus
+from pipeline.document.page import SearchOutcome, SearchQuery, SearchResult, SearchStatus
 from pipeline.fetch.exchange import retry_after as seconds_asked
 from pipeline.search.chain import DEADLINE
 from pipeline.search.service import Judge, Request, error_text

@@ -7,7 +7,7 @@ file counted stays counted, in this process and, where a place for that is given
 question waits a few seconds, is answered from what is counted by then, and says how much that is.
 The few best files are then read properly for their best passage. Not for: the counts
 (`pipeline/search/word_index.py`), reading a named file (`pipeline/fetch/files.py`) or judging
-relevance across providers (`pipeline/rank/mixed.py`).
+relevance across providers (`pipeline/search/mixed.py`).
 """
 
 import hashlib
@@ -30,14 +30,14 @@ from numpy.typing import NDArray
 from cache.folder import make_folder
 from errors import CacheError, ModelError, SourceError
 from models.protocols import Embedder
-from pipeline.documents import Document, Page, SearchOutcome, SearchQuery, SearchResult
+from pipeline.document.converted import can_recognise
+from pipeline.document.page import Document, Page, SearchOutcome, SearchQuery, SearchResult
 from pipeline.fetch.files import CONVERTED, IMAGES, Files, ending_of, read_raw
 from pipeline.html.document import read_document
-from pipeline.rank.bm25 import Floats, blend
-from pipeline.rank.mixed import best_passages
-from pipeline.read.converted import can_recognise
 from pipeline.read.sniff import decode, looks_like_text
+from pipeline.reading.bm25 import Floats, blend
 from pipeline.search.listing import MOST_BYTES, MOST_FILES, Folders, Listing, not_searched
+from pipeline.search.mixed import best_passages
 from pipeline.search.word_index import (
     VERSION,
     FileStamp,

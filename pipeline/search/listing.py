@@ -26,7 +26,7 @@ from typing import Final, NamedTuple
 
 from pipeline.fetch.beneath import open_beneath
 from pipeline.fetch.files import DOCUMENTS, OTHERS, ending_of, is_document
-from pipeline.fetch.secrets import SECRET_NAME
+from pipeline.read.secrets import SECRET_NAME
 from pipeline.search.word_index import FileStamp
 from pipeline.work import check_cancelled
 

@@ -13,7 +13,7 @@ import anyio
 import anyio.to_thread
 
 from extra import importing
-from pipeline.documents import SearchOutcome, SearchQuery
+from pipeline.document.page import SearchOutcome, SearchQuery
 from pipeline.search.chain import DEADLINE
 from pipeline.search.exchange import hit, on_site, sentences, unmet, words_of
 from pipeline.search.service import rows_of

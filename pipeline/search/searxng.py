@@ -14,7 +14,7 @@ from urllib.parse import unquote, urlsplit
 
 import httpx2
 
-from pipeline.documents import SearchOutcome, SearchQuery, SearchResult, SearchStatus
+from pipeline.document.page import SearchOutcome, SearchQuery, SearchResult, SearchStatus
 from pipeline.fetch.address import names_inside
 from pipeline.search.chain import DEADLINE
 from pipeline.search.exchange import (

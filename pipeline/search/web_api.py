@@ -13,7 +13,7 @@ from typing import Final
 import anyio
 import httpx2
 
-from pipeline.documents import SearchOutcome, SearchQuery, SearchResult
+from pipeline.document.page import SearchOutcome, SearchQuery, SearchResult
 from pipeline.fetch.address import names_inside
 from pipeline.search.chain import DEADLINE
 from pipeline.search.exchange import (

@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 import httpx2
 
-from pipeline.documents import SearchOutcome, SearchQuery, SearchStatus
+from pipeline.document.page import SearchOutcome, SearchQuery, SearchStatus
 from pipeline.fetch.address import names_inside
 from pipeline.search.chain import DEADLINE
 from pipeline.search.exchange import Exchange, hit, on_site, sentences, unmet, words_of

@@ -28,10 +28,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cache.folder import LOCK_WAIT
+from pipeline.document.converted import can_recognise
 from pipeline.fetch.files import CONVERTED, ending_of
-from pipeline.rank.bm25 import Floats, okapi
-from pipeline.read.converted import can_recognise
 from pipeline.read.format import endings_of, formats
+from pipeline.reading.bm25 import Floats, okapi
 from pipeline.text.words import (
     LONGEST_WORD,
     REMEMBERED,

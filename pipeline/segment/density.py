@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from cache.store import Store
 from errors import ModelError
 from models.protocols import Embedder, Generator, Said, chooser
-from pipeline.messages import KEPT_SECONDS, Asking, ask, side_by_side, within
+from pipeline.messages import KEPT_SECONDS, AskOptions, ask, side_by_side, within
 from pipeline.text.frame import one_line
 from pipeline.text.tokens import count_tokens
 from pipeline.text.words import FIGURE, MAX_ENTITIES, find_entities
@@ -110,7 +110,7 @@ async def _entities(text: str, reading: DensityModels, language: str) -> tuple[s
     if reading.generator is None or reading.entities == "rule":
         return find_entities(text, language=language)
     prompt = load("list_entities")
-    asking = Asking(300, reading.seconds, prompt.version, ENTITIES)
+    asking = AskOptions(300, reading.seconds, prompt.version, ENTITIES)
     said = [Said("user", prompt.fill(text=one_line(text)))]
     listed = json.loads(await ask(reading.generator, said, asking, store=reading.store))["entities"]
     return tuple(dict.fromkeys(name for name in listed if name.strip() and name in text))[
@@ -221,7 +221,7 @@ async def _write(
     name: str, generator: Generator, reading: DensityModels, words: int, **values: str
 ) -> str:
     prompt = load(name)
-    asking = Asking(3 * words + 20, reading.seconds, prompt.version)
+    asking = AskOptions(3 * words + 20, reading.seconds, prompt.version)
     said = [Said("user", prompt.fill(**values, words=str(words)))]
     return one_line(await ask(generator, said, asking, store=reading.store))
 

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from cache.store import Store
 from errors import ContextExceeded, ModelError
 from models.protocols import Embedder, Generator, Said, chooser, tree_scorer
-from pipeline.documents import Sentence
+from pipeline.document.page import Sentence
 from pipeline.messages import KEPT_SECONDS
 from pipeline.segment.density import DensityModels, Form, densities, enrich
 from pipeline.segment.partition import Ranges, Rule, cut_by_margins, segment, sentence_costs

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.protocols import Embedder
-from pipeline.documents import Sentence
-from pipeline.rank.bm25 import word_vectors
-from pipeline.rank.relevance import EMBEDDED_AT_ONCE
+from pipeline.document.page import Sentence
+from pipeline.reading.bm25 import word_vectors
+from pipeline.reading.relevance import EMBEDDED_AT_ONCE
 from pipeline.text.tokens import count_each
 from pipeline.text.words import index_terms
 from pipeline.work import check_cancelled, in_thread

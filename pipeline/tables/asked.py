@@ -15,8 +15,8 @@ from typing import Final
 from urllib.parse import unquote
 
 from errors import UsageError
+from pipeline.document.page import Document
 from pipeline.document.table import GROUP, KNOWN, Table, Told
-from pipeline.documents import Document
 from pipeline.tables.query import Condition, Measure, Query, measured, rows_of, without_totals
 from pipeline.tables.spoken import (
     Compared,

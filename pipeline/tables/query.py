@@ -141,7 +141,7 @@ def parse_query(text: str, table: Table, language: str = "en") -> Query:
     """Return what the clauses of `text` ask of `table`; raises `UsageError`, which shows the right
     call."""
     clauses, asked = _clauses(text)
-    reader = _Reader(table, language)
+    reader = _ClauseReader(table, language)
     sort, descending = reader.sort(clauses.get("sort", []))
     top = _said(clauses.get("top", []))
     if top and not (top.isdigit() and int(top)):
@@ -161,7 +161,7 @@ def parse_query(text: str, table: Table, language: str = "en") -> Query:
     )
 
 
-class _Reader:
+class _ClauseReader:
     """Reads the words of clauses as columns and values of a table."""
 
     def __init__(self, table: Table, language: str) -> None:

@@ -8,8 +8,8 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
+from pipeline.document.page import Block, Document, table_of
 from pipeline.document.table import GROUP, Table
-from pipeline.documents import Block, Document, table_of
 from pipeline.html.clean import MAX_NODES
 from pipeline.text.words import index_terms, meanings
 from pipeline.work import check_cancelled

@@ -44,7 +44,7 @@ parts, Chinese words by longest match; names, numbers and unknown words stay as 
 language, write its file.
 
 Not for: patterns of characters, which are code, sentence boundaries
-(`pipeline/extract/sentences.py`), budgets (`pipeline/text/tokens.py`), or translating text that is
+(`pipeline/document/units.py`), budgets (`pipeline/text/tokens.py`), or translating text that is
 shown.
 """
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from mcp import Client
     from mcp_types import CallToolResult
 
-    from pipeline.documents import Reading, Sentence
+    from pipeline.document.page import Reading, Sentence
 
 ROOT = Path(__file__).resolve().parents[2]
 LIBRARY = ROOT / "examples" / "library"

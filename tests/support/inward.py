@@ -17,7 +17,7 @@ from pipeline.fetch.client import Fetcher, open_fetcher
 from pipeline.fetch.limits import FetchLimits
 from pipeline.fetch.proxy import parse_proxy
 from pipeline.fetch.render import Browser
-from pipeline.sites import Twins
+from pipeline.sources.sites import Twins
 from tests.support.proxy import open_proxy
 from tests.support.web_site import WORDS, Reply, Site, open_site
 

@@ -1,6 +1,6 @@
 """Pages as fetching leaves them, for tests of what is done with them."""
 
-from pipeline.documents import Document, Page
+from pipeline.document.page import Document, Page
 from pipeline.html.document import read_document
 
 RIVERS = (

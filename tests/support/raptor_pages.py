@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 
 from errors import ModelError
 from models.protocols import Embedder, Said, TextKind, Vectors
-from pipeline.documents import Document, Page
+from pipeline.document.page import Document, Page
 from pipeline.evidence.assemble import Assembled, assemble
 from pipeline.html.document import read_document
-from pipeline.rank.relevance import Blend
 from pipeline.raptor.query import read_tree
 from pipeline.raptor.tree import Tree, TreeNode
+from pipeline.reading.relevance import Blend
 from pipeline.text.tokens import count_tokens
 
 SUBJECTS = {

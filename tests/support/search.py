@@ -6,7 +6,7 @@ from typing import Final
 import anyio
 import httpx2
 
-from pipeline.documents import SearchOutcome, SearchQuery
+from pipeline.document.page import SearchOutcome, SearchQuery
 from pipeline.search.chain import Searcher
 from tests.support.model_server import loopback_client
 

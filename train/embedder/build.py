@@ -167,7 +167,7 @@ def _write_manifest(folder: Path, shape: Shape, *, mean: float, least: float) ->
     }
     path = folder / "manifest.json"
     known = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-    # The figures of cosines are measured afterwards (`pipeline/rank/background.py`).
+    # The figures of cosines are measured afterwards (`pipeline/reading/background.py`).
     manifest |= {name: known[name] for name in ("background", "reader") if name in known}
     path.write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
 

@@ -22,10 +22,10 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from models.protocols import Window
-from pipeline.documents import Document, Page
-from pipeline.extract.sentences import tag_sentences
+from pipeline.document.page import Document, Page
+from pipeline.document.units import tag_sentences
 from pipeline.html.document import read_document
-from pipeline.rank.bm25 import page_units
+from pipeline.reading.bm25 import page_units
 
 Split = Literal["train", "dev", "held"]
 ROOT: Final = Path(__file__).resolve().parents[2]

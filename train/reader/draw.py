@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from models.onnx import SENTENCE_TOKENS
 from models.protocols import Window
-from pipeline.rank.bm25 import JOINT
+from pipeline.reading.bm25 import JOINT
 from pipeline.text.words import index_terms
 from train.reader.data import Corpus, Question, Text
 

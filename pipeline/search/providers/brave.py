@@ -7,7 +7,7 @@ from pipeline.search.provider import over
 from pipeline.search.service import Api, Request, Service, error_code, given
 
 if TYPE_CHECKING:
-    from pipeline.documents import SearchQuery, SearchStatus
+    from pipeline.document.page import SearchQuery, SearchStatus
 
 _BRAVE_PERIOD: Final = {"any": "", "day": "pd", "week": "pw", "month": "pm", "year": "py"}
 _BRAVE_LANGUAGE: Final = {"zh": "zh-hans", "pt": "pt-pt", "ja": "jp"}

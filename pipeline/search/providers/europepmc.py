@@ -8,7 +8,7 @@ from pipeline.search.provider import over
 from pipeline.search.service import Api, Request, at
 
 if TYPE_CHECKING:
-    from pipeline.documents import SearchQuery
+    from pipeline.document.page import SearchQuery
 
 
 def _europe_pmc(api: Api, query: "SearchQuery", text: str, count: int) -> Request:

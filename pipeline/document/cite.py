@@ -1,0 +1,645 @@
+"""Citations: the page's URL with a text fragment that a browser scrolls to and highlights.
+
+The directive is `#:~:text=[prefix-,]start[,end][,-suffix]` (WICG scroll-to-text-fragment). A
+browser looks for the first match whose ends are word boundaries; `start` and `end` must each lie
+within one block, the context may not. It finds no words that only the markup has: an image's
+description, the author beside the text. Not for: choosing what to cite.
+"""
+
+import html
+import re
+from bisect import bisect_right
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from itertools import islice
+from typing import Final, NamedTuple
+from urllib.parse import quote, unquote, urldefrag
+
+from pipeline.document.converted import is_box, letters_in
+from pipeline.document.page import Block, Document, Evidence, Sentence, kept_with_document
+from pipeline.document.tree import STRUCK
+from pipeline.text.words import TELLING_RUNS, is_cjk, word_runs
+
+_WORDS: Final = 4
+"""Words of a part of a directive, which has at most two: a link stands outside the frame, and a
+page's words in it must not be enough for an order. A text of no more is cited whole."""
+_LETTERS: Final = 60
+"""Code points of a part: words without blanks between them are words all the same. A longer one is
+left out."""
+_CONTEXT_REACH: Final = 80
+"""Code points around the words in which context is looked for."""
+_LOOKED_AT: Final = 64
+"""Earlier places of the same words that context is held against."""
+_CJK: Final = 12
+"""Code points of a part of CJK text, some six words."""
+
+_TIMED: Final = re.compile(r"t=([\d:]+),")
+_PLAYED: Final = re.compile(r"https?://(?:www\.|m\.)?youtube\.com/watch\?")
+"""Addresses that take a time as an argument, not as a fragment."""
+_WORD: Final = re.compile(r"[^\s\-\u2010-\u2015/\\|]+")
+"""A browser sees the border of a word at each of these."""
+_APART: Final = re.compile(r"[\s!-&(-/:-@\[-`{-~\u2010-\u2015\u2026]+")
+_WITHIN: Final = re.compile(r"(?<=\d)[.,:](?=\d)")
+"""What parts words for a reader, and what stands within a number."""
+_WORDLIKE: Final = re.compile(r"\w")
+_BLANK: Final = re.compile(r"\s+")
+_RUN: Final = re.compile(r"\s{2,}")
+_CLAUSES: Final = (
+    re.compile(r"[、，,；;：:。！？\s]+"),
+    re.compile(r"(?<=[的了在是和与はがをにでとのもへ])|(?<=[ぁ-ん])(?=[一-龥ァ-ヴ])"),
+)
+"""Where CJK text surely has the border of a word, and where it mostly has: behind particles, where
+kana end."""
+_INLINE: Final = "a|abbr|b|bdi|bdo|big|cite|code|data|del|dfn|em|font|i|ins|kbd|label|mark|q|s|samp|small|span|strong"
+_PARTING: Final = re.compile(rf"(<(?!/?(?:{_INLINE}|sub|sup|time|tt|u|var|wbr)\b)[^>]*>)")
+"""A tag that ends a block or a line."""
+_TAG: Final = re.compile(r"<[^>]*>")
+_DESCRIBED: Final = re.compile(r'<img\b[^>]*?\balt="([^"]+)')
+_GAP: Final = r"[\s|]*"
+"""What may stand between words and their context: white space, and the marks that we put between
+cells."""
+_SEPARATOR: Final = re.compile(r"\n|\s\|\s")
+"""What stands between units and between a row's cells in the document's text, and nowhere on the
+page."""
+_BEFORE: Final = re.compile(r"\n|\s\|\s|(?<=\w):\s(?=\S)")
+"""The same with the colon that we put between a term and its definition."""
+COPIED: Final = 0.5
+"""Share of a text's runs that a page holds from which it is a copy: of 150 pages with every tenth
+word dropped, put in or replaced .98 to 1.0 are found (with .6 .93, with .7 .81), and 2 of 22,350
+pairs of different pages are taken for copies, over a line of reviews of one site (`python -m
+bench.claims`)."""
+_EDGE: Final = "~ \t\n\u00a0,;:.!?…\"'“”„‘’«»()[]{}–—-•·*|/。！？，、；：「」『』（）《》"
+
+
+def cite(document: Document, start: int, end: int) -> str:
+    """Return `document.page.final_url` with a text fragment for `document.text[start:end]`.
+
+    The URL's own fragment is dropped; what stands in a file has its place (`#page=3`) before the
+    directive, where viewers open it. Offsets are code points; a span without any visible text gives
+    the bare URL.
+    """
+    url = urldefrag(document.page.final_url or document.page.url).url
+    directive = _directive(_rendered(document), max(start, 0), min(end, len(document.text)))
+    place = place_of(document, max(start, 0), min(end, len(document.text)))
+    if is_box(place):  # a viewer finds no words in an image
+        return f"{url}#{place}"
+    if (begins := _TIMED.match(place)) and _PLAYED.match(url):
+        hours, minutes, seconds = map(int, begins[1].split(":"))
+        url, place = f"{url}&t={3600 * hours + 60 * minutes + seconds}s", ""
+    place = f"#{_short_place(place)}" if place else ""
+    return f"{url}{place or '#'}:~:text={directive}" if directive else f"{url}{place}"
+
+
+def _short_place(place: str) -> str:
+    """Return a place in a file without the name of its sheet where that has more words than a part
+    may have."""
+    name, mark, cells = place.rpartition("!")
+    return place if not mark or _is_part(unquote(name)) else f"…!{cells}"
+
+
+@kept_with_document
+def _rendered(document: Document) -> Document:
+    """Return the document with line ends in its text for all that a browser does not render; kept
+    for a page's next."""
+    unseen: list[tuple[int, int]] = []
+    for block in document.blocks:
+        if block.kind == "about" or block.trust == "attribute":
+            unseen.append((block.start, block.end))
+        elif "<img" in block.html:
+            unseen += _descriptions(document.text, block)
+    kept, place = list[str](), 0
+    for start, end in unseen:
+        kept += document.text[place:start], "\n" * (end - start)
+        place = end
+    return replace(document, text="".join((*kept, document.text[place:])))
+
+
+def _descriptions(text: str, block: Block) -> list[tuple[int, int]]:
+    """Where descriptions of images stand in a unit's text, of those that were taken into it."""
+    found: list[tuple[int, int]] = []
+    place = block.start
+    pieces = _PARTING.split(block.html)
+    described = [_DESCRIBED.match(piece) for piece in pieces]
+    words = [
+        _words(said[1] if said else piece) for said, piece in zip(described, pieces, strict=True)
+    ]
+    for index, said in enumerate(described):
+        start = text.find(words[index], place, block.end) if words[index] else -1
+        if start < 0 or (said and text[place:start].strip(" |\n")):
+            continue
+        behind = start + len(words[index])
+        if said:
+            shown = (
+                word
+                for word, other in zip(words[index:], described[index:], strict=True)
+                if word and not other
+            )
+            # A button's icon that is described by the button's own words is not in the text beside
+            # them.
+            if text.find(next(shown, ""), behind, block.end) < 0:
+                continue
+            found.append((start, behind))
+        place = behind
+    return found
+
+
+def _words(piece: str) -> str:
+    """What a piece of HTML reads like in a document's text."""
+    return " ".join(html.unescape(_TAG.sub("", piece)).split())
+
+
+def _directive(document: Document, start: int, end: int) -> str:
+    text = document.text
+    pieces = _pieces(document, start, end)
+    if not pieces:
+        return ""
+    first_start, first_end = pieces[0]
+    first = text[first_start:first_end]
+    if len(pieces) == 1 and _is_part(first):
+        return _with_context(document, first_start, first_end, _encode(first))
+    head_end = _head(text, first_start, first_end)
+    head = text[first_start:head_end]
+    if not _is_part(head):
+        return ""
+    directive = _with_context(document, first_start, head_end, _encode(head))
+    if directive != _encode(head):  # fewer words leave room for their context and the end
+        head_end = _head(text, first_start, first_end, most=_WORDS - 1)
+        directive = _with_context(
+            document, first_start, head_end, _encode(text[first_start:head_end])
+        )
+    tail_start, tail_end, after = _end(document, pieces, head_end)
+    while tail_end > tail_start and ",-" not in directive:
+        ranged = ",".join((directive, _encode(text[tail_start:tail_end])))
+        ranged += f",-{_encode(after)}" if after else ""
+        if _is_short(ranged):
+            return ranged
+        starts = [one for one in _word_starts(text, tail_start, tail_end) if one > tail_start]
+        tail_start = starts[0] if starts else tail_end
+    # The end gives way: a browser that finds the start opens the page there.
+    return directive
+
+
+def _is_short(directive: str) -> bool:
+    """Whether a directive has no more than two parts may have."""
+    parts = [unquote(part.strip("-")) for part in directive.split(",")]
+    words = [_WORDS if is_cjk(part) else _count(part) for part in parts]
+    return sum(words) <= 2 * _WORDS and sum(map(len, parts)) <= 2 * _LETTERS
+
+
+def _is_part(text: str) -> bool:
+    """Whether some words are few enough for a part of a directive."""
+    if is_cjk(text):
+        return len(text) <= _CJK
+    return len(text) <= _LETTERS and _count(text) <= _WORDS
+
+
+def _count(text: str) -> int:
+    """The words of a text as people read them, whatever sign stands between two."""
+    return sum(map(bool, _APART.split(_WITHIN.sub("", text))))
+
+
+def _end(document: Document, pieces: list[tuple[int, int]], head_end: int) -> tuple[int, int, str]:
+    """Return where a range's last words stand, empty where nothing is left for them, and what must
+    follow them.
+
+    The browser takes the first such words behind the range's start, so a last cell that reads like
+    one above it is told by what follows, or gives way to the cell before it.
+    """
+    text = document.text
+    block, _ = _block_at(document, pieces[-1][0])
+    found: list[tuple[int, int, str]] = []
+    for start, end in reversed(pieces):
+        if found and (block is None or start < block.start):
+            break
+        tail = _tail(text, max(start, head_end), end)
+        if tail is not None and any(map(str.isalnum, text[tail:end])):
+            if _first_place(text, tail, end, low=head_end) == tail:
+                return tail, end, ""
+            after = "" if found else _after(text, end)
+            if after and _first_place(text, tail, end, low=head_end, after=after) == tail:
+                return tail, end, after
+            found.append((tail, end, ""))
+    return found[0] if found else (head_end, head_end, "")
+
+
+def _pieces(document: Document, start: int, end: int) -> list[tuple[int, int]]:
+    """Spans of text that each lie within one block or cell or line, in order, trimmed."""
+    spans: list[tuple[int, int]] = []
+    place = start
+    while place < end:
+        block, behind = _block_at(document, place)
+        stop = min(end, behind)
+        if block is not None and block.kind == "row" and block.cells and place <= block.start:
+            spans += _from_distinct(document.text, _parts(document.text, block)) or _cells(
+                document.text, block
+            )
+        elif block is not None and (parts := _parts(document.text, block)):
+            spans += [(max(a, place), min(b, stop)) for a, b in parts if a < stop and b > place]
+        else:
+            for line in re.finditer(r"[^\n\r\v\f\u2028\u2029]+", document.text[place:stop]):
+                spans.append((place + line.start(), place + line.end()))
+        place = max(stop, place + 1)
+    return _trimmed(document.text, spans)
+
+
+def _block_at(document: Document, place: int) -> tuple[Block | None, int]:
+    """The content unit that holds `place` and where it ends; None between units, and where the next
+    one begins."""
+    blocks = document.blocks
+    after = bisect_right(blocks, place, key=lambda block: block.start)
+    if after and place < blocks[after - 1].end:
+        return blocks[after - 1], blocks[after - 1].end
+    return None, blocks[after].start if after < len(blocks) else len(document.text)
+
+
+def _parts(text: str, block: Block) -> list[tuple[int, int]]:
+    """Where the pieces of a unit stand that its elements part: a card's title and text, a term and
+    its definition.
+
+    Empty where it is one piece; a browser finds no words across the boundary of a block or a line
+    break.
+    """
+    if block.kind == "code":
+        return []
+    words = [_words(piece) for piece in _PARTING.split(block.html)]
+    spans: list[tuple[int, int]] = []
+    place = block.start
+    for piece in filter(None, words):
+        found = text.find(piece, place, block.end)
+        if found >= 0:
+            spans.append((found, found + len(piece)))
+            place = found + len(piece)
+    return spans if len(spans) > 1 else []
+
+
+def _cells(text: str, block: Block) -> list[tuple[int, int]]:
+    """Where a row's cells stand in the text; cells that are not found as they read are left out."""
+    spans: list[tuple[int, int]] = []
+    place = block.start
+    for cell in block.cells:
+        found = text.find(cell, place, block.end) if cell.strip() else -1
+        if found >= 0:
+            spans.append((found, found + len(cell)))
+            place = found + len(cell)
+    return _from_distinct(text, spans) or [(block.start, block.end)]
+
+
+def _from_distinct(text: str, cells: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Trim, and leave out leading cells such as `1` or `yes` that stand earlier on the page, while
+    another does not."""
+    cells = _trimmed(text, cells)
+    for index, (start, end) in enumerate(cells):
+        if _first_place(text, start, end) == start and any(map(str.isalnum, text[start:end])):
+            return cells[index:]
+    return cells
+
+
+def _trimmed(text: str, spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    return [trimmed for span in spans if (trimmed := _trim(text, *span))]
+
+
+def _trim(text: str, start: int, end: int) -> tuple[int, int] | None:
+    """Drop white space and marks at both ends: a browser matches words, and ends must be word
+    boundaries."""
+    while start < end and text[start] in _EDGE:
+        start += 1
+    while end > start and text[end - 1] in _EDGE:
+        end -= 1
+    return (start, end) if end > start else None
+
+
+def _head(text: str, start: int, end: int, *, most: int = _WORDS) -> int:
+    """End of the first words of a span, as many as a part may have, at `most`."""
+    ends = _word_ends(text, start, end)[:most]
+    return next((one for one in reversed(ends) if _is_part(text[start:one])), ends[0])
+
+
+def _tail(text: str, start: int, end: int) -> int | None:
+    """Start of a span's last words, as many as a part may have; None where none are left."""
+    return next((one for one in _word_starts(text, start, end) if _is_part(text[one:end])), None)
+
+
+def _word_ends(text: str, start: int, end: int) -> list[int]:
+    piece = text[start:end]
+    if is_cjk(piece):
+        reach = piece[: _CJK + 1]
+        cuts = (
+            [start + m.start() for m in one.finditer(reach) if 4 <= m.start() <= _CJK]
+            for one in _CLAUSES
+        )
+        return next(filter(None, cuts), [min(end, start + _CJK)])
+    ends: list[int] = []
+    for found in _WORD.finditer(piece):
+        word = found.group().rstrip(_EDGE)
+        if word or ends:  # marks alone count as a word that ends where the one before them does
+            ends.append(start + found.start() + len(word) if word else ends[-1])
+        if len(ends) == _WORDS:  # the paragraph may have two megabytes
+            break
+    return ends or [end]
+
+
+def _word_starts(text: str, start: int, end: int) -> list[int]:
+    piece = text[start:end]
+    if is_cjk(piece):
+        low = max(start, end - _CJK - 1)
+        ends = [[m.end() for m in one.finditer(text, low, end)] for one in _CLAUSES]
+        kept = ([cut for cut in cuts if end - _CJK <= cut <= end - 4] for cuts in ends)
+        return next(filter(None, kept), [])
+    words = ((m.group().lstrip(_EDGE), start + m.end()) for m in _WORD.finditer(piece))
+    return list(deque((behind - len(word) for word, behind in words if word), _WORDS))
+
+
+def _pattern(phrase: str) -> str:
+    """What a browser takes for `phrase`: any case, any white space, whole words."""
+    words = r"\s+".join(re.escape(word) for word in phrase.split())
+    left = r"(?<!\w)" if phrase[:1].isalnum() and not is_cjk(phrase[:1]) else ""
+    right = r"(?!\w)" if phrase[-1:].isalnum() and not is_cjk(phrase[-1:]) else ""
+    return f"{left}{words}{right}"
+
+
+def _first_place(text: str, start: int, end: int, *, low: int = 0, after: str = "") -> int:
+    """Where a browser that searches from `low` finds text[start:end] first, of those that `after`
+    follows."""
+    phrase = text[start:end]
+    followed = re.compile(_GAP + _pattern(after), re.IGNORECASE) if after else None
+    for first, behind in _places(_flat(text), _lowered(" ".join(phrase.split())), low):
+        if _is_apart(text, first, behind, phrase) and (
+            followed is None or followed.match(text, behind)
+        ):
+            return first
+    return start
+
+
+def _is_apart(text: str, start: int, end: int, phrase: str) -> bool:
+    """Whether text[start:end] begins and ends at the borders of words, where the ends of `phrase`
+    need it."""
+    left = (
+        phrase[:1].isalnum()
+        and not is_cjk(phrase[:1])
+        and _WORDLIKE.match(text, max(start - 1, 0), start)
+    )
+    right = (
+        phrase[-1:].isalnum() and not is_cjk(phrase[-1:]) and _WORDLIKE.match(text, end, end + 1)
+    )
+    return not left and not right
+
+
+class _Flat(NamedTuple):
+    """A text in one case, each run of white space one space, so that words are found at a library's
+    speed."""
+
+    text: str
+    breaks: list[int]
+    """Places in it behind each longer run, ascending from 0."""
+    dropped: list[int]
+    """Code points that the original has besides up to the next of these places."""
+
+    def original(self, place: int) -> int:
+        """Return where in the original a place is."""
+        return place + self.dropped[bisect_right(self.breaks, place) - 1]
+
+
+@lru_cache(maxsize=8)
+def _flat(text: str) -> _Flat:
+    """Return a text as phrases are looked up in it; kept, for an answer cites one page many
+    times."""
+    breaks, dropped = [0], [0]
+    for run in _RUN.finditer(text):
+        breaks.append(run.start() - dropped[-1] + 1)
+        dropped.append(dropped[-1] + run.end() - run.start() - 1)
+    return _Flat(_BLANK.sub(" ", _lowered(text)), breaks, dropped)
+
+
+def _lowered(text: str) -> str:
+    """Return a text in one case, of the same length."""
+    low = text.lower()
+    if len(low) != len(text):
+        low = "".join(small if len(small := char.lower()) == 1 else char for char in text)
+    return low.replace("ς", "σ")
+
+
+def _places(flat: _Flat, words: str, low: int) -> Iterator[tuple[int, int]]:
+    """Yield the start and end in the original text of each place from `low` on where `words`
+    stand."""
+    place = flat.text.find(words, max(0, low - flat.dropped[-1]))
+    while place >= 0:
+        start = flat.original(place)
+        if start >= low:
+            yield start, flat.original(place + len(words) - 1) + 1
+        place = flat.text.find(words, place + 1)
+
+
+def _with_context(document: Document, start: int, end: int, head: str) -> str:
+    """Put prefix or suffix around where the words stand earlier on the page as well.
+
+    Context must touch the words but for white space and block boundaries, so its inner edge keeps
+    its punctuation.
+    """
+    text = document.text
+    if _first_place(text, start, end) == start:
+        return head
+    low = max(0, start - _CONTEXT_REACH, _part_before(document, start))
+    before = [piece for piece in _BEFORE.split(text[low:start]) if piece.strip()]
+    words = before[-1].split()[-_WORDS:] if before else []
+    if words and len(before) == 1 and low > 0 and not text[low - 1].isspace():
+        words = words[1:]
+    prefix = _telling(text, start, end, words)
+    prefix = prefix or (words[-1][-_CJK:] if words and is_cjk(words[-1]) else "")
+    if prefix:
+        return f"{_encode(prefix)}-,{head}"
+    after = _after(text, end)
+    return f"{head},-{_encode(after)}" if after else head
+
+
+def _telling(text: str, start: int, end: int, words: Sequence[str]) -> str:
+    """Return the fewest of the last `words` before text[start:end] that stand before no earlier
+    such place.
+
+    The most that a part may have where they all do; empty where not even the last is a part.
+    """
+    flat, phrase = _flat(text), text[start:end]
+    places = islice(_places(flat, _lowered(" ".join(phrase.split())), 0), _LOOKED_AT)
+    earlier = [
+        first
+        for first, behind in places
+        if first < start and _is_apart(text, first, behind, phrase)
+    ]
+    told = ""
+    for count in range(1, len(words) + 1):
+        prefix = " ".join(words[-count:])
+        if not _is_part(prefix):
+            break
+        told, before = prefix, re.compile(f"{_pattern(prefix)}{_GAP}\\Z", re.IGNORECASE)
+        if not any(before.search(text, max(0, place - _CONTEXT_REACH), place) for place in earlier):
+            break
+    return told
+
+
+def _after(text: str, place: int) -> str:
+    """The words that follow `place`, of one unit or cell; empty at the end."""
+    pieces = _SEPARATOR.split(text[place : place + _CONTEXT_REACH])
+    words = next(filter(None, (piece.strip(" |") for piece in pieces)), "").split()[:_WORDS]
+    counts = range(len(words), 0, -1)
+    told = next((one for count in counts if _is_part(one := " ".join(words[:count]))), "")
+    return told or (words[0][:_CJK] if words and is_cjk(words[0]) else "")
+
+
+def _part_before(document: Document, place: int) -> int:
+    """Where the piece of a unit begins that ends before `place`; 0 where the unit is one piece."""
+    last = len(document.text[:place].rstrip()) - 1
+    block, _ = _block_at(document, last)
+    parts = _parts(document.text, block) if block else []
+    return next((start for start, end in parts if start <= last < end), 0)
+
+
+def _encode(words: str) -> str:
+    """Percent-encode, without our marks of struck words; the hyphen too, since it marks context in
+    a directive."""
+    return quote(" ".join(words.replace(STRUCK, "").split()), safe="").replace("-", "%2D")
+
+
+def place_of(document: Document, start: int, end: int) -> str:
+    """Return where in its file `document.text[start:end]` stands, as a link's fragment; empty for
+    web pages.
+
+    From one row, cell or cue to another it is a range: `Costs!A4:C9`, `row=2-7` (RFC 7111),
+    `t=00:12:31,00:12:52`.
+    """
+    first, _ = _block_at(document, start)
+    last, _ = _block_at(document, max(start, end - 1))
+    if first is None or last is None:
+        return first.place if first else ""
+    reaching = one_place(first.place, last.place)
+    return first.place if reaching is None else reaching
+
+
+def box_of(document: Document, spans: Iterable[tuple[int, int]]) -> tuple[float, ...]:
+    """Return left, top, width and height of the lines that stretches of a document's text have on
+    the page of a PDF or image where the first begins, in points (of an image, pixels) from the
+    upper left; empty for other documents."""
+    page, boxes = "", list[tuple[float, ...]]()
+    for start, end in spans:
+        block, _ = _block_at(document, start)
+        if block is None or (page and block.place.partition("&")[0] != page):
+            continue
+        page = block.place.partition("&")[0]
+        if is_box(block.place):
+            left, top, width, height = map(float, block.place.rpartition("=")[2].split(","))
+            boxes.append((left, top, left + width, top + height))
+        else:
+            boxes += _printed(document, block.place, start, end)
+    if not boxes:
+        return ()
+    lefts, tops, rights, lows = zip(*boxes, strict=True)
+    return min(lefts), min(tops), max(rights) - min(lefts), max(lows) - min(tops)
+
+
+def _printed(document: Document, place: str, start: int, end: int) -> list[tuple[float, ...]]:
+    """Return the edges of the lines of a PDF's page on which a stretch of text is printed."""
+    known = _pages_printed(document).get(place)
+    if known is None:
+        return []
+    first, bands = known
+    before = letters_in(document.text[first:start])
+    after = before + letters_in(document.text[start:end])
+    found, at = [], 0.0
+    for *edges, letters in bands:
+        if at < after and before < at + letters:
+            found.append(tuple(edges))
+        at += letters
+    return found
+
+
+@kept_with_document
+def _pages_printed(document: Document) -> dict[str, tuple[int, list[list[float]]]]:
+    """Return `Page.printed` by place, with where the text of each page begins."""
+    begins: dict[str, int] = {}
+    for block in document.blocks:
+        begins.setdefault(block.place, block.start)
+    found = {}
+    for line in document.page.printed.splitlines():
+        number, *bands = line.split()
+        if (place := f"page={number}") in begins:
+            found[place] = begins[place], [list(map(float, band.split(","))) for band in bands]
+    return found
+
+
+def one_place(first: str, last: str) -> str | None:
+    """Return the place that reaches from one place of a file to another; None where a link can name
+    no such range."""
+    if first == last:
+        return first
+    if is_box(first):
+        return None
+    if _TIMED.match(first) and _TIMED.match(last):
+        return f"{first.partition(',')[0]},{last.partition(',')[2]}"
+    if (kind := first.partition("=")[0]) in {"row", "cell"} and last.startswith(f"{kind}="):
+        return f"{first}-{last.partition('=')[2]}"
+    sheet, mark, cells = first.partition("!")
+    if mark and last.startswith(f"{sheet}!"):
+        return f"{sheet}!{cells.partition(':')[0]}:{last.rpartition('!')[2].rpartition(':')[2]}"
+    return None
+
+
+def place_name(place: str) -> str:
+    """Return a place in a file as people write it: `p. 3`, `slide 2`, `Costs!A4:C9`,
+    `00:12:31,00:12:52`."""
+    if is_box(place):
+        place = place.partition("&")[0] if "&" in place else ""
+    return unquote(place).removeprefix("t=").replace("page=", "p. ").replace("=", " ")
+
+
+# Which pages hold a passage's words: wire stories, mirrors and other copies across sites, small
+# edits included. What several pages say in the same words is one origin, however many sites carry
+# it: no page confirms what it copied.
+
+
+class Copies:
+    """The runs of some pages, each counted when it is first compared."""
+
+    def __init__(self, texts: Mapping[int, str]) -> None:
+        """Take what is compared of each page, by its place."""
+        self._texts = texts
+        self._runs: dict[int, frozenset[tuple[str, ...]]] = {}
+
+    def hold(self, place: int, texts: Iterable[str]) -> bool:
+        """Return whether the page at `place` holds one of `texts`."""
+        for text in texts:
+            runs = word_runs(text)
+            if len(runs) < TELLING_RUNS or place not in self._texts:
+                continue
+            if place not in self._runs:
+                self._runs[place] = word_runs(self._texts[place])
+            if len(runs & self._runs[place]) >= COPIED * len(runs):
+                return True
+        return False
+
+
+def cite_copy(
+    document: Document, units: Sequence[Sentence], text: str, *, at: Sentence | None
+) -> str:
+    """Return the citation of `text` among the units of a page: of `at`, else the nearest one, and
+    those beside it."""
+    wanted = word_runs(text)
+    runs = [word_runs(document.text[unit.start : unit.end]) for unit in units]
+    low = high = (
+        units.index(at) if at else max(range(len(units)), key=lambda row: len(runs[row] & wanted))
+    )
+    while low and len(runs[low - 1] & wanted) > COPIED * len(runs[low - 1]):
+        low -= 1
+    while high + 1 < len(units) and len(runs[high + 1] & wanted) > COPIED * len(runs[high + 1]):
+        high += 1
+    return cite(document, units[low].start, units[high].end)
+
+
+def count_origins(evidence: Iterable[Evidence]) -> int:
+    """Return how many origins stand behind some passages: pages, those that share a passage's words
+    taken as one."""
+    origins: list[set[str]] = []
+    for one in evidence:
+        pages = {citation.partition("#")[0] for citation in (one.url, *one.also)}
+        pages = pages.union(*(origin for origin in origins if origin & pages))
+        origins = [origin for origin in origins if not origin & pages] + [pages]
+    return len(origins)

@@ -1,0 +1,217 @@
+"""What every converter returns, and the few pieces of HTML writing that they share.
+
+Not for: deciding which converter reads a body (`pipeline/read/convert.py`).
+"""
+
+import html
+import importlib.util
+import re
+import struct
+import time
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from datetime import date
+from typing import TYPE_CHECKING, Final
+
+from pipeline.document.ledger import Ledger
+
+try:
+    import resource
+except ImportError:  # Windows has no such limits
+    resource = None  # type: ignore[assignment]  # the one use looks for it
+
+if TYPE_CHECKING:  # settings are read before anything that takes a tenth of a second to import
+    from pipeline.document.page import Trust
+
+MAX_ITEMS: Final = 20_000
+"""Rows, values, entries, style rules or parts of one document that are read; where they are
+content, the rest is told as unread."""
+
+MAX_PAGES: Final = 500
+"""Of one reading: some 250,000 words, more than any call shows. The rest can be asked for."""
+MAX_UNPACKED: Final = 30_000_000
+"""Bytes of one source, as it comes and unpacked, where no setting says otherwise
+(`WINNOW_PAGE_MB`); of an archive, all parts that hold text together."""
+MOST_MEGABYTES: Final = 1000
+"""Largest value of that setting."""
+_allowed: Final[ContextVar[int]] = ContextVar("allowed", default=MAX_UNPACKED)
+SLOW_LETTERS: Final = 5_000_000
+"""Characters that are given to a library which cannot be stopped; markdown-it and striprtf need 1 s
+a million."""
+PLACE: Final = "data-place"
+"""Attribute of our own that says where in a file an element begins; what stands behind it is there
+until the next one (`Block.place`). Text from outside has it taken away (`unplaced`)."""
+INSTALL_OCR: Final = "an operator can install the extra, pip install 'winnow-mcp[ocr]'"
+_BOX: Final = re.compile(r"(?:^|&)(?:viewrect|xywh)=")
+MOST_PIXELS: Final = 36_000_000
+"""Of an image whose text is recognised: a sheet of A4 at 600 dpi. Larger ones are refused before
+they are decoded."""
+DAMAGED: Final = (
+    *(
+        ValueError,
+        LookupError,
+        TypeError,
+        AttributeError,
+        ArithmeticError,
+        AssertionError,
+        RuntimeError,
+        SyntaxError,
+    ),
+    *(OSError, EOFError, struct.error, zlib.error),
+)
+"""What the libraries that read documents are known to raise over damaged files, besides errors of
+their own."""
+PAGE_SECONDS: Final = 8.0
+"""Processor time for a page of PDF to be read: over a hundred times what the heaviest of 906 real
+pages takes; one that needs more is left out."""
+LEAST_SIZE: Final = 2.0
+"""Points of height below which type cannot be read; footnotes and superscripts have 5 or more."""
+Span = tuple[int, int]
+"""First and last page wanted, 1-based; 0 as the last is the end."""
+WHOLE: Final[Span] = (1, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Converted:
+    """A document as HTML, with what it says about itself."""
+
+    html: str
+    title: str = ""
+    language: str = ""
+    author: str = ""
+    published: str = ""
+    notes: tuple[str, ...] = ()
+    unread: str = ""
+    """What of the source was not read, in a few words; empty where all was."""
+    rest: str = ""
+    """Pages that a further reading begins with, such as `501-1000`; empty where that is not
+    possible."""
+    trust: "Trust" = "visible"
+    hidden: int = 0
+    """Words, or pieces of a PDF's text, that no reader sees and that were left out."""
+    ledger: Ledger = field(default_factory=Ledger)
+    """What the file holds against what `html` has."""
+    printed: str = ""
+    """`Page.printed`."""
+
+
+class Unreadable(Exception):
+    """There is no text to read; the text says why, as the end of a sentence (`… holds no text: it
+    is encrypted`)."""
+
+    def __init__(self, why: str, *, hint: str = "") -> None:
+        """Keep what to do about it; empty for what helps with any source."""
+        super().__init__(why)
+        self.hint = hint
+
+
+def person(author: str, tools: str) -> str:
+    """Return the author that a file names, empty where that is one of the `tools` that made the
+    file."""
+    return "" if author.strip().casefold() in tools.casefold() else author.strip()
+
+
+def day_in(text: str) -> str:
+    """Return the day that an ISO date begins with, empty for one that the calendar does not
+    have."""
+    try:
+        return date.fromisoformat(text[:10]).isoformat()
+    except ValueError:
+        return ""
+
+
+def unplaced(html: str) -> str:
+    """Return HTML from outside without the attribute that only converters write."""
+    return re.sub(PLACE, "data-was", html, flags=re.IGNORECASE) if PLACE in html.lower() else html
+
+
+def placed(inner: str, place: str, *, tag: str = "section") -> str:
+    """Return HTML as an element at a place; `place` is percent-encoded already."""
+    return f'<{tag} {PLACE}="{escape(place)}">{inner}</{tag}>'
+
+
+def can_recognise() -> bool:
+    """Return whether the extra `ocr` is installed, so that images are read."""
+    return importlib.util.find_spec("rapidocr") is not None
+
+
+@contextmanager
+def unpacking(most: int) -> Iterator[None]:
+    """Let sources that are converted inside have `most` bytes unpacked; what converters ask by
+    `most_unpacked`."""
+    before = _allowed.set(most)
+    try:
+        yield
+    finally:
+        _allowed.reset(before)
+
+
+def most_unpacked() -> int:
+    """Return the bytes that the source at hand may have unpacked."""
+    return _allowed.get()
+
+
+def raising_the_cap(size: int) -> str:
+    """Return how a source of `size` bytes, which is over the cap, is read."""
+    megabytes = -(-size // 1_000_000)
+    if megabytes > MOST_MEGABYTES:
+        return f"Split it: no more than {MOST_MEGABYTES} MB can be allowed."
+    return (
+        f"It is read by a server that was started with WINNOW_PAGE_MB={megabytes}, and by: "
+        f"winnow fetch SOURCE --set page_mb={megabytes}"
+    )
+
+
+@contextmanager
+def ended_after(seconds: float) -> Iterator[None]:
+    """Have the system end a process whose memory is bounded, as a converter's is, if the block
+    takes longer."""
+    if resource is None or resource.getrlimit(resource.RLIMIT_AS)[0] == resource.RLIM_INFINITY:
+        yield
+        return
+    before = resource.getrlimit(resource.RLIMIT_CPU)
+    resource.setrlimit(resource.RLIMIT_CPU, (int(time.process_time() + seconds), before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_CPU, before)
+
+
+def is_box(place: str) -> bool:
+    """Return whether a place is a part of a page's image, from which words were recognised."""
+    return _BOX.search(place) is not None
+
+
+def letters_in(text: str) -> int:
+    """Return how many letters and digits a text has."""
+    return sum(map(str.isalnum, text))
+
+
+def escape(text: str) -> str:
+    """Return `text` for use between tags."""
+    return html.escape(text, quote=False)
+
+
+def html_table(
+    rows: Sequence[Sequence[str]], *, header: bool, places: Sequence[str] = (), caption: str = ""
+) -> str:
+    """Return rows of cells as a table, the first one as its header where it is one, each at its
+    place in the file."""
+    lines = []
+    for number, row in enumerate(rows):
+        tag = "th" if header and number == 0 else "td"
+        inner = "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in row)
+        lines.append(placed(inner, places[number], tag="tr") if places else f"<tr>{inner}</tr>")
+    return f"<table>{caption}\n" + "\n".join(lines) + "\n</table>"
+
+
+def whole_page(body: str, *, title: str = "", language: str = "") -> str:
+    """Return an HTML page around `body`, which is HTML already."""
+    lang = f' lang="{html.escape(language)}"' if language else ""
+    return (
+        f"<!DOCTYPE "
+        f"html>\n<html{lang}><head><title>{escape(title)}</title></head>\n<body>\n{body}\n</body></html>\n"
+    )

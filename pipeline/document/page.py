@@ -1,0 +1,454 @@
+"""The data that flows through the pipeline, from a request to cited evidence (design §2).
+
+    ParsedRequest → SearchQuery → SearchOutcome(SearchResult…) → Page → Document(Block…) → Sentence → Evidence
+
+Plain frozen data without behaviour beyond small derived properties. Not for: anything that
+computes, fetches or renders; types that only one package uses stay in that package.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, wraps
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeVar, TypeVarTuple
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from pipeline.document.table import Told
+    from pipeline.document.tree import Node
+
+Given = TypeVarTuple("Given")
+Made = TypeVar("Made")
+Freshness = Literal["any", "day", "week", "month", "year"]
+SafeSearch = Literal["", "off", "moderate", "strict"]
+SearchStatus = Literal[
+    "ok",
+    "empty",
+    "blocked",
+    "rate_limited",
+    "unauthorized",
+    "quota",
+    "timeout",
+    "unreachable",
+    "unsupported",
+    "bad_response",
+]
+KEPT_DOCUMENTS: Final = 64
+"""Cleaned pages kept in memory, and the words of their passages; one of 250 kB HTML is about 1 MB
+of Python objects."""
+WITH_COOKIES: Final = "read with cookies of yours (WINNOW_COOKIES)"
+"""Note of a page that its server may have shown to nobody else."""
+BlockKind = Literal[
+    "heading", "paragraph", "item", "row", "code", "definition", "caption", "block", "about"
+]
+Verdict = Literal["answered", "unsure", "none"]
+Trust = Literal["visible", "attribute", "script", "recognised", "snippet"]
+"""Where words come from: what a page shows; what its markup says beside that (alternative texts,
+author, date); what its scripts would draw or show; text behind the image of a scanned page; what a
+search engine quotes. Ours to say: a page has no words for it."""
+
+
+def least_trust(trusts: Iterable[Trust]) -> Trust:
+    """Return where words come from of which some may not be visible: the first such origin."""
+    return next((trust for trust in trusts if trust != "visible"), "visible")
+
+
+ScoreMaker = Literal[
+    "bm25",
+    "embedding",
+    "blend",
+    "rerank",
+    "read",
+    "path",
+    "tag",
+    "engine",
+    "snippet",
+    "content",
+    "outline",
+    "guided",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class SearchQuery:
+    """One query for the providers."""
+
+    text: str
+    """Words as the provider gets them."""
+    language: str = ""
+    """ISO 639-1 code of the wished results, empty for any."""
+    freshness: Freshness = "any"
+    """How recent results must be; a filter, never words."""
+    since: str = ""
+    """First ISO day of publication, empty for no bound. With `until` it takes the place of
+    `freshness`."""
+    until: str = ""
+    """Last ISO day of publication, empty for no bound."""
+    region: str = ""
+    """ISO 3166 code of the country to search for, such as `at`; empty for any."""
+    site: str = ""
+    """Host that results must come from, its subdomains included; empty for any."""
+    safe: SafeSearch = ""
+    """How strictly adult pages are left out; empty for the provider's own default."""
+    page: int = 1
+    """1-based page of results."""
+    scholarly: bool = False
+    """Whether it asks for published research, which catalogues of it are asked for besides."""
+    dois: tuple[str, ...] = ()
+    """Works that are asked for by these names, in place of words."""
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedRequest:
+    """What PARSER makes of a request (zero-index §3.1)."""
+
+    queries: tuple[SearchQuery, ...]
+    """1..n queries; the raw request is always the first."""
+    entities: tuple[str, ...] = ()
+    """Names and unknown words, kept whole and verbatim."""
+    parts: tuple[str, ...] = ()
+    """What must each be answered, each to be understood alone; empty where the request is one
+    question."""
+    made_by: Literal["rules", "model"] = "rules"
+    """Which parser produced it."""
+    fallback: str = ""
+    """Why a generator that is set did not produce it."""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchResult:
+    """One hit of one provider."""
+
+    title: str
+    url: str
+    snippet: str
+    """Plain text, without markup."""
+    published: str = ""
+    """ISO date, empty when the provider gives none."""
+    engine: str = ""
+    """Provider, and the engine behind it where it says so (`searxng:brave`)."""
+    rank: int = 1
+    """1-based place in the provider's own order."""
+    language: str = ""
+    """ISO 639-1 code, empty when the provider does not say."""
+    author: str = ""
+    """Names, parted by semicolons, of what a catalogue lists."""
+    doi: str = ""
+    retracted: bool = False
+    """Whether a catalogue says that it was retracted, withdrawn or removed."""
+    inside: bool = False
+    """Whether who names it is inside: a search service there, or a page from there."""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchOutcome:
+    """What one provider answered. `blocked` is never `empty`."""
+
+    results: tuple[SearchResult, ...]
+    provider: str
+    status: SearchStatus
+    reason: str = ""
+    """One sentence for any status but `ok`; also what the provider could not honour."""
+    retry_after: float | None = None
+    """Seconds until it is worth asking again, if known."""
+    unread: str = ""
+    """What the provider has not looked at yet, and will when it is asked again; empty for
+    nothing."""
+    rest: str = ""
+    """The source under which that can be had, where asking again is not enough."""
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One source as it came, decoded to HTML text (PDF, DOCX, Markdown and plain text are HTML by
+    now)."""
+
+    url: str
+    """What was asked for."""
+    final_url: str
+    """Where it was found, after redirects; citations point here."""
+    title: str
+    html: str
+    """Decoded, uncleaned HTML."""
+    media_type: str
+    """Media type of the original, such as `text/html` or `application/pdf`."""
+    language: str = ""
+    """ISO 639-1 code, empty when unknown."""
+    fetched_at: str = ""
+    """ISO 8601 UTC time of the fetch."""
+    content_hash: str = ""
+    """Hex digest of `html`; first part of the handle."""
+    author: str = ""
+    published: str = ""
+    """ISO date of publication, empty when unknown."""
+    notes: tuple[str, ...] = ()
+    """What the reader should know, such as `cut at 10 MB` or `needs a browser`."""
+    raw_tokens: int = 0
+    """About the tokens of the HTML as it came, the figure that pruning is compared with."""
+    unread: str = ""
+    """What of the source is not in `html`, in a few words; empty where all is. Every answer from
+    the page says it."""
+    tables_whole: bool = False
+    """Whether no cell of a table is among what is `unread`, so that values may be computed all the
+    same."""
+    rest: str = ""
+    """The source's name with the pages that a further reading begins with; empty where that is not
+    possible."""
+    doi: str = ""
+    """Of published research, where a catalogue led here; `author` then has the names, parted by
+    semicolons."""
+    trust: Trust = "visible"
+    """Where all of its words come from, at best."""
+    hidden: int = 0
+    """Words, of a PDF pieces of text, that no reader sees and that were left out."""
+    printed: str = ""
+    """Where the lines and rows of `html` are printed, in their order, a line of text for each page:
+    its number, then of each left, upper, right and lower edge in points from the upper left, and
+    how many letters and digits it has. Of PDFs only."""
+    inside: bool = False
+    """Whether it came from this machine or a network that the operator opened, without a step from
+    outside: what it names may be read there."""
+    age: float = field(default=-1.0, compare=False)
+    """Seconds since it was read, where the cache gave it unasked; -1 where it was asked for. It is
+    not kept."""
+
+    @property
+    def own(self) -> bool:
+        """Whether it is one person's: a file, or read with cookies."""
+        return self.final_url.startswith("file:") or WITH_COOKIES in self.notes
+
+
+class Ordinal(NamedTuple):
+    """The number of an item of a list."""
+
+    value: int
+    form: str
+    """`type` of its list in HTML: `1`, `a`, `A`, `i`, `I`."""
+    mark: str
+    """What a reader sees, such as `4.` or `b.`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A piece of a cleaned page: a node of the block tree, or one content unit (paragraph, item,
+    row, …)."""
+
+    path: str
+    """Path with numbered equal siblings, `html/body/div2/p3`; unique on the page."""
+    heading_path: tuple[str, ...]
+    """Texts of the headings above, outermost first."""
+    text: str
+    """What a person reads. Rows of tables with headers read `header: value; header: value`."""
+    html: str
+    """The cleaned HTML of the block."""
+    tokens: int
+    """`count_tokens(text)`."""
+    kind: BlockKind = "block"
+    start: int = -1
+    """Code point offsets into `Document.text`, -1 where a block is not a content unit."""
+    end: int = -1
+    main: bool = True
+    """False where the block looks like furniture (navigation, footer, link lists)."""
+    closed: bool = False
+    """True where it is not `main` only because a reader opens it with a click; without a question
+    it is content."""
+    cells: tuple[str, ...] = ()
+    """Texts of a row's cells, for rows only."""
+    carried: tuple[int, ...] = ()
+    """Columns whose cell is one of a row above, which covers this row as well."""
+    trust: Trust = "visible"
+    speaks: bool = False
+    """Whether it speaks to a model that reads it (`pipeline/text/frame.py`); content units only."""
+    lead: str = ""
+    """What makes the block readable alone: a row's caption and header row, an item's lead-in
+    sentence."""
+    ordinal: Ordinal | None = None
+    """Number of the item that begins with it; None outside of numbered lists."""
+    place: str = ""
+    """Where in a file it stands, as the fragment of a link: `page=3`, `slide=2`, `Costs!A4:C4`,
+    `t=00:12:31,00:12:40`; empty for web pages."""
+
+    @property
+    def header(self) -> str:
+        """The header row that a row is read with, its cells parted by ` | `; empty where there is
+        none."""
+        last = self.lead.rpartition("\n")[2]
+        return last[2:-2] if self.kind == "row" and last.startswith("| ") else ""
+
+
+def table_of(block: Block) -> str:
+    """Return the path of the table that a row stands in."""
+    return block.path.rpartition("/")[0].removesuffix("/thead")
+
+
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+class Document:
+    """A page that was cleaned and cut into content units; what every later step reads. It equals
+    itself only."""
+
+    page: Page
+    html: str
+    """Cleaned HTML."""
+    text: str
+    """Visible text in reading order, one content unit a line; `Block.start` and `Sentence.start`
+    point into it."""
+    blocks: tuple[Block, ...]
+    """Content units in reading order; their spans do not overlap."""
+    root: "Node" = field(repr=False)
+    """The cleaned tree that block trees of any size are cut from."""
+
+
+def kept_with_document(
+    work: Callable[[Document, *Given], Made],
+) -> Callable[[Document, *Given], Made]:
+    """Return `work` that is done once for a document and what else is given; its result goes when
+    the document goes.
+
+    Not for: results that hold the document, which would keep it for ever, and arguments that are no
+    keys.
+    """
+    made: WeakKeyDictionary[Document, dict[tuple[*Given], Made]] = WeakKeyDictionary()
+
+    @wraps(work)
+    def once(document: Document, *given: *Given) -> Made:
+        of_document = made.setdefault(document, {})
+        if given not in of_document:
+            of_document[given] = work(document, *given)
+        return of_document[given]
+
+    return once
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """One tagged unit: a sentence, or a heading, item, row, code line or definition pair
+    (zero-index §4.1)."""
+
+    number: int
+    """1-based in the document."""
+    text: str
+    """What is shown; rows as `header: value` pairs, line breaks folded to spaces."""
+    start: int
+    """Code point offsets into `Document.text`: `Document.text[start:end]` is what stands on the
+    page."""
+    end: int
+    block: int
+    """Index into `Document.blocks`."""
+    heading_path: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """A number and what made it."""
+
+    value: float
+    made_by: ScoreMaker
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a question and some documents have to do with each other: one score a unit, and whether
+    anything answers.
+
+    Without slots, since `places` is made once and kept.
+    """
+
+    verdict: Verdict
+    """`none` is the paper's None: no unit answers the question. `unsure`: the nearest ones may or
+    may not."""
+    reason: str
+    """One sentence: what the verdict saw."""
+    confidence: float
+    """0..1; comparable across calls with the same models."""
+    tagged: tuple[tuple[Sentence, ...], ...]
+    """All units of each document in reading order."""
+    values: NDArray[np.float32]
+    """Scores [units], numbered through all documents; 0..1, comparable within this reading only."""
+    made_by: ScoreMaker
+    cut: bool = False
+    """It is `unsure` because what could hold the answer was not read."""
+    unread: tuple[str, ...] = ()
+    """Addresses of documents that there was no time to read; their units are not among `tagged`."""
+    late: bool = False
+    """Whether time ended before a long text was compared with the question as far as others are."""
+    question: str = ""
+    """What was asked; empty for several parts together, each of which has its own."""
+    parts: "tuple[Reading, ...]" = ()
+    """The readings of the parts of a question with several, over the same units; this one is of all
+    of them."""
+    absent: tuple[str, ...] = ()
+    """Names and numbers of the question that nothing read has; empty where it surely answers."""
+    only: frozenset[int] = frozenset()
+    """Units that a model named as the answer and the scores agree with, and the best ones beside
+    them: the first evidence is of these. Empty where no model did, or it is not borne out."""
+    computed: "tuple[Told, ...]" = ()
+    """What tables tell of the question, or of its parts, computed over all their rows."""
+
+    @property
+    def answered(self) -> bool:
+        """Whether the units surely answer."""
+        return self.verdict == "answered"
+
+    @cached_property
+    def places(self) -> Sequence[tuple[int, Sentence]]:
+        """Index of the document and the unit of each score [units]."""
+        return [(place, unit) for place, units in enumerate(self.tagged) for unit in units]
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """A verbatim passage with its source, ready to be quoted."""
+
+    text: str
+    url: str
+    title: str
+    block_path: str
+    sentences: tuple[int, ...]
+    """Numbers of the sentences that the passage joins."""
+    score: Score
+    citation: str
+    """`url` with a text fragment that a browser scrolls to."""
+    heading_path: tuple[str, ...] = ()
+    published: str = ""
+    is_summary: bool = False
+    """True for text that was written or selected by a summariser; its `sources` name what it stands
+    on."""
+    sources: tuple[str, ...] = ()
+    """Citations of the leaves under a summary."""
+    also: tuple[str, ...] = ()
+    """Citations of other pages that hold the same words."""
+    author: str = ""
+    """Who wrote the page, as it says itself."""
+    start: int = -1
+    """Code point offsets into `Document.text` from the first sentence to the last; -1 for what is
+    no such stretch."""
+    end: int = -1
+    doi: str = ""
+    trust: Trust = "visible"
+    hidden: int = 0
+    """`Page.hidden` of its page."""
+    speaks: bool = False
+    """Whether its words, its headings or its page's title speak to a model."""
+    place: str = ""
+    """`Block.place`, from its first sentence to its last."""
+    more: str = ""
+    """What of the list or table that it ends in follows it, such as `12 more items`; empty for
+    nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """One source that could not be used, for the answer's list of what is missing."""
+
+    source: str
+    reason: str
+    late: bool = False
+    """It was not ready in time: the same call again goes on from the cache."""
+    rest: str = ""
+    """The source under which more of it can be had, for one that was read in part."""
+    page: str = ""
+    """Address of a document that was read in part."""
+    gone: bool = False
+    """Nothing is there."""

@@ -1,0 +1,358 @@
+"""Sentences of a document: running text is cut, every unit numbered with its offsets and told to a
+model.
+
+The cutter is a finite state machine over stops, for any language. It visits candidates only (a
+stop, the marks that close with it, white space) and decides each from the word before and the word
+after, so it is linear and needs no model. Spans point into the text as it stands. Headings, items,
+rows, captions, definition pairs and code are units of their own. Two prompt forms (zero-index
+§4.1): one numbered line a sentence (4 % more tokens) and the paper's `<TAG-i>` pairs (31 %,
+notes/zeroindex §0.4). Neither can be forged by a page. Not for: scoring, or finding content units.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from pipeline.document.page import Block, Document, Sentence
+from pipeline.document.tree import LABEL_WORDS, count_words
+from pipeline.text.frame import one_line
+from pipeline.text.words import is_unspaced, words
+from pipeline.work import check_cancelled
+
+LONGEST: Final = 600
+"""Code points a span may have; chat logs and boilerplate give "sentences" of thousands."""
+UNSPACED_LONGEST: Final = 160
+"""Those of a text in Thai or the like, which has blanks between clauses and no stops: an English
+sentence has as many."""
+_LOOK_BACK: Final = 120
+"""Code points before a stop in which its words are looked for; a CJK quotation shorter than this
+stays in one piece."""
+
+_NEVER_FINAL: Final = words("abbreviations")
+"""No boundary after these, whatever follows."""
+_MAYBE_FINAL: Final = words("abbreviations.final")
+"""A boundary only before a word that commonly begins sentences."""
+_STARTERS: Final = words("starters")
+"""Capitalised words that often begin a sentence and seldom continue a name."""
+_LOWER_STARTERS: Final = words("starters.lower")
+"""What begins a sentence in text without capitals: only where the stop follows a word and nothing
+closes with it."""
+_BEFORE_ORDINAL: Final = words("ordinals.before")
+_AFTER_ORDINAL: Final = words("ordinals.after")
+"""Words around a number whose period makes an ordinal of it (`der 2. Satz`, `3. Oktober`)."""
+
+_HAN: Final = "぀-ヿ㐀-䶿一-鿿가-힯\U00020000-\U0002fa1f"
+_CLOSERS: Final = r"[\"'”’»«›“）)\]}」』】》〉]*"
+_NOTES: Final = r"(?:\ [:;]-?[)(DP](?!\w)|\ ?\[(?:\d[\d\s,–-]{0,12}|[a-z]|note\ \d+|citation\ needed)\]|[⁰¹²³⁴-⁹])*"
+_CANDIDATE: Final = re.compile(
+    rf"(?P<cjk>[。！？｡][。！？｡!?…]*|(?<=[{_HAN}])[．.!?](?=[{_HAN}])|(?<=[{_HAN}])．(?=\s|$)){_CLOSERS}{_NOTES}\s*"
+    rf"|(?P<stop>[.!?…‽؟।۔՝։]+(?:[ \u00a0]\.)*)(?P<closers>{_CLOSERS}){_NOTES}(?:\s+|\Z)"
+    r"|(?P<blank>[^\S\n]*\n[^\S\n]*\n\s*)"
+)
+_NEXT: Final = re.compile(
+    r"(?P<opening>[\"'“”„‘’«»‹›(\[{¿¡*_–—-]*\s?)(?P<word>[^\W_]+(?:['’]\w+)?)?"
+)
+_MARKER: Final = re.compile(
+    r"\s*(?:(?P<bullet>[•⁃‣▪◦●])\s?|(?P<number>\d{1,3}|a)(?P<tail>\.\)|\)|\.)\s)"
+)
+_QUOTATIVE: Final = re.compile(r"[とってなのはがをにもで、，,]")
+_STRIP: Final = "\"'“”„‘’«»‹›([{¿¡*_–—-/•⁃‣▪◦●"
+
+
+def split_sentences(text: str) -> list[tuple[int, int]]:
+    """Return the sentences of `text` as spans of code points (start, end).
+
+    Spans are in order, disjoint, without white space at their ends, at most `LONGEST` long, and
+    cover every visible character. A blank line always ends a sentence, a single line break never
+    does by itself. Pure and linear.
+    """
+    starts = _items(text)
+    forced = len(starts) > 1
+    spans: list[tuple[int, int]] = []
+    start = 0
+    next_item = 1
+    for match in _CANDIDATE.finditer(text):
+        end = match.end()
+        while forced and next_item < len(starts) and starts[next_item] < end:
+            _close(text, start, starts[next_item], spans)
+            start = starts[next_item]
+            next_item += 1
+        kind = match.lastgroup
+        if kind == "blank" or (
+            _ends_cjk(text, match, start) if kind == "cjk" else _ends(text, match, start)
+        ):
+            _close(text, start, end, spans)
+            start = end
+    for item in starts[next_item:]:
+        _close(text, start, item, spans)
+        start = item
+    _close(text, start, len(text), spans)
+    return spans
+
+
+def _items(text: str) -> list[int]:
+    """Starts of the items of a list run together (`1) one 2) two`), where the text begins as one;
+    else nothing."""
+    first = _MARKER.match(text)
+    if first is None:
+        return []
+    starts = [0]
+    if first["bullet"]:
+        wanted = re.compile(rf"(?<=\s){first['bullet']}")
+        return starts + [found.start() for found in wanted.finditer(text, first.end())]
+    place = first.end()
+    value = first["number"]
+    while True:
+        value = chr(ord(value) + 1) if value.isalpha() else str(int(value) + 1)
+        found = text.find(f" {value}{first['tail']} ", place)
+        if found < 0 or (value.isalpha() and value > "z"):
+            return starts
+        starts.append(found + 1)
+        place = found + 1 + len(value) + len(first["tail"])
+
+
+def _ends_cjk(text: str, match: re.Match[str], start: int) -> bool:
+    """Whether a CJK stop ends the sentence: not inside a title or short quotation, nor before
+    "と言った"."""
+    place = match.start()
+    low = max(start, place - _LOOK_BACK)
+    for opening, closing in ("《》", "〈〉", "「」", "『』", "（）"):
+        opened = text.rfind(opening, low, place)
+        if opened <= text.rfind(closing, low, place):
+            continue
+        # `cjk` ends before the closing mark of the quotation unless that mark directly follows the
+        # stop.
+        closed = text.find(closing, match.end("cjk"), opened + _LOOK_BACK)
+        if closed > match.end("cjk") or (closed >= 0 and _QUOTATIVE.match(text, closed + 1)):
+            return False
+    return True
+
+
+def _ends(text: str, match: re.Match[str], start: int) -> bool:
+    """Whether a stop before white space ends the sentence that began at `start`."""
+    follow = _NEXT.match(text, match.end())
+    opening, after = (follow["opening"], follow["word"] or "") if follow else ("", "")
+    if after and _is_lower(after) and not _begins_lower(text, match, after):
+        return False
+    if match["stop"] != ".":
+        return True
+    said = text[max(start, match.start() - _LOOK_BACK) : match.start()]
+    last = ["", "", *(word.lstrip(_STRIP) for word in said.rsplit(None, 2))]
+    before, word = last[-2:]
+    if not word or _is_marker(word, before):
+        # Nothing but marks, or the marker of a list's item
+        return not word and (bool(match["closers"]) or len(last) == 2)
+    if match["closers"] and not match["closers"].startswith(("'", "’")):
+        return word.lower() not in _NEVER_FINAL
+    if word.isdecimal():
+        return _ends_number(word, before, after, opening=opening)
+    initial = (
+        len(after) == 1 and follow is not None and text[follow.end() : follow.end() + 1] == "."
+    )
+    return _ends_word(word, before, "" if initial else after)
+
+
+def _is_marker(word: str, before: str) -> bool:
+    """Whether a first word is the marker of a list's item."""
+    return not before and len(word) < 4 and (word.isdecimal() or len(word) == 1)
+
+
+def _begins_lower(text: str, match: re.Match[str], after: str) -> bool:
+    """Whether a word in small letters begins a sentence after a stop: a name that is written so."""
+    place = match.start()
+    plain = not match["closers"] and text[place - 1 : place].isalpha()
+    return plain and after in _LOWER_STARTERS
+
+
+def _ends_word(word: str, before: str, after: str) -> bool:
+    """After a word: abbreviation, initial, or the end; `after` is empty before marks and before
+    another initial."""
+    low = word.lower()
+    if low in _NEVER_FINAL:
+        return False
+    if len(word) == 1 and word.isalpha():
+        spaced = len(before) == 2 and before[1] == "." and before[0].islower()
+        return after in _STARTERS and not spaced and f"{before.lower()}{low}" not in _NEVER_FINAL
+    if low in _MAYBE_FINAL or _is_dotted(low):
+        return not after or after in _STARTERS
+    return True
+
+
+def _ends_number(word: str, before: str, after: str, *, opening: str) -> bool:
+    """After a number: German ordinal or the end."""
+    if len(word) > 3 or after in _STARTERS:
+        return True
+    if before.lower() in _BEFORE_ORDINAL:
+        return False
+    return len(word) > 2 or not (after.lower() in _AFTER_ORDINAL or opening.startswith(("-", "–")))
+
+
+def _is_dotted(word: str) -> bool:
+    """`u.s`, `ph.d`: letters with periods between, at most three letters a piece."""
+    return (
+        "." in word
+        and len(word) <= 12
+        and all(0 < len(p) <= 3 and p.isalpha() for p in word.split("."))
+    )
+
+
+def _is_lower(word: str) -> bool:
+    """Whether a word continues a sentence: a lower-case beginning, names like `iPhone` and Georgian
+    excepted."""
+    first = word[0]
+    return first.islower() and not word[1:2].isupper() and not "ა" <= first <= "ჿ"
+
+
+def _close(text: str, start: int, end: int, spans: list[tuple[int, int]]) -> None:
+    """Append text[start:end] without outer white space, cut into pieces of at most `LONGEST`
+    or `UNSPACED_LONGEST`."""
+    piece = text[start:end]
+    stripped = piece.strip()
+    if not stripped:
+        return
+    start += len(piece) - len(piece.lstrip())
+    end = start + len(stripped)
+    longest = UNSPACED_LONGEST if is_unspaced(stripped) else LONGEST
+    while end - start > longest:
+        cut = _cut(text, start, longest)
+        spans.append((start, start + len(text[start:cut].rstrip())))
+        start = cut
+        while text[start].isspace():
+            start += 1
+    spans.append((start, end))
+
+
+def _cut(text: str, start: int, longest: int) -> int:
+    """Where to cut a piece that is too long: after the last semicolon, else comma, else white
+    space, else anywhere.
+
+    Never in its first third, so that the pieces stay readable.
+    """
+    low, high = start + longest // 3, start + longest
+    for marks in (("; ", "；", "\n"), (", ", "，", "、", " – ", " | "), (" ", "\t", "\u00a0")):
+        best = max(text.rfind(mark, low, high) + len(mark) for mark in marks)
+        if best > low:
+            return min(best, high)
+    return high
+
+
+# Units
+
+_WHOLE: Final = LONGEST // 2
+"""Items, definitions and captions up to this many code points stay whole: a list's item is read as
+one thing."""
+_CODE_GROUP: Final = 240
+"""Code points of the code lines that make one unit; a blank line ends a unit as well."""
+
+_TAG_OPENING: Final = re.compile(r"[<＜﹤‹〈](?=\s*[/／]?\s*T\s*A\s*G\b)", re.IGNORECASE)
+_DEFUSED: Final = "("
+
+
+def tag_sentences(document: Document, blocks: Iterable[int] | None = None) -> tuple[Sentence, ...]:
+    """Return the sentences and units of `document` in reading order, numbered from 1.
+
+    Each `Sentence.start:end` is a non-empty span of `document.text`; spans are disjoint and
+    ascending. `Sentence.text` is the span on one line; for rows it is the block's `header: value`
+    text. Only `blocks` are cut where they are given: ascending indices into `Document.blocks`.
+    """
+    sentences: list[Sentence] = []
+    for index in range(len(document.blocks)) if blocks is None else blocks:
+        check_cancelled()
+        block = document.blocks[index]
+        if block.start < 0 or block.end <= block.start:
+            continue
+        spans = _unit_spans(block, document.text)
+        for start, end in spans:
+            shown = (
+                block.text if block.kind == "row" and len(spans) == 1 else document.text[start:end]
+            )
+            line = one_line(shown)
+            if line:
+                sentences.append(
+                    Sentence(len(sentences) + 1, line, start, end, index, block.heading_path)
+                )
+    return tuple(sentences)
+
+
+def numbered(sentences: Iterable[Sentence]) -> str:
+    """Return one line a sentence, its number first: `12 The bridge opened in 1932.`
+
+    A page cannot forge a line, since no sentence holds a line break of any kind.
+    """
+    return "\n".join(f"{sentence.number} {one_line(sentence.text)}" for sentence in sentences)
+
+
+def paper_tags(sentences: Iterable[Sentence]) -> str:
+    """Return `<TAG-i>…</TAG-i>` a sentence, the paper's form; anything like such a tag in the text
+    is defused."""
+    return "\n".join(
+        f"<TAG-{sentence.number}>{defused(sentence.text)}</TAG-{sentence.number}>"
+        for sentence in sentences
+    )
+
+
+def defused(text: str) -> str:
+    """Return `text` on one line with the bracket of anything like one of our tags replaced."""
+    return _TAG_OPENING.sub(_DEFUSED, one_line(text))
+
+
+def _unit_spans(block: Block, text: str) -> list[tuple[int, int]]:
+    """Spans of the units of one block, in offsets of the document's text."""
+    piece = text[block.start : block.end]
+    if block.kind == "code":
+        spans = list(_code_groups(piece))
+    elif block.kind == "row":
+        # A row is one thing however long: cutting it would part a value from its header.
+        spans = [(0, len(piece))]
+    elif block.kind in {"paragraph", "block"} or len(piece) > (
+        LONGEST if block.kind == "heading" else _WHOLE
+    ):
+        spans = split_sentences(piece)
+    else:
+        spans = [(0, len(piece))]
+    return [
+        span
+        for start, end in spans
+        if (span := _trim(text, block.start + start, block.start + end))
+    ]
+
+
+def _trim(text: str, start: int, end: int) -> tuple[int, int] | None:
+    piece = text[start:end]
+    stripped = piece.strip()
+    if not stripped:
+        return None
+    start += len(piece) - len(piece.lstrip())
+    return start, start + len(stripped)
+
+
+def _code_groups(code: str) -> Iterator[tuple[int, int]]:
+    """Spans of runs of code lines, cut at blank lines and at `_CODE_GROUP`; a longer line is cut
+    like any text."""
+    start = end = 0
+    place = 0
+    for line in code.splitlines(keepends=True):
+        after = place + len(line)
+        blank = not line.strip()
+        if end > start and (blank or after - start > _CODE_GROUP):
+            yield start, end
+            start = end
+        if blank:
+            start = end = after
+        elif len(line) > LONGEST:
+            yield from ((place + a, place + b) for a, b in split_sentences(line))
+            start = end = after
+        else:
+            start = start if end > start else place
+            end = after
+        place = after
+    if end > start:
+        yield start, end
+
+
+def is_aside(block: Block) -> bool:
+    """Whether a block is a line of a menu or the like, or is beside the text: closed, or an
+    image's description."""
+    return not block.main and (
+        block.closed or block.trust != "visible" or count_words(block.text) <= LABEL_WORDS
+    )

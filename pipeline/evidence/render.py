@@ -1,0 +1,494 @@
+"""A selection of content units as lines: in document order, with what makes each readable.
+
+Headings above stand on one line, as far as they are not shown yet; rows stand under their header
+row, items under their lead-in, each written once; gaps are marked by an ellipsis. Links to other
+pages over http(s) may be marked, and listed below, each address once. Not for: choosing
+(`prune.py`), how lines are written (`forms.py`), HTML of whole trees (`tree.to_html`), or following
+links (`pipeline/research.py`).
+"""
+
+import re
+from collections.abc import Iterator, Sequence, Set
+from dataclasses import dataclass, field, replace
+from typing import Final
+from urllib.parse import urldefrag, urljoin, urlsplit
+
+from pipeline.document.page import Block, Document, kept_with_document, table_of
+from pipeline.document.tree import Node, shape_of, text_of, walk
+from pipeline.evidence.forms import Form, Line, ListItem, write
+from pipeline.evidence.show import GAP, has_gaps, listing
+from pipeline.html.blocks import NAMES, resolve
+from pipeline.reading.bm25 import JOINT
+from pipeline.text.frame import LONGEST
+
+_ITEM: Final = re.compile(r"/(ul|ol|menu|dir)\d*/li(\d*)(?=/|$)")
+_HEADER_ROWS: Final = 4
+"""Rows of headers that a table may have."""
+POSTS: Final = 3
+"""Headings of one shape from which they may be those of posts."""
+_WORD: Final = re.compile(r"\w+")
+_LANGUAGE: Final = re.compile(r'<pre class="language-([^"]+)">')
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A unit, or a part of it, that was chosen."""
+
+    block: int
+    """Index into `Document.blocks`."""
+    start: int = 0
+    """Code point offsets into `Block.text`."""
+    end: int = -1
+    """-1 for the end of the text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """How a selection is written."""
+
+    form: Form = "markdown"
+    links: bool = False
+    titled: bool = False
+    """Whether the page's title stands above, so that a heading which says no more is left out."""
+
+
+def render(
+    document: Document, kept: Sequence[Kept], style: Style, around: Set[int] | None = None
+) -> str:
+    """Return the chosen units, written in the style asked for.
+
+    `around` numbers what is none of a page's content where all that is chosen is: headings of it
+    are not written, nor are names above fields of records, which are content by themselves or not.
+    """
+    references = References(document, style.form) if style.links else None
+    title = document.page.title if style.titled else ""
+    outside = None if around is None else around - _over_posts(document.blocks)
+    writer = _LineWriter(document, references, title, outside)
+    return write(writer.collect(kept), style.form)
+
+
+def _over_posts(blocks: Sequence[Block]) -> Set[int]:
+    """Return the headings of one shape that say several things: over posts these are the writers,
+    whom a reader must tell apart."""
+    alike: dict[str, list[int]] = {}
+    for number, block in enumerate(blocks):
+        if block.kind == "heading":
+            alike.setdefault(shape_of(block.path), []).append(number)
+    found = (
+        numbers
+        for numbers in alike.values()
+        if len(numbers) >= POSTS and len({blocks[number].text for number in numbers}) > 1
+    )
+    return frozenset(number for numbers in found for number in numbers)
+
+
+def headings_above(blocks: Sequence[Block]) -> list[tuple[int, ...]]:
+    """Return for each block the indices of the heading blocks above it, outermost first."""
+    latest: dict[tuple[str, ...], int] = {}
+    above: list[tuple[int, ...]] = []
+    known: dict[tuple[str, ...], tuple[int, ...]] = {}
+    for number, block in enumerate(blocks):
+        path = block.heading_path
+        chain = known.get(path)
+        if chain is None:
+            chain = tuple(latest[path[:k]] for k in range(1, len(path) + 1) if path[:k] in latest)
+            known[path] = chain
+        above.append(chain)
+        if block.kind == "heading":
+            own = (*path, block.text)
+            latest[own] = number
+            known = {}
+    return above
+
+
+def repeats_title(block: Block, title: str) -> bool:
+    """Whether a heading says no more than the page's title: that one, or the topmost of its
+    words, whatever quotation marks and dashes either has."""
+    own, said = (" ".join(_WORD.findall(text.casefold())) for text in (block.text, title))
+    return own == said or (not block.heading_path and f" {own} " in f" {said} ")
+
+
+@kept_with_document
+def _above(document: Document) -> list[tuple[int, ...]]:
+    """Return `headings_above` of a document, kept: each passage that is tried for an answer is
+    rendered."""
+    return headings_above(document.blocks)
+
+
+def is_header_row(blocks: Sequence[Block], number: int) -> bool:
+    """Whether a row is the header row that a row below it names in its lead, or one of several that
+    it joins."""
+    block = blocks[number]
+    if block.kind != "row" or block.header or len(block.cells) < 2:
+        return False
+    for below in blocks[number + 1 : number + 1 + _HEADER_ROWS]:
+        if below.kind != "row" or table_of(below) != table_of(block):
+            return False
+        if below.header:
+            columns = below.header.split(" | ")
+            return below.header == " | ".join(block.cells) or all(
+                not cell or (place < len(columns) and cell in columns[place])
+                for place, cell in enumerate(block.cells)
+            )
+    return False
+
+
+@dataclass(slots=True)
+class _LineWriter:
+    """Collects the lines of one page."""
+
+    document: Document
+    references: "References | None"
+    title: str
+    """What no heading repeats."""
+    around: Set[int] | None
+    """As of `render`."""
+    lines: list[Line] = field(default_factory=list)
+    printed: set[str] = field(default_factory=set)
+    """Lead-ins and captions that stand there already."""
+    chain: tuple[int, ...] = ()
+    """The headings that what is written now stands under."""
+    record: int = 0
+    """Lines up to the end of the last record's."""
+
+    def collect(self, kept: Sequence[Kept]) -> list[Line]:
+        blocks = self.document.blocks
+        above = _above(self.document)
+        spans: dict[int, list[tuple[int, int]]] = {}
+        for piece in sorted(kept, key=lambda piece: (piece.block, piece.start)):
+            end = piece.end if piece.end >= 0 else len(blocks[piece.block].text)
+            spans.setdefault(piece.block, []).append((piece.start, end))
+        wanted = sorted(spans)
+        shown = set(wanted).union(*(above[number] for number in wanted))
+        last = -1
+        position = 0
+        while position < len(wanted):
+            number = wanted[position]
+            # A gap is marked between units under the same heading; a new heading says as much.
+            fresh = self._heading(
+                (*above[number], number) if blocks[number].kind == "heading" else above[number]
+            )
+            if blocks[number].kind != "heading":
+                if (
+                    last >= 0
+                    and not fresh
+                    and any(self._left_out(n, number, shown) for n in range(last + 1, number))
+                ):
+                    self._gap(last, number)
+                if blocks[number].kind == "row":
+                    count = self._table(wanted[position:], spans)
+                    position += count - 1
+                else:
+                    self._block(number, spans[number])
+            last = wanted[position]
+            position += 1
+        return self.lines if self.references is None else [*self.lines, *self.references.lines()]
+
+    def _left_out(self, skipped: int, number: int, shown: set[int]) -> bool:
+        """Whether a unit before `number` is missing; what stands with its row as caption or header
+        is not."""
+        block = self.document.blocks[skipped]
+        if skipped in shown or is_header_row(self.document.blocks, skipped):
+            return False
+        return block.kind != "caption" or block.text not in self.document.blocks[number].lead.split(
+            "\n"
+        )
+
+    def _gap(self, last: int, number: int) -> None:
+        """Mark a gap; within a list as an item, in a numbered one not at all, since its numbers say
+        so."""
+        block = self.document.blocks[number]
+        if block.kind == "item" and block.lead and not self._stands(block.lead):
+            return  # its lead-in begins anew
+        before, after = places_of(self.document.blocks[last]), places_of(block)
+        if not after or not {place.list for place in before} & {place.list for place in after}:
+            self.lines.append(Line("gap"))
+        elif not after[-1].ordered:
+            self.lines.append(Line("item", GAP, places=after))
+
+    def _heading(self, chain: tuple[int, ...]) -> bool:
+        """Write on one line the headings of `chain` that what stands there is not under yet;
+        whether there are any."""
+        blocks = self.document.blocks
+        chain = tuple(number for number in chain if number not in (self.around or ()))
+        same = 0
+        while same < min(len(chain), len(self.chain)) and chain[same] == self.chain[same]:
+            same += 1
+        if same == len(chain):
+            return False
+        self.chain = chain
+        shown = [
+            blocks[number]
+            for number in chain[same:]
+            if not repeats_title(blocks[number], self.title)
+        ]
+        texts = [
+            f"{block.ordinal.mark} {block.text}" if block.ordinal else block.text for block in shown
+        ]
+        if not texts:
+            return False
+        level = min(6, len(blocks[chain[-1]].heading_path) + 1)
+        self.lines.append(Line("heading", JOINT.join(texts), level))
+        return True
+
+    def _block(self, number: int, spans: Sequence[tuple[int, int]]) -> None:
+        block = self.document.blocks[number]
+        places = places_of(block)
+        if block.kind == "code":
+            self._code(block, spans)
+            return
+        text = _joined(block.text, spans)
+        is_name = block.lead in block.heading_path[-1:]
+        leads = (is_name and self.around is None) or (not is_name and block.kind == "item")
+        if block.lead and leads and not self._stands(block.lead):
+            self._lead(block, text, is_name=is_name)
+        text = self._marked(number, text)
+        if block.kind == "item" and places and (block.ordinal or not places[-1].ordered):
+            self.lines.append(Line("item", text, places=places))
+        elif block.kind == "definition" and ": " in text:
+            self.lines.append(Line("definition", text))
+        else:
+            self.lines.append(Line("paragraph", text, places=places))
+        self.record = len(self.lines) if is_name and block.lead else self.record
+
+    def _code(self, block: Block, spans: Sequence[tuple[int, int]]) -> None:
+        """Write a listing, as an item of its list where it has a number."""
+        named = _LANGUAGE.match(block.html)
+        places = places_of(block)
+        if block.ordinal and spans[0][0] == 0:
+            self.lines.append(Line("item", places=places))
+        language = named[1] if named else ""
+        text = _listing(block.text, spans)
+        self.lines.append(Line("code", text, places=places, language=language))
+
+    def _lead(self, block: Block, text: str, *, is_name: bool) -> None:
+        """Write what leads a block with the words `text`; names of its record that are its labels
+        already are left out."""
+        self.printed.add(block.lead)
+        lead = block.lead
+        if is_name:
+            near = [line.text for line in self.lines[self.record :]]
+            names = lead.split(NAMES)
+            lead = NAMES.join(n for n in names if not any(text.endswith(n) for text in near))
+        self.lines.extend([Line("paragraph", lead, places=places_of(block)[:-1])] if lead else [])
+
+    def _stands(self, lead: str) -> bool:
+        near = [line.text for line in self.lines[-40:]]
+        return lead in self.printed or all(
+            any(text.endswith(part) for text in near) for part in lead.split(NAMES)
+        )
+
+    def _table(self, wanted: Sequence[int], spans: dict[int, list[tuple[int, int]]]) -> int:
+        """Write the rows of one table that begin `wanted`; return how many of `wanted` that
+        took."""
+        blocks = self.document.blocks
+        table = table_of(blocks[wanted[0]])
+        rows: list[int] = []
+        for number in wanted:
+            if blocks[number].kind != "row" or table_of(blocks[number]) != table:
+                break
+            rows.append(number)
+        header = next((found for number in rows if (found := blocks[number].header)), "")
+        heads = [n for n in rows if header and is_header_row(blocks, n)]
+        titles = [n for n in rows if heads and n < heads[0]]
+        self._titles([blocks[number].text for number in titles])
+        body = [n for n in rows if n not in {*heads, *titles}]
+        self.lines.extend(
+            Line("paragraph", line) for line in self._leads(blocks[(body or rows)[0]])
+        )
+        if _names_the_table(header):
+            self._caption(header.partition(" | ")[0])
+            header = ""
+        if len(body) == 1 and _is_read_alone(blocks[body[0]], header):
+            text = _joined(blocks[body[0]].text, spans[body[0]])
+            self.lines.append(Line("paragraph", self._marked(body[0], text)))
+            return len(rows)
+        columns = tuple(header.split(" | ")) if header else ()
+        self.lines.append(Line("table", header=columns, rows=tuple(self._cells(body))))
+        return len(rows)
+
+    def _caption(self, name: str) -> None:
+        """Write the one cell over all columns, which names the table and no column."""
+        self.lines.extend([] if self._stands(name) else [Line("paragraph", name)])
+        self.printed.add(name)
+
+    def _marked(self, number: int, text: str) -> str:
+        """Return the words of a block with the marks of its references, where these are listed."""
+        return text if self.references is None else self.references.marked(number, text)
+
+    def _cells(self, body: Sequence[int]) -> Iterator[tuple[str, ...]]:
+        """Yield the cells of each row, and before them what leads it, as a row of one cell."""
+        for number in body:
+            block = self.document.blocks[number]
+            yield from ((line,) for line in self._leads(block))
+            cells = block.cells or (block.text,)
+            marks = self.references
+            yield cells if marks is None else marks.marked_cells(number, cells)
+            self.printed.add(block.text)
+
+    def _titles(self, titles: Sequence[str]) -> None:
+        """Write what stands above the headers of a table, as a line each."""
+        self.lines.extend(Line("paragraph", text) for text in titles if not self._stands(text))
+        self.printed.update(titles)
+
+    def _leads(self, row: Block) -> list[str]:
+        """Return the caption and group of a row that do not stand there yet."""
+        leads = [line for line in row.lead.split("\n") if line and not line.startswith("| ")]
+        fresh = [line for line in leads if not self._stands(line)]
+        self.printed.update(fresh)
+        return fresh
+
+
+def _names_the_table(header: str) -> bool:
+    """Whether a header is one cell over all columns."""
+    columns = header.split(" | ")
+    return len(columns) > 1 and len(set(columns)) == 1
+
+
+def _is_read_alone(row: Block, header: str) -> bool:
+    """Whether a row reads as `header: value`, which is shorter than a table but says nothing of
+    empty columns."""
+    return not has_gaps(row) and (len(row.cells) < 2 or bool(header) or ": " in row.text)
+
+
+def places_of(block: Block) -> tuple[ListItem, ...]:
+    """Return the list items that a unit stands in, outermost first."""
+    places = [
+        ListItem(block.path[: found.end()], found[1] == "ol", int(found[2] or 1))
+        for found in _ITEM.finditer(block.path)
+    ]
+    if places and block.ordinal:
+        value, form, mark = block.ordinal
+        places[-1] = replace(places[-1], number=value, form=form, mark=mark)
+    return tuple(places)
+
+
+def _joined(text: str, spans: Sequence[tuple[int, int]]) -> str:
+    """Return the parts of a unit, with an ellipsis where something between them is left out."""
+    parts: list[str] = []
+    last = 0
+    for start, end in spans:
+        if start > last and text[last:start].strip():
+            parts.append(GAP)
+        parts.append(text[start:end].strip())
+        last = end
+    if text[last:].strip():
+        parts.append(GAP)
+    return " ".join(parts)
+
+
+def _listing(code: str, spans: Sequence[tuple[int, int]]) -> str:
+    """Return parts of a listing, with an ellipsis on its own line wherever lines are left out."""
+    before, after = code[: spans[0][0]].strip(), code[spans[-1][1] :].strip()
+    return "\n".join([*[GAP] * bool(before), listing(code, spans), *[GAP] * bool(after)])
+
+
+# Links
+
+
+FRAME: Final = "(frame)"
+"""Stands in the list of links for the words of one that a page shows in a frame."""
+
+
+class References:
+    """The addresses that one page's kept units link to, numbered as they come."""
+
+    def __init__(self, document: Document, form: Form) -> None:
+        """Start without any; `form` decides how marks are written."""
+        self._document = document
+        self._form = form
+        self._numbers: dict[str, int] = {}
+
+    def marked(self, block: int, text: str) -> str:
+        """Return the text of a unit, or a part of it, with a mark after each link."""
+        return self.marked_cells(block, (text,))[0]
+
+    def marked_cells(self, block: int, cells: Sequence[str]) -> tuple[str, ...]:
+        """Return the cells of a row with a mark after each link; links are looked for in their
+        order."""
+        marked = list(cells)
+        cell, position = 0, 0
+        for words, address in links_in(self._document, block):
+            for place in range(cell, len(marked)):
+                found = marked[place].find(words, position if place == cell else 0)
+                if found >= 0:
+                    shown = self._mark(words, address)
+                    marked[place] = (
+                        f"{marked[place][:found]}{shown}{marked[place][found + len(words) :]}"
+                    )
+                    cell, position = place, found + len(shown)
+                    break
+        return tuple(marked)
+
+    def lines(self) -> list[Line]:
+        """Return the list of addresses, one a line."""
+        sign = ":" if self._form == "markdown" else ""
+        return [
+            Line("reference", f"[{number}]{sign} {address}")
+            for address, number in self._numbers.items()
+        ]
+
+    def _mark(self, words: str, address: str) -> str:
+        number = self._numbers.setdefault(address, len(self._numbers) + 1)
+        return f"[{words}][{number}]" if self._form == "markdown" else f"{words} [{number}]"
+
+
+def links_in(document: Document, block: int) -> Iterator[tuple[str, str]]:
+    """Yield the words and the address of each link to another page in a block of a document."""
+    path = document.blocks[block].path
+    node = resolve(document.root, path)
+    if node is None:
+        return
+    run = path.rpartition("/")[2].removeprefix("text").isdigit()
+    here = urldefrag(document.page.final_url).url
+    stack: list[Node] = [node]
+    while stack:
+        one = stack.pop()
+        below = [child for child in one.children if isinstance(child, Node)]
+        stack.extend(child for child in reversed(below) if not (run and child.breaks))
+        if (
+            one.tag == "a"
+            and (words := text_of(one))
+            and (address := absolute(one.attrs.get("href", ""), here))
+        ):
+            yield words, address
+
+
+def all_links(document: Document) -> dict[str, str]:
+    """Return the words of each link to another page, by its address, in the order of the page."""
+    here = urldefrag(document.page.final_url).url
+    found: dict[str, str] = {}
+    for node in walk(document.root):
+        words = FRAME if node.tag == "iframe" else text_of(node) if node.tag == "a" else ""
+        href = node.attrs.get("href", "")
+        if words and (
+            address := absolute(href, here) or (_beside(href, here) if words == FRAME else "")
+        ):
+            found.setdefault(address, words)
+    return found
+
+
+def _beside(href: str, base: str) -> str:
+    """Return the address of a file that a file shows in a frame, empty for any other."""
+    try:
+        address = urljoin(base, href.strip())
+        is_file = urlsplit(base).scheme == urlsplit(address).scheme == "file"
+    except ValueError:
+        return ""
+    return address if is_file and len(address) <= LONGEST else ""
+
+
+def absolute(href: str, base: str) -> str:
+    """Return the address of a link to another page, empty for any other.
+
+    It is one of the web, or of a file where the page is one. Longer ones than `LONGEST` carry
+    tracking data and cost more than they tell.
+    """
+    try:
+        address = urljoin(base, "".join(href.split()))
+        parts = urlsplit(address)
+    except ValueError:
+        return ""
+    if parts.scheme not in {"http", "https"} or not parts.netloc or len(address) > LONGEST:
+        return ""
+    return "" if urldefrag(address).url == base else address

@@ -1,1 +1,0 @@
-"""Sentence tagger and extractor."""

@@ -1,0 +1,488 @@
+"""Pages without text of their own: empty ones, and shells that a browser fills by running scripts;
+what those carry.
+
+`may_be_filled` says when the text in scripts is read (by `pipeline/html/document.py`). Also what a
+page says about itself in `<title>` and `<html lang>`. One linear scan over the tags, no tree:
+parsing is quadratic in depth (200,000 nested `div` take Lexbor minutes), and most pages show enough
+text right after their head.
+
+One reader for all data beside the markup: JSON-LD, React's flight in `self.__next_f`, and what
+frameworks leave in scripts and attributes (`page_data.py`). `linked_data` serves the metadata of
+every page; `script_texts` is for pages that show nothing by themselves. Nothing here takes longer
+than the page is long. Not for: running scripts, or what is main text (`pipeline/html`).
+"""
+
+import html as entities
+import json
+import re
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Final
+
+from pipeline.document.converted import MAX_ITEMS, Converted, Unreadable
+from pipeline.html.literals import Json
+from pipeline.html.page_data import elements, page_values, value_of
+from pipeline.text.frame import LONGEST
+from pipeline.work import check_cancelled
+
+ONLY_FRAMES: Final = (
+    'the page shows other pages in frames and nothing else; part="links" names them'
+)
+MAY_NEED_BROWSER: Final = (
+    "the page shows little text; a browser that runs its scripts may show more"
+)
+_FEW_LETTERS: Final = 200
+"""Visible letters below which a page with scripts may be a shell."""
+_ROOT: Final = re.compile(
+    r"""\bid\s{0,3}=\s{0,3}["']?(?:root|app|__next|__nuxt|___gatsby|svelte|main-app)["'\s>]|\bng-app\b|\bdata-reactroot\b"""
+)
+_EMPTY_ROOT: Final = re.compile(
+    r"""<(?:div|main|section)\b[^<>]{0,200}?\bid\s{0,3}=\s{0,3}["']?(?:root|app|__next|__nuxt|___gatsby)["'\s>](?:[^<>]*+>)?\s{0,200}</"""
+    r"""|<(?:app-root|astro-island)\b[^<>]*+>\s{0,200}</""",
+    re.IGNORECASE,
+)
+_FRAME_LETTERS: Final = 1500
+"""Letters of header, menu and footer around an empty root; a page with more has text of its own."""
+_ROOT_NAMES: Final = {"app-root", "app-component"}
+_SILENT: Final = {
+    "script",
+    "style",
+    "template",
+    "noscript",
+    "svg",
+    "iframe",
+    "object",
+    "title",
+    "textarea",
+}
+"""Elements whose content is not shown; skipped to their first closing tag."""
+_CLOSING: Final = {name: re.compile(rf"</{name}\b", re.IGNORECASE) for name in _SILENT}
+_HELD: Final = re.compile(
+    r"""<iframe\b[^<>"']*(?:"[^"]*"[^<>"']*|'[^']*'[^<>"']*){0,20}?\bsrcdoc\s*=\s*(?:"([^"]*)"|'([^']*)')""",
+    re.IGNORECASE,
+)
+"""A frame with what it holds."""
+_FRAME: Final = re.compile(
+    r"<(?:i?frame|embed)\b[^<>]*\bsrc\s*=|<object\b[^<>]*\bdata\s*=", re.IGNORECASE
+)
+_LANG: Final = re.compile(
+    r"""\b(?:xml:)?lang\s{0,3}=\s{0,3}["']?\s{0,3}([A-Za-z]{2})(?![A-Za-z])""", re.IGNORECASE
+)
+_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9:-]{0,40}")
+
+
+class NeedsScripts(Unreadable):
+    """There is no text to read before scripts have run."""
+
+
+def look_at(html: str, *, rendered: bool = False) -> Converted:
+    """Return an HTML page with its title and language, and a note where it may be a shell.
+
+    Of one that was `rendered` by a browser no more is to be had than it shows. Raises
+    `NeedsScripts` for one that is empty until its scripts run and carries no data in their place,
+    `Unreadable` where there is no visible text.
+    """
+    scan = _Scan(html)
+    scan.run()
+    if rendered and scan.letters == 0:
+        raise Unreadable("it shows no text even after its scripts have run in a browser")
+    if scan.letters == 0 and not scan.has_scripts:
+        if _FRAME.search(html) is None:
+            raise Unreadable("it is a page without visible text")
+        return Converted(html, scan.title, scan.language, notes=(ONLY_FRAMES,))
+    is_shell = not rendered and scan.is_shell()
+    if is_shell and scan.letters < EMPTY_LETTERS and not script_texts(html):
+        shows = f"{scan.letters} letters" if scan.letters else "nothing"
+        raise NeedsScripts(
+            f"it is an empty page that scripts fill in a browser (needs JavaScript); it shows "
+            f"{shows}"
+        )
+    notes = (MAY_NEED_BROWSER,) if is_shell or (not rendered and scan.has_empty_root()) else ()
+    return Converted(html, scan.title, scan.language, notes=notes)
+
+
+def may_be_filled(html: str, shown: Sequence[str], framing: Sequence[str] = ()) -> bool:
+    """Return whether text in a page's scripts may be read as the page's: it shows none, or is a
+    shell that loads.
+
+    No reader is sure to see that text, so that it never stands beside what a page does say (the
+    texts `shown`, without its navigation), let alone for it; what stands around all pages of a site
+    (`framing`: its footer) says nothing.
+    """
+    letters = sum(map(letters_in, shown))
+    if letters >= EMPTY_LETTERS or not (letters or any(framing)):
+        return not letters
+    scan = _Scan(html)
+    scan.run()
+    return scan.is_shell() or (bool(framing) and scan.has_empty_root())
+
+
+def shows(html: str, letters: int) -> bool:
+    """Return whether a page shows at least so many letters and digits; linear, and no further than
+    needed."""
+    scan = _Scan(html, enough=letters)
+    scan.run()
+    return scan.letters >= letters
+
+
+@dataclass(slots=True)
+class _Scan:
+    """One pass over the tags, which ends where enough letters were seen."""
+
+    html: str
+    enough: int = _FEW_LETTERS
+    letters: int = 0
+    """Visible letters and digits, counted to a little over `enough`."""
+    title: str = ""
+    language: str = ""
+    has_scripts: bool = False
+    is_shell_form: bool = False
+    """A root element that scripts fill, or a `noscript` that asks for JavaScript."""
+    _unclosed: set[str] = field(default_factory=set)
+
+    def run(self) -> None:
+        html, at = self.html, 0
+        while self.letters < self.enough:
+            check_cancelled()
+            start = html.find("<", at)
+            self._count(at, start if start >= 0 else len(html))
+            if start < 0:
+                return
+            is_comment = html.startswith("<!--", start)
+            end = html.find("-->" if is_comment else ">", start)
+            if end < 0:
+                return
+            at = end + 3 if is_comment else self._enter(start, end)
+
+    def is_shell(self) -> bool:
+        return (
+            self.letters < _FEW_LETTERS
+            and self.has_scripts
+            and (self.is_shell_form or self.letters == 0)
+        )
+
+    def has_empty_root(self) -> bool:
+        """Return whether a page with some text of its own (a header, a footer) has a place that
+        scripts fill."""
+        if _EMPTY_ROOT.search(self.html) is None or "<script" not in self.html:
+            return False
+        whole = _Scan(self.html, enough=_FRAME_LETTERS)
+        whole.run()
+        return whole.letters < _FRAME_LETTERS
+
+    def _count(self, start: int, end: int) -> None:
+        for position in range(start, end, 500):
+            self.letters += letters_in(self.html[position : min(end, position + 500)])
+            if self.letters >= self.enough:
+                return
+
+    def _enter(self, start: int, end: int) -> int:
+        """Note what the tag at `start` says; return where to go on."""
+        name_match = _NAME.match(self.html, start + 1)
+        if name_match is None:
+            return end + 1
+        name = name_match.group().lower()
+        if name == "iframe" and (held := _HELD.match(self.html, start)) is not None:
+            inner = _Scan(entities.unescape(held[1] or held[2] or ""), self.enough)
+            inner.run()
+            self.letters += inner.letters
+            end = max(end, self.html.find(">", held.end()))
+        tag = self.html[start : min(end + 1, start + 2000)]
+        if name == "html" and not self.language:
+            lang = _LANG.search(tag)
+            self.language = lang.group(1).lower() if lang else ""
+        if name in _ROOT_NAMES or (name in {"div", "main", "body", "html"} and _ROOT.search(tag)):
+            self.is_shell_form = True
+        if (
+            name not in _SILENT
+            or tag.endswith("/>")
+            or name in self._unclosed
+            or "shadowrootmode" in tag
+        ):
+            return end + 1
+        closing = _CLOSING[name].search(self.html, end + 1)
+        if closing is None:
+            self._unclosed.add(name)  # so that a page of unclosed tags is still read once only
+            return len(self.html) if name in {"script", "style"} else end + 1
+        self._silent(name, end + 1, closing.start())
+        return closing.start()
+
+    def _silent(self, name: str, start: int, end: int) -> None:
+        if name == "title" and not self.title:
+            self.title = " ".join(
+                entities.unescape(self.html[start : min(end, start + 1000)]).split()
+            )
+        elif name == "noscript":
+            self.is_shell_form = (
+                self.is_shell_form
+                or "javascript" in self.html[start : min(end, start + 5000)].lower()
+            )
+        elif name == "script":
+            self.has_scripts = True
+
+
+# What scripts carry
+
+SENTENCE_WORDS: Final = 6
+"""A string of a framework's state with fewer words is a label, a path or a class name."""
+EMPTY_LETTERS: Final = 60
+"""Letters below which a text says next to nothing: a name, `Loading…`, a copyright line. Data with
+less than twice as many says what a page is about, not what it says."""
+
+_LINKED_TEXTS: Final = (
+    "articleBody text description abstract reviewBody recipeIngredient recipeInstructions step "
+    "mainEntity "
+    "acceptedAnswer itemListElement review offers additionalProperty"
+)
+_NAMES: Final = ("headline", "name", "title")
+_LABELS: Final = ("name", "label", "title")
+_LABEL: Final = re.compile(r"(?=[^a-z]|[^ ]* )[^\W\d_][^_{}<>:/$=]{1,60}")
+"""A label for people, in front of a value: begins with a capital or has several words."""
+_PRICES: Final = ("price", "amount", "lowPrice", "highPrice")
+_CURRENCIES: Final = ("priceCurrency", "currencyCode", "currency")
+_PRICE: Final = re.compile(r"\d{1,9}(?:[.,]\d{1,3})*")
+_FLIGHT: Final = re.compile(r"self\.__next_f\.push\(\s{0,5}(?=\[1,)")
+_FLIGHT_ROW: Final = re.compile(r"([0-9a-f]+):(?:T([0-9a-f]+),)?")
+_DRAWN: Final = {
+    "h1": "h2", "h2": "h2", "h3": "h3", "h4": "h4", "li": "li", "p": "p", "td": "p", "dd": "p", "pre": "pre"
+}  # fmt: skip
+"""Elements of a flight that hold a text of their own, as what they are read."""
+_ABOUT_THE_SITE: Final = frozenset(
+    ["BreadcrumbList", "ImageObject", "Organization", "Person", "SiteNavigationElement", "WebSite"]
+)
+_MARKUP: Final = re.compile(r"<style[^<]*</style>|<[^<>]*>")
+
+
+def linked_data(html: str) -> list[dict[str, Json]]:
+    """Return the JSON-LD objects of a page, graphs opened, in order; without broken ones and those
+    about its site."""
+    found: list[dict[str, Json]] = []
+    for tag, script in elements(html, "script"):
+        waiting = deque([value_of(script)] if "application/ld+json" in tag else [])
+        while waiting and len(found) < MAX_ITEMS:
+            item = waiting.popleft()
+            if isinstance(item, list):
+                waiting.extend(item)
+            elif isinstance(item, dict):
+                found.append(item)
+                waiting.append(item.get("@graph"))
+    return [item for item in found if not _is_about_the_site(item)]
+
+
+def script_texts(html: str) -> list[tuple[str, str]]:
+    """Return tag and text of what a page's data says, in reading order.
+
+    From the first of JSON-LD, flight and state (`h2` and `p`, `dd` for a name with its value; a
+    text may be HTML) that holds more than names, or from `noscript` (HTML) where that holds more,
+    as forums write themselves out for crawlers; empty where none does.
+    """
+    told: list[tuple[str, str]] = []
+    for texts in (
+        _texts([*linked_data(html)], _LINKED_TEXTS.split()),
+        _flight_texts(html),
+        _texts(page_values(html)),
+    ):
+        check_cancelled()
+        told = list(dict.fromkeys(texts))
+        if _letters(told) >= 2 * EMPTY_LETTERS:
+            break
+    unscripted = [("noscript", inner) for _, inner in elements(html, "noscript")]
+    most = max(told, unscripted, key=_letters)
+    return most if _letters(most) >= 2 * EMPTY_LETTERS else []
+
+
+def _letters(texts: list[tuple[str, str]]) -> int:
+    return sum(letters_in(_MARKUP.sub(" ", text)) for _, text in texts)
+
+
+def letters_in(text: str) -> int:
+    """Return how many letters and digits a text holds."""
+    return sum(map(str.isalnum, text))
+
+
+def _is_about_the_site(item: dict[str, Json]) -> bool:
+    kinds = item.get("@type")
+    names = (
+        {kinds}
+        if isinstance(kinds, str)
+        else set(map(str, kinds))
+        if isinstance(kinds, list)
+        else set()
+    )
+    return bool(names) and names <= _ABOUT_THE_SITE
+
+
+def _texts(data: Iterable[Json], keys: Sequence[str] = ()) -> Iterator[tuple[str, str]]:
+    """Yield tag and text of names and of what they name, without recursion.
+
+    With `keys`, of the values below them; without, of all strings that read like sentences.
+    """
+    waiting: list[Json] = [*data][::-1]
+    for _ in range(MAX_ITEMS):
+        if not waiting:
+            return
+        item = waiting.pop()
+        if isinstance(item, str):
+            if item.strip() and (keys or _reads_like_text(item)):
+                yield "p", item.strip()
+        elif isinstance(item, list):
+            waiting.extend(reversed(item))
+        elif isinstance(item, dict):
+            if pair := _pair(item):
+                yield "dd", pair
+                continue
+            name = next((value for key in _NAMES if isinstance(value := item.get(key), str)), "")
+            inner = [value for key in keys or item if (value := item.get(key)) and value != name]
+            price = _price(item)
+            says = price or any(
+                isinstance(value, str) and _reads_like_text(value) for value in inner
+            )
+            if name.strip() and (keys or says):
+                yield "h2", " ".join(name.split())
+            if price:
+                yield "dd", price
+            waiting.extend(reversed(inner))
+
+
+def _pair(item: dict[str, Json]) -> str:
+    """Return `name: value` of an object that is a label with its value, as of a specification;
+    empty for any other."""
+    label = next((value for key in _LABELS if isinstance(value := item.get(key), str)), "").strip()
+    value = item.get("value")
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, str | int | float)
+        or not _LABEL.fullmatch(label)
+    ):
+        return ""
+    text = " ".join(str(value).split())
+    unit = item.get("unitText") or item.get("unit")
+    return (
+        f"{label}: {text} {unit if isinstance(unit, str) else ''}".strip()
+        if 0 < len(text) <= LONGEST
+        else ""
+    )
+
+
+def _price(item: dict[str, Json]) -> str:
+    """Return the price that an object states with its currency, in it or one below; empty for
+    none."""
+    inner = item.get("price")
+    if isinstance(inner, dict):
+        item = inner
+    currency = next((value for key in _CURRENCIES if isinstance(value := item.get(key), str)), "")
+    values = [
+        str(value) for key in _PRICES if isinstance(value := item.get(key), str | int | float)
+    ]
+    prices = dict.fromkeys(value for value in values if _PRICE.fullmatch(value))
+    return f"price: {' to '.join(prices)} {currency}" if prices and currency else ""
+
+
+def _flight_texts(html: str) -> Iterator[tuple[str, str]]:
+    """Yield tag and text of the elements in React's flight, in the order in which they came."""
+    parts: list[str] = []
+    for _, script in elements(html, "script"):
+        if (call := _FLIGHT.search(script)) is None:
+            continue
+        try:
+            chunk = json.JSONDecoder(strict=False).raw_decode(script, call.end())[0]
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(chunk, list) and len(chunk) > 1 and isinstance(chunk[1], str):
+            parts.append(chunk[1])
+    source = "".join(parts).encode("utf-8", "replace")
+    at = 0
+    for _ in range(MAX_ITEMS):
+        end = source.find(b"\n", at)
+        row = _FLIGHT_ROW.match(source[at : at + 40].decode("ascii", "replace"))
+        if row is None:
+            return
+        begin = at + row.end()
+        if row[2]:
+            # A long text, by its length in bytes; another row names it.
+            at = begin + int(row[2], 16)
+            yield "p", source[begin:at].decode("utf-8", "replace").strip()
+            continue
+        with suppress(ValueError, RecursionError):  # a module's name, a hint
+            yield from _drawn(
+                json.loads(source[begin : end if end >= 0 else len(source)], strict=False)
+            )
+        if end < 0:
+            return
+        at = end + 1
+
+
+def _drawn(value: Json) -> Iterator[tuple[str, str]]:
+    """Yield tag and text of each element of a flight that holds text, inline elements within joined
+    to it."""
+    waiting: list[Json] = [value]
+    for _ in range(MAX_ITEMS):
+        if not waiting:
+            return
+        item = waiting.pop()
+        if isinstance(item, dict):
+            waiting.extend(
+                reversed([inner for inner in item.values() if isinstance(inner, list | dict)])
+            )
+        elif isinstance(item, list):
+            name, properties = _element(item)
+            if isinstance(name, str) and name in _DRAWN and isinstance(properties, dict):
+                if text := " ".join("".join(_strings(properties.get("children"))).split()):
+                    yield _DRAWN[name], text
+            elif isinstance(properties, dict):
+                # Text that stands in it without an element around
+                if isinstance(children := properties.get("children"), str) and _reads_like_text(
+                    children
+                ):
+                    yield "p", children.strip()
+                waiting.append(properties)
+            else:
+                waiting.extend(reversed(item))
+
+
+def _element(item: list[Json]) -> tuple[Json, Json]:
+    """Return name and properties of an element of a flight, nothing of any other list."""
+    match item:
+        case ["$", name, _, properties]:
+            return name, properties
+    return "", None
+
+
+def _strings(value: Json) -> list[str]:
+    """Return the strings that an element's children are and hold."""
+    found: list[str] = []
+    waiting: list[Json] = [value]
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, str | int | float) and not isinstance(item, bool):
+            text = str(item)
+            # A dollar leads in a reference, two a text that begins with one.
+            found.append(
+                text[1:] if text.startswith("$$") else "" if text.startswith("$") else text
+            )
+        elif isinstance(item, list):
+            name, inner = _element(item)
+            waiting.extend(
+                [inner.get("children")]
+                if isinstance(inner, dict)
+                else []
+                if name
+                else reversed(item)
+            )
+    return found
+
+
+def _reads_like_text(text: str) -> bool:
+    """Whether the beginning of a string is words; letters are counted where a script does not
+    divide words."""
+    start = text[:400].strip()
+    letters = sum(map(str.isalpha, start))
+    if 2 * letters < len(start) or "://" in start[:12]:
+        return False
+    if len(text.split(maxsplit=SENTENCE_WORDS)) >= SENTENCE_WORDS:
+        return True
+    return (
+        letters >= 2 * SENTENCE_WORDS and not start.isascii() and start.count(" ") * 20 < len(start)
+    )

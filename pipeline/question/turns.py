@@ -1,0 +1,305 @@
+"""A question of a session, read with the one before it: `What is its default?` after one about an
+option.
+
+A question refers back by a pronoun that nothing in it explains, by an opening such as "what about",
+or by asking for what is always of something ("the syntax"). The words for that are in
+`pipeline/text/words`, sections `turns.*`. A question that is complete by itself is left as it is.
+Not for: questions that one request joins (`pipeline/question/parse.py`), or how sessions are kept
+(`pipeline/session/session.py`).
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import Final
+
+from pipeline.text.words import any_of, find_entities, guess_language, is_cjk, whole_words, words
+
+LONGEST: Final = 160
+"""Characters beyond which a question is taken to say itself what it is about."""
+MOST_WORDS: Final = 16
+"""Words of what an earlier question was about; names are kept beyond that."""
+_HINTED: Final = 3
+"""Words of its own, besides light ones, with which a question that opens with "and" is still a part
+of one."""
+_SHORT: Final = 6
+"""Words of a question that may ask for a part of something by nothing but its name ("What is the
+syntax?")."""
+_FRAGMENT: Final = 5
+"""Words of a fragment such as "on Windows?"."""
+_CLAUSE: Final = 2
+"""Words behind "that" from which it begins a clause."""
+_ANTECEDENT: Final = 3
+"""Chinese, Japanese or Korean characters in front of a pronoun that name what it refers to."""
+_TOKEN: Final = re.compile(r"[^\s?!,;:()\"«»“”„？！，；：（）。、؟،]+")
+_MARKS: Final = " \t\n?？؟!！.。"
+_OPENED: Final = "¿¡ "
+_ENDS: Final = "?？؟"
+_OPTION: Final = re.compile(r"(?<!\S)--?[A-Za-z][\w-]*")
+_NUMBERED: Final = re.compile(r"([^\W\d]+)\s+(v?\d[\w.]*)\Z", re.IGNORECASE)
+"""A word with its number: `version 3`."""
+_NUMBER: Final = re.compile(r"\d[\d.,]*\d|\d")
+_TOLD: Final = re.compile(r"[:：]\s*\S+(?:\s+\S+){2}|\n")
+"""Text that a question brings along, as a pasted message."""
+_BRACKETED: Final = re.compile(r"\s*[(（]([^()（）]*)[)）]\s*\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class _TurnRules:
+    """The words of one language."""
+
+    language: str
+    refers: re.Pattern[str]
+    never: re.Pattern[str]
+    opening: re.Pattern[str]
+    asking: re.Pattern[str]
+    before: re.Pattern[str]
+    """A preposition at the beginning."""
+    pointing: frozenset[str]
+    clauses: frozenset[str]
+    persons: frozenset[str]
+    article: re.Pattern[str]
+    light: frozenset[str]
+    of: re.Pattern[str]
+
+
+def completed(question: str, before: str) -> str:
+    """Return `question` with what it refers to in the question `before` it; empty where it is
+    complete by itself."""
+    question = question.strip().lstrip(_OPENED)
+    if not before.strip() or not question or len(question) > LONGEST or _TOLD.search(question):
+        return ""
+    # A few words of their own may look like another language.
+    guessed = (guess_language(question), guess_language(f"{before} {question}"))
+    tried = guessed if len(question.split()) <= _SHORT else guessed[:1]
+    found = (_completed(question, before, _rules(code or "en")) for code in dict.fromkeys(tried))
+    return next(filter(None, found), "")
+
+
+def _completed(question: str, before: str, rules: _TurnRules) -> str:
+    """Return the same by the words of one language."""
+    opening = rules.opening.match(question)
+    rest = question[opening.end() :].strip(_MARKS) if opening else question
+    if opening and rest and not rules.asking.search(rest) and not _refers(rest, rules):
+        return _continued(before, rest, rules) if _is_part(rest, rules) else ""
+    if _refers(rest, rules) or _asks_for_part(rest, rules, opened=opening is not None):
+        return f"{question} ({subject(before)})"
+    return _continued(before, rest.strip(_MARKS), rules) if _is_fragment(question, rules) else ""
+
+
+def subject(question: str) -> str:
+    """Return what a question is about: its words from the first to the last that says something,
+    few of them."""
+    rules = _rules(guess_language(question) or "en")
+    inner = _BRACKETED.search(question)
+    about = [inner[1]] if inner else []
+    own = question[: inner.start()] if inner else question
+    own = (
+        rules.asking.sub(" ", own, count=1).strip(_MARKS) if not is_cjk(own) else own.strip(_MARKS)
+    )
+    tokens = own.split()
+    telling = [place for place, token in enumerate(tokens) if _says(token.strip(_MARKS), rules)]
+    if telling:
+        about.insert(0, " ".join(tokens[telling[0] : telling[-1] + 1]))
+    elif not inner:
+        about.insert(0, own)
+    return _shortened(", ".join(about))
+
+
+def _shortened(text: str) -> str:
+    """Return a text of at most `MOST_WORDS` words: its names, else its beginning."""
+    if len(text.split()) <= MOST_WORDS:
+        return text
+    names = [*_OPTION.findall(text), *find_entities(text, language=guess_language(text))]
+    kept = " ".join(text.split()[:MOST_WORDS])
+    return ", ".join([kept, *(name for name in dict.fromkeys(names) if name not in kept)])
+
+
+def _says(token: str, rules: _TurnRules) -> bool:
+    """Whether a word says what a question is about: no word of grammar, no light verb, no
+    pronoun."""
+    lowered = token.casefold().replace("’", "'")
+    known = lowered in rules.light or lowered in words("stop", rules.language)
+    return (
+        bool(lowered)
+        and not known
+        and not rules.refers.fullmatch(lowered)
+        and not rules.asking.fullmatch(lowered)
+    )
+
+
+def _telling(text: str, rules: _TurnRules) -> Iterator[str]:
+    """Yield the words of a text that say what it is about."""
+    if is_cjk(text):
+        rest = rules.asking.sub(" ", rules.refers.sub(" ", text))
+        for word in sorted(rules.light | words("stop", rules.language), key=len, reverse=True):
+            rest = rest.replace(word, " ")
+        yield from (letter for letter in rest if letter.isalnum())
+        return
+    rest = rules.asking.sub(" ", text)
+    yield from (token[0] for token in _TOKEN.finditer(rest) if _says(token[0].strip(_MARKS), rules))
+
+
+def _refers(question: str, rules: _TurnRules) -> bool:
+    """Whether a pronoun refers to something outside of the question."""
+    text = rules.never.sub(lambda match: " " * len(match[0]), question)
+    found = next(
+        (one for one in rules.refers.finditer(text) if not _stands_alone(one, rules)), None
+    )
+    if found is None:
+        return False
+    head = text[: found.start()]
+    told = list(_telling(head, rules))
+    if _named(head, rules) or not told:
+        return not told
+    if is_cjk(text):
+        return len(told) < _ANTECEDENT
+    # A clause's object is never its subject: "Which rivers flow into it?"
+    is_last = not text[found.end() :].strip(_MARKS) and not rules.article.search(head)
+    return (
+        (is_last and len(told) < _ANTECEDENT)
+        or _is_verb(told, head, rules)
+        or _is_asked(head, rules)
+    )
+
+
+def _stands_alone(pronoun: re.Match[str], rules: _TurnRules) -> bool:
+    """Whether a pronoun needs nothing before it: "Who said that dogs bark", "those spiky purple
+    plants by the pier"."""
+    word = pronoun[0].casefold()
+    if (
+        word in rules.pointing
+        and len(list(_telling(pronoun.string[pronoun.end() :], rules))) > _ANTECEDENT
+    ):
+        return True
+    if word not in rules.clauses:
+        return False
+    above = pronoun.string[: pronoun.start()].split()
+    behind_verb = bool(above) and above[-1].casefold() not in words("stop", rules.language)
+    return behind_verb and len(pronoun.string[pronoun.end() :].split()) > _CLAUSE
+
+
+def _is_verb(told: list[str], head: str, rules: _TurnRules) -> bool:
+    """Whether the one word that says something in front of a pronoun is a verb: "Can I book it"."""
+    above = head[: head.rindex(told[-1])].split()
+    return len(told) == 1 and bool(above) and above[-1].casefold() in rules.persons
+
+
+def _is_asked(head: str, rules: _TurnRules) -> bool:
+    """Whether what stands in front of a pronoun is what is asked for: "How slow is it", "Which
+    format does it need"."""
+    asking = rules.asking.search(head)
+    middle = head[asking.end() :].casefold().split() if asking else []
+    if not 1 < len(middle) <= _ANTECEDENT + 1:
+        return False
+    stop = words("stop", rules.language)
+    is_verb = middle[-1] in stop and not rules.before.match(f"{middle[-1]} ")
+    return is_verb and stop.isdisjoint(middle[:-1])
+
+
+def _is_part(rest: str, rules: _TurnRules) -> bool:
+    """Whether what follows an opening says too little to be a question."""
+    most = 3 * _HINTED if is_cjk(rest) else _HINTED
+    return len(list(_telling(rest, rules))) <= most
+
+
+def _asks_for_part(question: str, rules: _TurnRules, *, opened: bool) -> bool:
+    """Whether a question asks for nothing, or for what is always of something: "Why?", "What is the
+    default?"."""
+    if len(question.split()) > _SHORT:
+        return False
+    question = rules.never.sub(" ", question)
+    rest = rules.of.sub(" ", question)
+    own = list(_telling(rest, rules))
+    if own:
+        return opened and len(own) < 2 and not is_cjk(question) and not _named(question, rules)
+    asked = rules.asking.search(question) is not None
+    return asked or rest != question
+
+
+def _named(text: str, rules: _TurnRules) -> bool:
+    return bool(find_entities(text, language=rules.language) or _OPTION.search(text))
+
+
+def _is_fragment(question: str, rules: _TurnRules) -> bool:
+    """Whether a question is a few words without a verb: "on Windows?", "2018?"."""
+    if not question.endswith(tuple(_ENDS)) or rules.asking.search(question) or is_cjk(question):
+        return False
+    tokens = [token[0] for token in _TOKEN.finditer(question)]
+    if rules.before.match(question):
+        return len(tokens) <= _FRAGMENT
+    return len(tokens) <= 2 and all(
+        _named(token, rules) or _NUMBER.search(token) for token in tokens[-1:]
+    )
+
+
+def _continued(before: str, rest: str, rules: _TurnRules) -> str:
+    """Return the question before with `rest` in the place of what has the same form there, else
+    behind it."""
+    whole = before.strip().rstrip(_ENDS).strip()
+    preposition = rules.before.match(rest)
+    name = rest[preposition.end() :].strip() if preposition else rest
+
+    place = _numbered(whole, name) or _alike(whole, name)
+    if place is None and preposition and _named(name, rules):
+        place = _behind(whole, preposition[0].strip(), rules)
+    return f"{whole[: place[0]]}{name}{whole[place[1] :]}?" if place else f"{whole}, {rest}?"
+
+
+def _numbered(whole: str, name: str) -> tuple[int, int] | None:
+    """Return where a question has the word of `version 3` with another number."""
+    numbered = _NUMBERED.fullmatch(name)
+    old = numbered and re.search(rf"\b{re.escape(numbered[1])}\s+v?\d[\w.]*", whole, re.IGNORECASE)
+    return old.span() if old else None
+
+
+def _alike(whole: str, name: str) -> tuple[int, int] | None:
+    """Return where a question has its only number of as many digits as a number, or its only
+    option."""
+    form = next((form for form in (_NUMBER, _OPTION) if form.fullmatch(name)), None)
+    if form is None:
+        return None
+    found = [old for old in form.finditer(whole) if form is _OPTION or len(old[0]) == len(name)]
+    return found[0].span() if len(found) == 1 else None
+
+
+def _behind(whole: str, preposition: str, rules: _TurnRules) -> tuple[int, int] | None:
+    """Return where a question has a name behind the same preposition."""
+    for old in find_entities(whole, language=rules.language):
+        found = re.search(
+            rf"\b{re.escape(preposition)}\s+({re.escape(old)})(?!\w)", whole, re.IGNORECASE
+        )
+        if found:
+            return found.span(1)
+    return None
+
+
+@cache
+def _rules(language: str) -> _TurnRules:
+    def of(section: str) -> frozenset[str]:
+        return words(section, language)
+
+    flags = re.IGNORECASE
+    never = "|".join(
+        r"\s+(?:\S+\s+){1,3}".join(any_of([part]) for part in entry.split(" … "))
+        for entry in of("turns.never")
+    )
+    unparted = language in {"zh", "ja"}
+    edge, end = ("", "") if unparted else (r"(?<!\w)", r"(?![\w-])")
+    # Arabic writes its "and" with the word that follows.
+    after = r"\s*" if unparted else r"(?:\s+|[,،]\s*|(?<=\Aو))"
+    return _TurnRules(
+        language,
+        refers=re.compile(rf"{edge}(?:{any_of(of('turns.refers'))}){end}", flags),
+        never=re.compile(rf"{edge}(?:{never or '(?!)'}){end}", flags),
+        opening=re.compile(rf"\A(?:{any_of(of('turns.open'))}){after}", flags),
+        asking=re.compile(whole_words(of("questions.words")).pattern, flags),
+        before=re.compile(rf"\A(?:{any_of(of('questions.before'))})\s+", flags),
+        pointing=of("turns.pointing"),
+        clauses=of("turns.clauses"),
+        persons=of("turns.persons"),
+        article=re.compile(rf"{edge}(?:{any_of(of('questions.article'))}){end}", flags),
+        light=of("turns.light"),
+        of=re.compile(rf"{edge}(?:{any_of(of('turns.of'))}){end}", flags),
+    )

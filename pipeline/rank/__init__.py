@@ -1,1 +1,0 @@
-"""BM25, fusion of scores, mixed ranking of pages."""

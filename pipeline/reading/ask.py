@@ -1,0 +1,345 @@
+"""EXTRACTOR with a model that writes: candidates in, numbers of those that answer or None out
+(zero-index §4.1).
+
+Three ways to ask. `lines` and `tags` let the model answer with ranges of numbers or `None`, held to
+a grammar (a JSON schema where the backend has no grammars), over one numbered line a sentence or
+the paper's tags. `votes` reads the probability of Yes for every candidate after one kept prefix,
+EXIT's way. The model sees candidates under new numbers that begin with 1, never the page's own.
+What it says is then weighed against the gate's verdict:
+
+    gate        model names lines          model says None
+    answered    answered                   unsure, the gate's order
+    unsure      answered if it names one   none
+                of the gate's best three,
+                else unsure
+    none        unsure                     none
+
+Neither is believed alone against the other: a small model seldom says None, and the gate cannot
+read. What turns the gate's verdict is asked twice, the second time over the best half of the lines;
+where an answer is sure and the model names the gate's best line among few, its lines go out with
+the gate's best three, and the cursor has the rest. Not for: choosing candidates (`pipeline/reading`),
+or the gate itself.
+"""
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Final, Literal, NamedTuple, TypeAlias, cast
+
+import numpy as np
+
+from errors import ModelError, UsageError
+from models.protocols import Generator, GrammarWriter, Said, abilities_of, chooser, tree_scorer
+from pipeline.document.page import Sentence, Verdict
+from pipeline.document.units import defused, numbered, paper_tags
+from pipeline.messages import side_by_side
+from pipeline.reading.bm25 import Floats
+from pipeline.reading.verdict import NONE
+from pipeline.text.frame import framed, new_mark, notice, one_line
+from pipeline.text.tokens import count_tokens
+from prompts import load
+
+Way: TypeAlias = Literal["lines", "tags", "votes"]
+WAYS: Final[tuple[Way, ...]] = ("lines", "tags", "votes")
+
+
+class Room(NamedTuple):
+    """How much the model is shown, and may answer."""
+
+    candidates: int = 24
+    """Sentences: plain BM25 holds .97 to 1.0 of the evidence of paragraph pages in its best 30."""
+    tokens: int = 1000
+    """Most tokens of them with their headings, by our counter; fewer where the model's context is
+    small."""
+    heading: int = 160
+    """Code points of a heading line; longer ones are cut."""
+    ranges: int = 8
+    """Ranges of numbers in an answer under a grammar: an answer must end."""
+    spare: int = 400
+    """Tokens of the context kept for the instructions, the request and the answer."""
+    own_tokens: float = 1.4
+    """Most tokens of a model for one of our counter's, on the texts of bench/tokens.py, with some
+    to spare."""
+
+
+ROOM: Final = Room()
+ASK_FROM: Final = NONE / 2
+"""Confidence of the gate below which no model is asked, since a call takes seconds."""
+LIFT: Final = 0.25
+"""What a vote of 1 adds to a sentence, as a share of the best score. SmolLM2 of 135 million
+parameters, the one model measured (`python -m bench.asking`), orders HotpotQA worse at any lift
+from .1 on (R-precision .69 -> .61 and below); at .25 its share of gold within 256 tokens is level
+with the rules' (.83; tags .89), and from .5 on it falls."""
+LIFTED: Final = 2
+"""Rows that a model may raise. Of 60 development questions 256 tokens hold the answer of .850 by
+rules; with an oracle that names the right lines .917, .933, .950 for one, two and all of them, with
+lines named at random .852, .848, .833 (`python -m bench.eval --mimic noise`)."""
+NEAR: Final = 3
+"""Best sentences of the gate, one of which the model must name to turn `unsure` into `answered`."""
+_ANSWER: Final = re.compile(r"(\d+)(?:-(\d+))?")
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A sentence that the model may choose."""
+
+    row: int
+    """Index among all scored sentences."""
+    title: str
+    """Title of the page."""
+    sentence: Sentence
+
+
+@dataclass(frozen=True, slots=True)
+class ModelChoice:
+    """What the model said."""
+
+    rows: tuple[int, ...]
+    """`Candidate.row` of those that it takes for answers, in reading order; empty for None."""
+    weights: dict[int, float]
+    """0..1 for each candidate by its row: the probability of Yes, or 1 and 0."""
+
+
+def can_ask(model: object, way: Way) -> bool:
+    """Whether a model's backend can be asked in this way."""
+    if way == "votes":
+        return bool({"choose", "score_tree"} & abilities_of(model))
+    return bool({"grammar", "schema"} & abilities_of(model))
+
+
+def way_for(setting: str, model: object) -> Way:
+    """Return the way that `setting` names for a model.
+
+    Raises `UsageError`: there is no such way, or the model's backend does not have it.
+    """
+    named = next((way for way in WAYS if way == setting), None)
+    if named is None or not can_ask(model, named):
+        raise UsageError(
+            f"WINNOW_EXTRACTOR is {setting!r}, and the generator cannot be asked so.",
+            hint="Set WINNOW_GENERATOR to a model that can, or WINNOW_EXTRACTOR to rules.",
+        )
+    return named
+
+
+async def ask(
+    request: str, candidates: Sequence[Candidate], model: Generator, *, way: Way
+) -> ModelChoice:
+    """Let `model` say which candidates, best first, answer `request`.
+
+    As many of them are shown, in reading order, as `fitting` lets through. Raises `ModelError`: the
+    model failed, cannot be asked so, or answered with something that is no choice.
+    """
+    if not can_ask(model, way):
+        raise ModelError(
+            f"{model.name} cannot be asked by {way}.", hint="Set WINNOW_EXTRACTOR to another way."
+        )
+    shown = fitting(request, candidates, model.context_tokens, way=way)
+    if not shown:
+        return ModelChoice((), {})
+    if way == "votes":
+        votes = await _votes(request, shown, model)
+        weights = {candidate.row: vote for candidate, vote in zip(shown, votes, strict=True)}
+        # EXIT takes a candidate where Yes is as likely as No.
+        return ModelChoice(tuple(row for row, vote in weights.items() if vote >= 0.5), weights)
+    numbers = await _listed(request, shown, model, way)
+    rows = tuple(
+        candidate.row for number, candidate in enumerate(shown, start=1) if number in numbers
+    )
+    return ModelChoice(rows, {candidate.row: float(candidate.row in rows) for candidate in shown})
+
+
+def fitting(
+    request: str, candidates: Sequence[Candidate], context: int, *, way: Way
+) -> list[Candidate]:
+    """Return the first candidates that fit, in reading order.
+
+    A vote repeats each line, so that only half as many tokens are left for them.
+    """
+    room = (context - ROOM.spare) / ROOM.own_tokens - count_tokens(request)
+    room = min(ROOM.tokens, room / 2 if way == "votes" else room)
+    kept: list[Candidate] = []
+    used, heads = 0, set()
+    for candidate in candidates[: ROOM.candidates]:
+        head = _head(candidate)
+        cost = count_tokens(candidate.sentence.text) + (14 if way == "tags" else 4)
+        cost += 0 if head in heads else count_tokens(head) + 1
+        if used + cost > room:
+            continue
+        kept.append(candidate)
+        used += cost
+        heads.add(head)
+    return sorted(kept, key=lambda candidate: candidate.row)
+
+
+def show_candidates(candidates: Sequence[Candidate], *, tags: bool = False) -> str:
+    """Return candidates under their headings, numbered from 1 in the order given, as the model
+    reads them.
+
+    A page's text begins no line: a line begins with our number, our tag or our `#`.
+    """
+    lines: list[str] = []
+    above = ""
+    for number, candidate in enumerate(candidates, start=1):
+        head = _head(candidate)
+        if head and head != above:
+            lines.append(f"# {defused(head) if tags else head}")
+        above = head
+        shown = replace(candidate.sentence, number=number)
+        lines.append(paper_tags([shown]) if tags else numbered([shown]))
+    return "\n".join(lines)
+
+
+def _head(candidate: Candidate) -> str:
+    parts = dict.fromkeys(
+        one_line(part) for part in (candidate.title, *candidate.sentence.heading_path) if part
+    )
+    return " › ".join(part for part in parts if part)[: ROOM.heading]
+
+
+def grammar_of(count: int, *, tags: bool) -> str:
+    """Return the GBNF grammar of an answer over `count` candidates: `None`, or ranges of numbers
+    that exist."""
+    left, right = ("<TAG-", ">") if tags else ("", "")
+    rules = [f'root ::= "None" | range ("," range){{0,{ROOM.ranges - 1}}}']
+    rules.append("range ::= " + " | ".join(f"from{number}" for number in range(1, count + 1)))
+    for number in range(1, count + 1):
+        ends = " | ".join(f'"{left}{end}{right}"' for end in range(number + 1, count + 1))
+        rest = f' ("-" ({ends}))?' if ends else ""
+        rules.append(f'from{number} ::= "{left}{number}{right}"{rest}')
+    return "\n".join(rules)
+
+
+def read_answer(answer: str, count: int) -> frozenset[int]:
+    """Return the numbers of an answer such as `3-5,12`, `<TAG-3>-<TAG-5>` or `None`.
+
+    Raises `ModelError`: it is neither, or names a number that is not between 1 and `count`.
+    """
+    plain = re.sub(r"<TAG-(\d+)>", r"\1", answer).replace(" ", "").strip()
+    if plain == "None":
+        return frozenset()
+    found: set[int] = set()
+    for part in plain.split(","):
+        match = _ANSWER.fullmatch(part)
+        first = int(match.group(1)) if match else 0
+        last = int(match.group(2) or first) if match else 0
+        if not 1 <= first <= last <= count:
+            raise ModelError(
+                f"The answer {answer[:60]!r} names no lines from 1 to {count}.",
+                hint="Set another model.",
+            )
+        found.update(range(first, last + 1))
+    return frozenset(found)
+
+
+async def _listed(
+    request: str, shown: Sequence[Candidate], model: Generator, way: Way
+) -> frozenset[int]:
+    tags = way == "tags"
+    prompt = _prompt(
+        f"extract_{way}", request, show_candidates(shown, tags=tags), most=str(ROOM.ranges)
+    )
+    length = ROOM.ranges * (24 if tags else 8)
+    if "grammar" in abilities_of(model):
+        writer = cast(GrammarWriter, model)
+        answer = await writer.generate(
+            [prompt], max_tokens=length, grammar=grammar_of(len(shown), tags=tags)
+        )
+        return read_answer(answer, len(shown))
+    number = {"type": "integer", "minimum": 1, "maximum": len(shown)}
+    lines = {"type": "array", "items": number, "maxItems": 2 * ROOM.ranges}
+    schema: dict[str, object] = {
+        "type": "object",
+        "properties": {"lines": lines},
+        "required": ["lines"],
+    }
+    asked = Said(
+        "user",
+        f"{prompt.content}\nReply as JSON with the numbers in the list `lines`, empty for None.",
+    )
+    answer = await model.generate([asked], max_tokens=length + 32, schema=schema)
+    return frozenset(int(number) for number in json.loads(answer)["lines"])
+
+
+async def _votes(request: str, shown: Sequence[Candidate], model: Generator) -> list[float]:
+    """Return the probability of Yes for each candidate, of Yes and No alone."""
+    prompt = _prompt("extract_votes", request, show_candidates(shown))
+    lines = [
+        numbered([replace(candidate.sentence, number=n)])
+        for n, candidate in enumerate(shown, start=1)
+    ]
+    scorer, weigher = tree_scorer(model), chooser(model)
+    if scorer is not None:
+        # One call: the prompt is evaluated once, and each line once after it, for both answers.
+        paths = [f"{line} -> {word}" for line in lines for word in ("Yes", "No")]
+        scores = (
+            await scorer.score_tree([prompt], paths, among_siblings=True)
+        ).log_probabilities.reshape(-1, 2)
+        apart = np.clip(scores[:, 1] - scores[:, 0], -50.0, 50.0)
+        return [float(vote) for vote in 1.0 / (1.0 + np.exp(apart))]
+    if weigher is None:
+        raise ModelError(
+            f"{model.name} weighs no answers.", hint="Set WINNOW_EXTRACTOR to lines or rules."
+        )
+    asked = [[Said("user", f"{prompt.content}\n{line}\nYes or No?")] for line in lines]
+    # A request a line. The first goes alone: it leaves the prompt, which all share, in the server's
+    # cache.
+    first = await weigher.choose(asked[0], ["Yes", "No"])
+    others = await side_by_side([partial(weigher.choose, one, ["Yes", "No"]) for one in asked[1:]])
+    return [float(chances[0]) for chances in (first, *others)]
+
+
+def _prompt(name: str, request: str, candidates: str, **more: str) -> Said:
+    mark = new_mark()
+    filled = load(name).fill(
+        request=one_line(request), candidates=framed(candidates, mark), notice=notice(mark), **more
+    )
+    return Said("user", filled)
+
+
+def agree(verdict: Verdict, chosen: ModelChoice, values: Floats) -> tuple[Verdict, str]:
+    """Return the verdict of both, and how the model came to stand to the gate, as a clause for the
+    reason."""
+    best = set(np.argsort(-values, kind="stable")[:NEAR].tolist())
+    names = bool(chosen.rows)
+    if verdict == "answered":
+        return (
+            ("answered", "the model agrees")
+            if names
+            else ("unsure", "but the model finds no line that answers")
+        )
+    if verdict == "unsure" and names:
+        near = not best.isdisjoint(chosen.rows)
+        return (
+            ("answered", "and the model agrees")
+            if near
+            else ("unsure", "and the model names other sentences")
+        )
+    if verdict == "unsure":
+        return "none", "and the model finds no line that answers"
+    if names:
+        return "unsure", "but the model names lines that may answer"
+    return "none", "and the model agrees"
+
+
+def lifted(values: Floats, chosen: ModelChoice, *, lift: float = LIFT) -> Floats:
+    """Return the scores [size] with the named rows raised, by `lift` times the best score for a
+    weight of 1: those `LIFTED` of them that the scores hold best."""
+    raised = values.copy()
+    for row in sorted(chosen.rows, key=lambda row: -float(values[row]))[:LIFTED]:
+        raised[row] += lift * float(values.max()) * chosen.weights[row]
+    return raised
+
+
+def borne_out(values: Floats, chosen: ModelChoice) -> frozenset[int]:
+    """Return the rows of a shortened answer: what the model named and the scores' best, where the
+    model named few rows and the very best is among them; else none.
+
+    A model that names at random has the best of 24 among three in one of eight answers, and the
+    best rows are kept whatever it names.
+    """
+    best = np.argsort(-values, kind="stable")[:NEAR].tolist()
+    if not best or best[0] not in chosen.rows or len(chosen.rows) > ROOM.ranges:
+        return frozenset()
+    return frozenset(chosen.rows) | frozenset(best)

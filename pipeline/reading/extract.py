@@ -1,0 +1,599 @@
+"""EXTRACTOR: the core's reading of some documents, and a model that writes beside it if one is set
+(zero-index §4.1).
+
+`read_documents` is what every tool asks; `extract` adds the model. The parts of a question are read
+each for itself and put together: a floor each, the rest by need. `lift_rows` raises the rows that a
+request's choosing words point at: a table's ends for "the last", a column's extremes for "the
+lowest". No row says of itself that it is the last or has the least, its place and its numbers among
+the others do; it stays below the best sentence, for a page may have other tables than the one that
+is meant. Not for: scores by words and meaning (`pipeline/reading/relevance.py`), saying that nothing
+answers (`pipeline/reading/verdict.py`), or filling a budget (`pipeline/evidence`).
+"""
+
+import math
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import anyio
+import numpy as np
+
+from errors import ModelError, unopened
+from models.protocols import Generator
+from pipeline.document.page import Block, Document, Failure, Reading, Sentence, Verdict
+from pipeline.document.units import is_aside, tag_sentences
+from pipeline.question.parse import cut_parts
+from pipeline.reading.ask import (
+    ASK_FROM,
+    ROOM,
+    Candidate,
+    ModelChoice,
+    Way,
+    agree,
+    ask,
+    borne_out,
+    lifted,
+)
+from pipeline.reading.bm25 import Floats, PageUnits, page_units
+from pipeline.reading.outline import outlined
+from pipeline.reading.relevance import WORTH, Reader, Relevance
+from pipeline.reading.verdict import judge
+from pipeline.tables.asked import FEWEST, ask_parts
+from pipeline.text.cells import number_of
+from pipeline.text.frame import LONGEST, one_line, told_failure
+from pipeline.text.literals import begins_with, literals
+from pipeline.text.words import heard, index_terms, meanings, raw_words, whole_words, words
+from pipeline.work import STEP_SHARE, check_cancelled, in_thread, time_left, traced
+
+_COMPARED: Final = (
+    "Time ended before more than its likeliest parts were compared with the question."
+)
+FURNITURE: Final = 0.8
+"""Factor on the scores of the lines of menus, footers and the like, which else stand beside
+answers. Their sentences keep theirs: of 256 asked, units best first without a second reading, 256
+tokens hold .688 so, .676 where both are lowered, .684 where neither is, 512 tokens .777, .777,
+.770."""
+PARTS_WORK: Final = 2.0
+"""Windows that a cross-encoder reads for all parts of a question together, over those for a
+question that is one. Of 58 pairs over the sample library whose sides are both shown alone, .862 are
+both shown, with 1.2 times .828."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """A model that writes, and how it is asked."""
+
+    generator: Generator
+    way: Way
+    seconds: float
+    """After so long the answer goes out without it."""
+
+
+@traced("read")
+async def read_documents(
+    question: str,
+    documents: Sequence[Document],
+    *,
+    reader: Reader,
+    seconds: float = math.inf,
+    parts: Sequence[str] | None = None,
+    share: float = 1.0,
+) -> Reading:
+    """Return one score a unit of `documents`, all competing with each other, and whether any of
+    them answers.
+
+    `parts` must each be answered, none for a question that is one; they are cut by rules where
+    nobody did it. `share` is the part of a call's work that this reading may take. Documents that
+    are not cut into units within `seconds` are named in `Reading.unread`. Raises `ModelError`.
+    """
+    # 1. Tag: sentences, items, rows, code
+    pages, tagged, unread = await in_thread(_units, documents, seconds)
+    # 2. Judge every unit, for each part of the question by itself
+    asked = cut_parts(question) if parts is None else tuple(parts)
+    share *= PARTS_WORK / len(asked) if asked else 1.0
+    readings = [
+        await read_units(one, documents, pages, tagged, reader=reader, share=share)
+        for one in asked or (question,)
+    ]
+    reading = together(readings, asked) if asked else readings[0]
+    return replace(reading, unread=unread)
+
+
+async def read_units(
+    question: str,
+    documents: Sequence[Document],
+    pages: Sequence[PageUnits],
+    tagged: tuple[tuple[Sentence, ...], ...],
+    *,
+    reader: Reader,
+    share: float = 1.0,
+) -> Reading:
+    """Return the reading of some units of each document, `tagged`, which `pages` holds as the core
+    reads them.
+
+    Raises `ModelError`: a model failed.
+    """
+    # 1. Relevance of every unit
+    relevance = await reader.read(question, pages, share=share)
+    # 2. Verdict, and rows that "the last" or "the lowest" points at
+    return await in_thread(_judged, question, documents, pages, tagged, relevance)
+
+
+def _units(
+    documents: Sequence[Document], seconds: float
+) -> tuple[list[PageUnits], tuple[tuple[Sentence, ...], ...], tuple[str, ...]]:
+    """Return each document's units, and the addresses of those that no time was left for, which are
+    without any."""
+    ends = time.monotonic() + seconds
+    pages: list[PageUnits] = []
+    tagged: list[tuple[Sentence, ...]] = []
+    unread: list[str] = []
+    for document in documents:
+        late = bool(pages) and time.monotonic() > ends
+        units = () if late else tuple(tag_sentences(document))
+        tagged.append(units)
+        pages.append(page_units(document, units))
+        unread += [document.page.final_url] * late
+    return pages, tuple(tagged), tuple(unread)
+
+
+def unless_cut(reading: Reading, failures: Sequence[Failure]) -> Reading:
+    """Return a reading that is never `none` where something that could hold the answer was not
+    read.
+
+    A source that does not exist holds no answer.
+    """
+    missing = [failure for failure in failures if not failure.gone]
+    if missing and reading.parts:
+        parts = tuple(unless_cut(part, missing) for part in reading.parts)
+        return replace(
+            reading, verdict=joint_verdict(parts), parts=parts, cut=any(part.cut for part in parts)
+        )
+    if not missing or reading.verdict != "none":
+        return reading
+    told = "; ".join(told_failure(one.source, one.reason).rstrip(".") for one in missing)
+    said = f"Not everything was read ({unopened(told[:LONGEST])}). {reading.reason}"
+    return replace(reading, verdict="unsure", reason=said, cut=True)
+
+
+def left_unread(reading: Reading, documents: Sequence[Document]) -> list[Failure]:
+    """Return the documents that there was no time to read, or to compare with the question."""
+    late = [
+        Failure(document.page.final_url, _COMPARED, late=True)
+        for document in documents
+        if reading.late
+    ]
+    return late + [
+        Failure(url, "There was no time left to read it.", late=True) for url in reading.unread
+    ]
+
+
+def _judged(
+    question: str,
+    documents: Sequence[Document],
+    pages: Sequence[PageUnits],
+    tagged: tuple[tuple[Sentence, ...], ...],
+    relevance: Relevance,
+) -> Reading:
+    verdict = judge(question, relevance)
+    values = lift_terms(question, tagged, _content_first(documents, tagged, relevance.values))
+    values = lift_rows(question, documents, tagged, values)
+    return Reading(
+        verdict.word,
+        verdict.reason,
+        verdict.confidence,
+        tagged,
+        values,
+        relevance.made_by,
+        question=question,
+        absent=verdict.absent,
+        late=relevance.long and relevance.late,
+    )
+
+
+def _content_first(
+    documents: Sequence[Document], tagged: Sequence[Sequence[Sentence]], values: Floats
+) -> Floats:
+    """Return the scores [units] with those of what is no text of the page lowered, the best of all
+    at 1 again."""
+    aside = [[is_aside(block) for block in document.blocks] for document in documents]
+    low = [
+        asides[unit.block] for asides, units in zip(aside, tagged, strict=True) for unit in units
+    ]
+    lowered = np.where(np.array(low, dtype=bool), np.float32(FURNITURE) * values, values).astype(
+        np.float32
+    )
+    best = lowered.max(initial=0.0)
+    return lowered / best if best > 0 else lowered
+
+
+@traced("extract")
+async def extract(
+    question: str,
+    documents: Sequence[Document],
+    *,
+    reader: Reader,
+    asking: Asking | None = None,
+    parts: Sequence[str] | None = None,
+) -> Reading:
+    """Return the reading of `documents`, heard by a model that writes too where `asking` names one.
+
+    `parts` are as in `read_documents`; a model is asked the whole question and leaves their
+    verdicts alone. One that fails or is too slow is left out, and the reason says so. Raises
+    `ModelError`: a model of `reader` failed.
+    """
+    seconds = STEP_SHARE * time_left()
+    reading = await read_documents(question, documents, reader=reader, seconds=seconds, parts=parts)
+    reading = await in_thread(_with_tables, question, documents, reading)
+    reading = await in_thread(outlined, question, documents, reading)
+    return reading if asking is None else await with_model(question, documents, reading, asking)
+
+
+async def with_model(
+    question: str, documents: Sequence[Document], reading: Reading, asking: Asking
+) -> Reading:
+    """Return a reading of `documents` as `extract` makes it by rules, with what a model that writes
+    says added."""
+    # A model takes seconds: not where the pages are about something else.
+    if reading.confidence < ASK_FROM:
+        return reading
+    chosen: ModelChoice | None = None
+    failure = f"no answer of the model within {asking.seconds:.0f} s"
+    with anyio.move_on_after(asking.seconds):
+        try:
+            shown = _candidates(documents, reading)
+            chosen = await ask(question, shown, asking.generator, way=asking.way)
+            if reading.verdict != "answered" and bool(chosen.rows) == (reading.verdict == "none"):
+                # None empties an answer, lines bring one back: both must be said twice
+                best = shown[: (len(shown) + 1) // 2]
+                again = await ask(question, best, asking.generator, way=asking.way)
+                both = [row for row in again.rows if row in chosen.rows]
+                chosen = replace(again, rows=tuple(both)) if chosen.rows else again
+        except ModelError as error:
+            failure = f"the model failed: {one_line(str(error))}"
+    said = reading.reason.removesuffix(".")
+    if chosen is None:
+        return replace(reading, reason=f"{said}; {failure}.")
+    word, clause = agree(reading.verdict, chosen, reading.values)
+    word = reading.verdict if reading.parts else word
+    only = borne_out(reading.values, chosen) if word == "answered" else frozenset[int]()
+    return replace(
+        reading,
+        verdict=word,
+        reason=f"{said}; {clause}.",
+        values=lifted(reading.values, chosen),
+        only=only,
+    )
+
+
+ROWS_FIRST: Final = 3
+"""Rows that are quoted of those that a value was computed from; the others are counted."""
+
+BESIDE_A_VALUE: Final = 0.4
+"""Factor of the scores of all else: below what an answer without a budget goes on with, and still
+there where a budget has room, since one computed value of 160 is wrong."""
+
+
+def _with_tables(question: str, documents: Sequence[Document], reading: Reading) -> Reading:
+    """Return the reading with what tables tell of its question.
+
+    One that they tell whole is answered, by their rows first.
+    """
+    parts = [part.question for part in reading.parts]
+    computed = ask_parts(question, parts, documents)
+    if not computed:
+        return reading
+    told = replace(reading, computed=computed)
+    if reading.parts and not _lead(parts, documents):
+        return told
+    told = replace(told, values=_rows_first(told), parts=())
+    if reading.answered:
+        return replace(told, verdict="answered")
+    return replace(told, verdict="answered", reason="A table holds all that the question names.")
+
+
+def _lead(parts: Sequence[str], documents: Sequence[Document]) -> bool:
+    """Whether all other parts ask further of what the first asks of a table: they repeat it in
+    brackets (`in which month? (highest price)`)."""
+    first, *others = parts
+    return all(f"({first}" in other for other in others) and bool(ask_parts(first, (), documents))
+
+
+def _rows_first(reading: Reading) -> Floats:
+    """Return the scores [units] with the first rows that a value was computed from at the best of
+    all, other rows of their tables at 0, and the rest at `BESIDE_A_VALUE`."""
+    best = reading.values.max(initial=0.0)
+    values: Floats = reading.values * np.float32(BESIDE_A_VALUE)
+    for told in reading.computed:
+        blocks = set(told.table.blocks)
+        shown = {told.table.blocks[row] for row in told.rows[:ROWS_FIRST]}
+        for number, (owner, unit) in enumerate(reading.places):
+            if owner == told.document and unit.block in blocks:
+                values[number] = best if unit.block in shown else 0.0
+    return values
+
+
+def _candidates(documents: Sequence[Document], reading: Reading) -> list[Candidate]:
+    """Return the best units that are no headings, best first."""
+    places = reading.places
+    found: list[Candidate] = []
+    for row in np.argsort(-reading.values, kind="stable").tolist():
+        place, unit = places[row]
+        if len(found) < ROOM.candidates and documents[place].blocks[unit.block].kind != "heading":
+            found.append(Candidate(row, documents[place].page.title, unit))
+    return found
+
+
+# Parts of a question
+
+
+def together(readings: Sequence[Reading], questions: Sequence[str]) -> Reading:
+    """Return one reading of all parts: those of its units that are near the best of a part take
+    turns.
+
+    Turns are of equal length in text, so that each part gets as much of a budget as the others
+    until it has no unit left that is worth it; what is left then goes to the parts that have. A
+    part that nothing answers waits for them.
+    """
+    parts = tuple(
+        replace(one, question=asked) for one, asked in zip(readings, questions, strict=True)
+    )
+    weights = [1.0 if part.verdict != "none" else WORTH for part in parts]
+    values: Floats = np.maximum.reduce(
+        [np.float32(w) * part.values for w, part in zip(weights, parts, strict=True)]
+    )
+    turns = _turns([part for part in parts if part.verdict != "none"])
+    values[turns] = np.linspace(1.0, WORTH, len(turns), dtype=np.float32)
+    weakest = min(parts, key=lambda part: part.confidence)
+    answered = sum(part.answered for part in parts)
+    reason = f"{answered} of {len(parts)} parts are answered; of the weakest: {weakest.reason}"
+    absent = tuple(dict.fromkeys(name for part in parts for name in part.absent))
+    verdict = joint_verdict(parts)
+    return replace(
+        weakest,
+        verdict=verdict,
+        reason=reason,
+        values=values,
+        question="",
+        parts=parts,
+        absent=absent,
+        late=any(part.late for part in parts),
+    )
+
+
+def joint_verdict(parts: Sequence[Reading]) -> Verdict:
+    """Return the verdict of all parts: what each has, else `unsure`."""
+    words = {part.verdict for part in parts}
+    return words.pop() if len(words) == 1 else "unsure"
+
+
+def joined(part: Reading, further: Reading) -> Reading:
+    """Return the reading of a part with that of a question that goes on from it; the surer of both
+    has the verdict."""
+    surer = max(further, part, key=lambda one: one.confidence)
+    both = together((further, part), (part.question, part.question))
+    return replace(
+        both,
+        verdict=surer.verdict,
+        reason=surer.reason,
+        confidence=surer.confidence,
+        question=part.question,
+        parts=(),
+    )
+
+
+def units_of(reading: Reading, documents: Sequence[Document]) -> dict[str, tuple[Sentence, ...]]:
+    """Return the units of each document that has been read, by its address."""
+    tagged = zip(documents, reading.tagged, strict=True)
+    return {document.page.final_url: units for document, units in tagged if units}
+
+
+def widened(
+    reading: Reading,
+    read: Sequence[Document],
+    documents: Sequence[Document],
+    units: Mapping[str, tuple[Sentence, ...]],
+) -> Reading:
+    """Return a reading of the documents `read` as one of more `documents`, whose `units`, by
+    address, score nothing."""
+    ends = np.cumsum([len(tagged) for tagged in reading.tagged])
+    scores = dict(
+        zip(units_of(reading, read), filter(len, np.split(reading.values, ends[:-1])), strict=True)
+    )
+    urls = [document.page.final_url for document in documents]
+    tagged = tuple(units.get(url, ()) for url in urls)
+    zeros = (np.zeros(len(own), dtype=np.float32) for own in tagged)
+    values = np.concatenate([scores.get(url, none) for url, none in zip(urls, zeros, strict=True)])
+    return replace(reading, tagged=tagged, values=values)
+
+
+def _turns(parts: Sequence[Reading]) -> list[int]:
+    lengths = [len(unit.text) for _, unit in parts[0].places] if parts else []
+    orders = [np.argsort(-part.values, kind="stable").tolist() for part in parts]
+    waiting = [
+        [row for row in order if part.values[row] >= WORTH * part.values[order[0]]][::-1]
+        for part, order in zip(parts, orders, strict=True)
+    ]
+    used = [0] * len(parts)
+    taken: dict[int, None] = {}
+    while any(waiting):
+        turn = min(
+            (place for place, rows in enumerate(waiting) if rows), key=lambda place: used[place]
+        )
+        row = waiting[turn].pop()
+        # What another part brought counts for both.
+        used[turn] += lengths[row]
+        taken[row] = None
+    return list(taken)
+
+
+# Terms that a request names
+
+DEFINING: Final = 5
+"""Units that begin with a term from which none of them is its definition: it is a prompt, or a
+common word."""
+
+
+def lift_terms(request: str, tagged: Sequence[Sequence[Sentence]], values: Floats) -> Floats:
+    """Return the scores [size] with the units lifted that begin with a literal of `request`, as
+    definitions do.
+
+    Stems and vectors hardly tell `--merge` from `--keep`, or `^1.2.3` from `~1.2.3`.
+    """
+    named = literals(request)
+    if not named:
+        return values
+    units = [unit.text for own in tagged for unit in own]
+    lifted = values.copy()
+    for literal in named:
+        rows = [row for row, text in enumerate(units) if begins_with(text, literal)]
+        if len(rows) < DEFINING:
+            lifted[rows] = np.nextafter(values.max(initial=0.0), np.float32(np.inf))
+    return lifted
+
+
+# Rows that a request chooses
+
+NAMED: Final = 0.9
+"""Part of the distance to the best score that the extremes of a column gain which the question
+names; not all of it, so that lifted rows stay in their own order (`python -m
+bench.extract_tables`)."""
+UNNAMED: Final = 0.6
+"""Part that a table's ends gain for "first" and "last", and extremes of columns that are not named
+("the shortest song" means one headed Length). At .9 timetables crowd out what "the last boat" is
+asked of (library at 1,000 tokens .833 to .783), at .4 table questions lose .04."""
+
+_ENDS: Final = whole_words(words("choosing.ends"))
+_LEAST: Final = whole_words(words("choosing.least"))
+_MOST: Final = whole_words(words("choosing.most"))
+"""Words that say no side by themselves (`le plus petit`, `самый`) stand on both."""
+_MEASURES: Final = meanings("choosing.measures")
+"""What the column is called whose extreme a word means."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What a request's words choose by."""
+
+    ends: bool
+    least: bool
+    most: bool
+    measures: str = ""
+    """Names of columns that the words mean."""
+
+    def __bool__(self) -> bool:
+        """Whether they choose at all."""
+        return self.ends or self.least or self.most
+
+
+def lift_rows(
+    request: str,
+    documents: Sequence[Document],
+    tagged: Sequence[Sequence[Sentence]],
+    values: Floats,
+) -> Floats:
+    """Return the scores [size] with the rows lifted that the words of `request` choose, up to the
+    best of all scores.
+
+    Args:
+        request: As the user put it.
+        documents: Pages in order.
+        tagged: Their sentences; all together are the rows of `values`.
+        values: Scores [size], at least 0.
+    """
+    choice = read_choice(request)
+    if not choice or not len(values):
+        return values
+    gains: Floats = np.zeros_like(values)
+    least: Floats = np.zeros_like(values)
+    begin = 0
+    for document, sentences in zip(documents, tagged, strict=True):
+        for table in _tables(document, sentences):
+            for place, gain in _chosen(request, choice, document, sentences, table):
+                gains[begin + place] = max(gains[begin + place], gain)
+                if (
+                    gain == NAMED
+                ):  # before the other rows of its table, which may say as much in the same words
+                    least[begin + place] = np.nextafter(
+                        values[begin + table.start : begin + table.stop].max(), np.inf
+                    )
+        begin += len(sentences)
+    lifted: Floats = np.maximum(values + gains * (values.max() - values), least)
+    return lifted
+
+
+def read_choice(request: str) -> Choice:
+    """Return what the words of `request` choose by."""
+    text = request.lower()
+    ends, least, most = (side.search(text) is not None for side in (_ENDS, _LEAST, _MOST))
+    spoken = {
+        form for word in raw_words(text) for form in (word, word.removesuffix("n"))
+    }  # German words end in n, too
+    return Choice(
+        ends, least, most, " ".join(_MEASURES[word] for word in spoken & _MEASURES.keys())
+    )
+
+
+def _tables(document: Document, sentences: Sequence[Sentence]) -> Iterator[range]:
+    """Yield the places of rows that follow each other below one header."""
+    start = 0
+    for place in range(1, len(sentences) + 1):
+        if place < len(sentences) and _table(document, sentences[place]) == _table(
+            document, sentences[start]
+        ):
+            continue
+        if place - start >= FEWEST and document.blocks[sentences[start].block].kind == "row":
+            yield range(start, place)
+        start = place
+
+
+def _table(document: Document, sentence: Sentence) -> tuple[str, str, tuple[str, ...]]:
+    block = document.blocks[sentence.block]
+    return block.kind, block.lead, sentence.heading_path
+
+
+def _chosen(
+    request: str, choice: Choice, document: Document, sentences: Sequence[Sentence], table: range
+) -> Iterator[tuple[int, float]]:
+    """Yield a table's rows that are chosen, each with the part of its distance to the best that it
+    gains."""
+    if choice.ends:
+        yield from ((table[0], UNNAMED), (table[-1], UNNAMED))
+    if not (choice.least or choice.most):
+        return
+    named: dict[int, list[int]] = {}
+    language = document.page.language
+    asked = [
+        set(index_terms(text, language=language))
+        for text in (heard(request, language or "en"), choice.measures)
+    ]
+    for name, numbers in _columns([document.blocks[sentences[place].block] for place in table]):
+        terms = index_terms(name, language=language)
+        rank = next(
+            (rank for rank, known in enumerate(asked) if not known.isdisjoint(terms)), len(asked)
+        )
+        for extreme in [min(numbers.values())] * choice.least + [
+            max(numbers.values())
+        ] * choice.most:
+            places = [table[row] for row, number in numbers.items() if number == extreme]
+            if len(places) < FEWEST:
+                named.setdefault(rank, []).extend(places)
+    if named:
+        # The columns that the request names, or else those that its words mean, or else all.
+        best = min(named)
+        yield from ((place, NAMED if best < len(asked) else UNNAMED) for place in named[best])
+
+
+def _columns(rows: Sequence[Block]) -> Iterator[tuple[str, dict[int, float]]]:
+    """Yield header and cells of the columns most of whose cells are numbers."""
+    header = rows[0].header.split(" | ")
+    columns: dict[int, dict[int, float]] = {}
+    for place, row in enumerate(rows):
+        check_cancelled()
+        for column, cell in enumerate(row.cells):
+            if (number := number_of(cell)) is not None:
+                columns.setdefault(column, {})[place] = number
+    for column, numbers in sorted(columns.items()):
+        if len(numbers) >= max(FEWEST, len(rows) / 2):
+            yield header[column] if column < len(header) else "", numbers

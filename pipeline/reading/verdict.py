@@ -1,0 +1,326 @@
+"""Whether anything on the pages answers a question: answered, unsure or none (zero-index §4.1), by
+words and meaning.
+
+A logistic over features that anybody can read off a page, taken page by page; the page that answers
+best decides. What shares neither words nor meaning with a question cannot answer it; what shares
+either may. A plausible question about the page's own subject stays hard, and the figures below say
+so. Not for: ordering units (`relevance.py`).
+"""
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from errors import QUOTED
+from models.pair import ENGLISH
+from pipeline.document.page import Verdict as Word
+from pipeline.reading.bm25 import Floats, TermIndex, rarity
+from pipeline.reading.relevance import Relevance
+from pipeline.text.words import (
+    guess_language,
+    heard,
+    index_terms,
+    languages,
+    meanings,
+    raw_words,
+    words,
+)
+
+# Fitted by `python -m bench.extract --fit` on the half of ../shared/data/evidence called `tuned`,
+# the sample library's dev questions, and the dev part of the reader's questions with their twins;
+# negatives besides are unanswerable questions, pages without the answering paragraph, and other
+# pages, which count a quarter for what a reader read. Order: constant, unit, names, length, cosine.
+_WORDS: Final = (-8.4, 5.9, 3.94, 2.38, 0.0)
+_MEANING: Final = (-5.26, 3.15, 2.34, 1.02, 2.2)
+# Order: constant, names, log-odds of what was read, size, size times unit. The first three were
+# fitted on pages: with words, length and cosine beside them AUC over the twins is .833 in place of
+# .835 (618 questions, 397 twins); fourteen features of the best windows (how many agree, the second
+# best, words, names and numbers that page or windows lack) give .82 of 172 in place of .83. Size was
+# fitted with these fixed on 125 questions of pairs_long.jsonl's train part with their twins: in many
+# windows one is read wrongly sooner. By documents left out, AUC there .828 becomes .837, answered
+# .78 of questions and .30 of twins become .74 and .19, and what is answered is right in .79 (.73).
+_READ: Final = (-0.11, 1.09, 0.53, -0.97, 0.98)
+# Of pages in other languages that no reader read, and of questions in another language than the
+# page. Order as above. Fitted on the train part of bench/asked/pairs_languages.jsonl: 45 questions
+# on pages of their language with their twins and 28 questions of other pages, 29 with 74 across.
+# Names are numbers where a script has no capitals; with them beside words and cosine AUC against
+# other pages is .946 in place of .970.
+_OTHER: Final = (-5.6, 5.45, 0.0, 0.0, 6.55)
+_ACROSS: Final = (-4.68, 0.0, 0.0, 0.0, 7.89)
+_SMALL: Final = 120
+"""Windows of all pages, some 80 tokens each, up to which their number changes nothing: pages have
+fewer."""
+_LEAST: Final = 0.001
+"""Probability below which a reader is taken by; its log-odds have no end."""
+SURE: Final = 0.6
+"""Confidence from which a question is taken for answered: .74 of 618 written questions of sites
+that the reader was not trained on, .25 of their 397 almost-answered twins, .08 of 309 on other
+pages; .5 gives .83, .33, .10."""
+NONE: Final = 0.12
+"""Confidence below which nothing answers, where the meaning says so too; see `NEVER`."""
+NEAR: Final = 0.34
+"""Cosine from which a window is near enough in meaning that the answer is never None. With both,
+.006 of 785 questions are None on their own page and .69 of 459 on another; with a confidence of .2
+.010 and .73."""
+NEVER: Final = 0.04
+"""Confidence below which nothing answers however near it is in meaning, where a reader chose among
+more than `_SMALL` windows: none of 92 questions on long documents, 15 of their 92 twins."""
+FAR: Final = 0.06
+FAR_ACROSS: Final = 0.09
+"""Of the two logistics of other languages, the values below which nothing answers. The least of the
+questions on their own page are .083 and .138 (of twins .024, .09); .57 of the questions on other
+pages of like subjects are None so in one language, .28 across two."""
+
+ABSENT_DIGITS: Final = 3
+"""Digits of a number from which its absence is worth a word."""
+_ASKING: Final = frozenset(
+    term
+    for language in languages()
+    for section in ("verdict.asking", "choosing.ends", "choosing.least", "choosing.most")
+    for word in words(section, language)
+    for term in index_terms(word, language=language)
+)
+"""Terms of words that say what kind of answer is wanted, or choose among rows; what answers seldom
+repeats them."""
+_MONTHS: Final = frozenset(name for pair in meanings("months.short").items() for name in pair) | {
+    "may"
+}
+_OF_PEOPLES: Final = words("verdict.peoples")
+"""Endings of names of peoples and of possessives."""
+_STEM: Final = 4
+"""Letters of a name without such an ending from which it may be looked for by its beginning."""
+_FLOOR: Final = 0.3
+"""Least weight of a word, as a share of the heaviest: common words count little, but they count."""
+_LONG: Final = 10
+"""Words of a question from which on its length changes nothing: long questions are never covered
+whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class Features:
+    """What the verdict sees of one page, each 0..1."""
+
+    unit: float
+    """Share of the question's words, rare ones weighing more, in the best unit with what stands
+    above it."""
+    names: float
+    """Share of its names and numbers that stand on the page; 1 where it has none."""
+    length: float
+    """Words of the question over ten, at most 1."""
+    cosine: float | None
+    """Best cosine of a window; None without an embedder that reads question and page."""
+    read: float | None = None
+    """Largest probability that a cross-encoder gave a unit to answer; None without one."""
+    missing: tuple[str, ...] = ()
+    """Names and numbers of the question that stand nowhere on the page."""
+    heard: str = ""
+    """The question as the page hears it, where that is in another language."""
+    english: bool = True
+    """Whether the page is in English, or nothing says what it is in."""
+    across: bool = False
+    """Whether the question is in another language than the page."""
+    size: float = 0.0
+    """Natural logarithm of the windows of all pages over `_SMALL`, at least 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What is said and why."""
+
+    word: Word
+    confidence: float
+    """0..1; at least `SURE` where answered."""
+    reason: str
+    absent: tuple[str, ...] = ()
+    """Names and longer numbers of the question that no page has; empty where it surely answers."""
+
+
+def judge(question: str, relevance: Relevance) -> Verdict:
+    """Say whether the pages answer `question`."""
+    pages = read_features(question, relevance)
+    best = max(pages, key=confidence_of, default=None)
+    if best is None:
+        return Verdict("none", 0.0, "The pages hold no text.")
+    confidence = confidence_of(best)
+    reason = f"The best passage holds {best.unit:.0%} of the question's words, weighted by rarity"
+    if best.read is not None:
+        reason += f", and the reader gives the most likely {best.read:.2f} to answer"
+    elif best.cosine is not None:
+        reason += f", and the closest in meaning has cosine {best.cosine:.2f}"
+    if best.missing:
+        reason += f"; not on that page: {', '.join(best.missing[:5])}"
+    if best.heard:
+        reason += f"; asked word for word: {best.heard[:QUOTED]}"
+    if confidence >= SURE:
+        return Verdict("answered", round(confidence, 4), f"{reason}.")
+    absent = _absent(question, pages, relevance.index)
+    never = best.read is not None and best.size > 0 and confidence < NEVER
+    if not never and (confidence >= NONE or any(map(_is_near, pages))):
+        return Verdict("unsure", round(confidence, 4), f"{reason}.", absent)
+    if relevance.foreign and any(page.cosine is None for page in pages):
+        # Words of another language are not found by words: that is no sign that nothing answers.
+        return Verdict(
+            "unsure",
+            round(confidence, 4),
+            f"{reason}; the question is in another language than the page.",
+        )
+    return Verdict("none", round(confidence, 4), f"{reason}.", absent)
+
+
+def _is_near(page: Features) -> bool:
+    """Whether a page is so near to the question in meaning that the answer is never None."""
+    if page.cosine is None:
+        return False
+    if page.across:
+        return _logistic(_ACROSS, _meaning_row(page)) >= FAR_ACROSS
+    if not page.english:
+        return _logistic(_OTHER, _meaning_row(page)) >= FAR
+    return page.cosine >= NEAR
+
+
+def _absent(question: str, pages: Sequence[Features], index: TermIndex) -> tuple[str, ...]:
+    """Return the names and numbers of the question that are on none of the pages.
+
+    Left out is what a page may well say in another form: names in another language's letters, short
+    numbers (in words), months (in digits), units behind a number, names with an abbreviation in
+    brackets that a page has, and names of peoples where a page has the country.
+    """
+    if any(page.heard or page.across for page in pages):
+        return ()
+    missing = [name for name in pages[0].missing if all(name in page.missing for page in pages)]
+    return tuple(name for name in missing if not _said_otherwise(name, question, missing, index))
+
+
+def _said_otherwise(name: str, question: str, missing: Sequence[str], index: TermIndex) -> bool:
+    """Whether a name that no page has may stand there in another form."""
+    if name.isdecimal():
+        return len(name) < ABSENT_DIGITS
+    if name.lower() in _MONTHS or re.search(rf"\d\s?{re.escape(name)}\b", question):
+        return True
+    brackets = re.search(
+        rf"\b{re.escape(name)} \(([\w.]+)\)|([\w.]+) \({re.escape(name)}\)", question
+    )
+    if brackets and (brackets[1] or brackets[2]) not in missing:
+        return True
+    stems = [
+        name.lower().removesuffix(ending) for ending in _OF_PEOPLES if name.lower().endswith(ending)
+    ]
+    return any(len(stem) >= _STEM and index.has_prefix(stem) for stem in stems)
+
+
+def confidence_of(features: Features) -> float:
+    """Return the logistic of the features, 0..1."""
+    weights: tuple[float, ...]
+    if features.read is not None:
+        weights = _READ
+    elif features.cosine is None:
+        weights = _WORDS
+    elif features.across:
+        weights = _ACROSS
+    else:
+        weights = _MEANING if features.english else _OTHER
+    return _logistic(weights, as_row(features))
+
+
+def _logistic(weights: Sequence[float], row: Sequence[float]) -> float:
+    total = weights[0] + sum(weight * value for weight, value in zip(weights[1:], row, strict=True))
+    return 1.0 / (1.0 + math.exp(-total))
+
+
+def as_row(features: Features) -> tuple[float, ...]:
+    """Return the features in the order of the weights."""
+    if features.read is not None:
+        odds = min(max(features.read, _LEAST), 1.0 - _LEAST)
+        sized = features.size, features.size * features.unit
+        return features.names, math.log(odds / (1.0 - odds)), *sized
+    return _meaning_row(features)
+
+
+def _meaning_row(features: Features) -> tuple[float, ...]:
+    return features.unit, features.names, features.length, features.cosine or 0.0
+
+
+def read_features(question: str, relevance: Relevance) -> list[Features]:
+    """Return what the verdict sees of each page that holds units."""
+    index = relevance.index
+    texts = [heard(question, language) for language in index.languages]
+    looked_for = {text: _Asked(text, index) for text in dict.fromkeys(texts)}
+    spoken = guess_language(question)
+    size = math.log(max(len(relevance.windows), _SMALL) / _SMALL)
+    stretches = pairwise(index.page_starts.tolist())
+    found: list[Features] = []
+    for text, language, (low, high) in zip(texts, index.languages, stretches, strict=True):
+        if high == low:
+            continue
+        asked = looked_for[text]
+        shares, names = asked.shares, asked.names
+        missing = tuple(
+            name for name, rows in names.items() if not rows[:, low:high].any(axis=1).all()
+        )
+        found.append(
+            Features(
+                unit=float(shares[low:high].max()),
+                names=1.0 - len(missing) / len(names) if names else 1.0,
+                length=min(asked.length, _LONG) / _LONG,
+                cosine=_best(relevance.cosines, low, high),
+                read=_best(relevance.read, low, high),
+                missing=missing,
+                heard=text if text != question else "",
+                english=language == ENGLISH,
+                across=bool(spoken) and spoken != language,
+                size=size,
+            )
+        )
+    return found
+
+
+class _Asked:
+    """A question as some pages hear it: what of it stands in each unit of all."""
+
+    def __init__(self, question: str, index: TermIndex) -> None:
+        terms = index.terms(question)
+        asked = [term for term in terms if not _ASKING.intersection(term.values())] or terms
+        own, above = index.counts(asked)
+        self.length = len(asked)
+        self.shares = _shares((own + above) > 0)
+        self.names = _names(question, index)
+
+
+def _shares(held: NDArray[np.bool_]) -> Floats:
+    """Return the share of the question's words that each unit holds [units] by `held` [words,
+    units], rare ones first.
+
+    Words that stand nowhere weigh like those that stand twice. Not a matrix product, whose BLAS may
+    warn of invalid values where there are none.
+    """
+    weights = rarity(np.maximum(held.sum(axis=1), 2), max(held.shape[1], 3))
+    weights = np.maximum(weights, _FLOOR * weights.max(initial=0.0))
+    shares: Floats = ((weights[:, None] * held).sum(axis=0) / max(weights.sum(), 1e-9)).astype(
+        np.float32
+    )
+    return shares
+
+
+def _best(values: Floats | None, low: int, high: int) -> float | None:
+    """Return the best value of a page's units, None where none is known."""
+    known = values[low:high][~np.isnan(values[low:high])] if values is not None else ()
+    return float(max(known)) if len(known) else None
+
+
+def _names(question: str, index: TermIndex) -> dict[str, NDArray[np.bool_]]:
+    """Return the names and numbers of the question, each with where its words stand [words,
+    units]."""
+    nouns_too = guess_language(question) == "de"
+    found: dict[str, NDArray[np.bool_]] = {}
+    for place, word in enumerate(raw_words(question)):
+        capital = place > 0 and word[0].isupper() and (not nouns_too or word.isupper())
+        if (capital or any(c.isdecimal() for c in word)) and index_terms(word):
+            own, above = index.counts(index.terms(word))
+            found[word] = (own + above) > 0
+    return found

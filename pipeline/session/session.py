@@ -1,0 +1,410 @@
+"""A line of research that lasts: what was asked, read and kept, under a handle
+`winnow://session/…`.
+
+A session stands before the network. What a call searches and reads is kept when it comes, so that a
+process that is killed loses only what was under way; a call that goes on takes it from there and
+asks nobody again. It belongs to whom it was made for: with a token, to that token alone. Where
+files may be read it stays on this machine. Not for: how answers are found (`pipeline/research.py`),
+or writing a session out (`pipeline/session/export.py`).
+"""
+
+import hashlib
+import json
+import re
+import secrets
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final, cast
+
+from pydantic import TypeAdapter, ValidationError
+
+from cache.store import JsonValue, Store, Stores
+from errors import SourceNotFound, UsageError
+from pipeline.document.page import Evidence, Page, SearchQuery, SearchResult, Verdict
+from pipeline.evidence.show import GAP
+from pipeline.fetch.exchange import DAY
+from pipeline.fetch.files import may_open
+from pipeline.fetch.handles import page_handle
+from pipeline.messages import KEPT_SECONDS
+from pipeline.question.turns import completed
+from pipeline.search.chain import Findings
+from pipeline.services import Fetches, Searches, Services
+from pipeline.text.frame import LONGEST
+from pipeline.work import in_thread
+
+SCHEME: Final = "winnow://session/"
+MOST_BYTES: Final = 500_000
+"""Most that the turns of one session take; the oldest leave first. A question with its passages and
+pages takes about 10 kB (`python -m bench.sessions`)."""
+MOST_PAGES: Final = 200
+"""Most pages that a session lists, the latest; their texts lie in the store of pages."""
+_HANDLE: Final = re.compile(rf"(?:{SCHEME})?([0-9a-f]{{24}})\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class SeenPage:
+    """A page that was read."""
+
+    url: str
+    """What was asked for."""
+    final_url: str
+    """Where it was found; passages are cited from there."""
+    handle: str
+    title: str
+    author: str
+    published: str
+    language: str
+    media_type: str
+    fetched_at: str
+    doi: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AskedPart:
+    """What had to be answered for itself, and how that went."""
+
+    question: str
+    verdict: Verdict
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One question of a session; without parts it was not answered yet."""
+
+    question: str
+    asked: str
+    """ISO 8601 UTC time."""
+    parts: tuple[AskedPart, ...] = ()
+    queries: tuple[str, ...] = ()
+    passages: tuple[Evidence, ...] = ()
+    open: tuple[str, ...] = ()
+    """What was not read, or not to its end."""
+    understood: str = ""
+    """The question with what it refers to in the one before; empty where it is complete by
+    itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """All that is known of one line of research."""
+
+    handle: str
+    owner: str
+    """Digest of whom it belongs to; empty for the people of this machine."""
+    began: str
+    """ISO 8601 UTC time."""
+    turns: tuple[Turn, ...] = ()
+    pages: tuple[SeenPage, ...] = ()
+    name: str = ""
+    """What its person calls it; empty: by its first question."""
+
+    @property
+    def passages(self) -> tuple[Evidence, ...]:
+        """Everything that was quoted."""
+        return tuple(passage for turn in self.turns for passage in turn.passages)
+
+    def quoted(self, pages: Sequence[SeenPage]) -> list[SeenPage]:
+        """Return those of `pages` that the last answer quoted, the first of its sources first."""
+        last = next((turn for turn in reversed(self.turns) if turn.passages), None)
+        urls = list(dict.fromkeys(one.url for one in last.passages)) if last else []
+        known = {page.final_url: page for page in pages}
+        return [known[url] for url in urls if url in known]
+
+
+_SESSION: Final = TypeAdapter(Session)
+_FOUND: Final = TypeAdapter(Findings)
+
+
+def find_session(
+    stores: Stores, handle: str, *, owner: str, roots: Sequence[Path] | None
+) -> Session | None:
+    """Return the session of a handle; None where there is none, or it is another's, or a file in it
+    may not be read.
+
+    With `roots` None any file may, which is right for the person at this machine only.
+    """
+    for store in dict.fromkeys((stores.own, stores.sessions)):
+        session = _read(store, handle)
+        if session is None or not secrets.compare_digest(session.owner, owner):
+            continue
+        urls = {
+            *(page.final_url for page in session.pages),
+            *(passage.url for passage in session.passages),
+        }
+        if roots is None or all(may_open(url, roots) for url in urls):
+            return session
+    return None
+
+
+def list_sessions(stores: Stores) -> list[Session]:
+    """Return the sessions that were begun on this machine without a token, the latest last."""
+    handles = [f"{SCHEME}{key.removeprefix('begun:')}" for key in _local(stores).keys("begun:")]
+    found = (find_session(stores, handle, owner="", roots=None) for handle in handles)
+    return sorted((session for session in found if session), key=lambda one: one.turns[-1].asked)
+
+
+def remove_session(stores: Stores, session: Session) -> None:
+    """Forget a session, with the list of what was searched and read for it."""
+    name = session.handle.removeprefix(SCHEME)
+    for store in {stores.own, stores.sessions}:
+        for key in [*store.keys(f"session:{name}"), *store.keys(f"begun:{name}")]:
+            store.set_json(key, None, expire=0)
+
+
+def rename_session(stores: Stores, session: Session, name: str) -> None:
+    """Call a session by another name, on one line; by its first question again where that is
+    empty."""
+    key = f"session:{session.handle.removeprefix(SCHEME)}"
+    named = replace(session, name=" ".join(name.split())[:LONGEST])
+    store = next(
+        store for store in (stores.own, stores.sessions) if _read(store, session.handle) is not None
+    )
+    store.set_json(key, _dumped(named), expire=KEPT_SECONDS)
+
+
+class Ongoing:
+    """The session of a running call."""
+
+    def __init__(
+        self, stores: Stores, session: Session, question: str, roots: Sequence[Path]
+    ) -> None:
+        """Take up `session` with a question; see `begin`."""
+        self.session = session
+        self._question = " ".join(question.split())
+        self.understood = _understood(self._question, session.turns)
+        """The question with what it refers to in the turn before; empty where it is complete by
+        itself."""
+        self._asked = _now()
+        self._stores = stores
+        # What is read here may be a person's own file, which is not for a store that others read.
+        self._store = stores.own if roots and stores.sessions.shared else stores.sessions
+
+    @classmethod
+    async def begin(
+        cls, stores: Stores, question: str, *, handle: str, owner: str, roots: Sequence[Path]
+    ) -> "Ongoing":
+        """Go on with the session of `handle`, or begin one where that is empty; `roots` are the
+        folders of files.
+
+        Raises `UsageError`: there is no such session for this caller.
+        """
+        session: Session | None = Session(f"{SCHEME}{secrets.token_hex(12)}", owner, _now())
+        if handle.strip():
+            session = await in_thread(find_session, stores, handle, owner=owner, roots=roots)
+        if session is None:
+            raise UsageError(
+                f"The session {handle} is unknown or has expired.",
+                hint="Leave it out; a new one is begun.",
+            )
+        ongoing = cls(stores, session, question, roots)
+        turn = Turn(ongoing._question, ongoing._asked, understood=ongoing.understood)
+        await in_thread(ongoing._write, turn, ())
+        return ongoing
+
+    def over(self, services: Services) -> Services:
+        """Return `services` with searches and pages taken from the session where it has them, and
+        put into it."""
+        pages = self.session.pages
+        fetcher = _CachedPages(services.fetcher, pages, self.session.began)
+        return replace(services, fetcher=fetcher, chain=_Results(services.chain, self, pages))
+
+    async def keep(
+        self,
+        parts: Sequence[AskedPart],
+        queries: Iterable[str],
+        passages: Sequence[Evidence],
+        pages: Iterable[Page],
+        missing: Iterable[str],
+    ) -> list[bool]:
+        """Write what came of the question; return for each passage whether the session had its
+        words before."""
+        turn = Turn(
+            self._question,
+            self._asked,
+            tuple(parts),
+            tuple(queries),
+            tuple(passages),
+            tuple(missing),
+        )
+        turn = replace(turn, understood=self.understood)
+        await in_thread(self._write, turn, tuple(map(_seen, pages)))
+        return [_said(passage, self.session.passages) for passage in passages]
+
+    async def find(self, queries: Sequence[SearchQuery], limit: int) -> Findings | None:
+        """Return what an earlier call found with the same queries."""
+        value = (
+            await in_thread(self._store.get_json, self._key(queries, limit))
+            if self.session.turns
+            else None
+        )
+        with suppress(ValidationError):
+            return _FOUND.validate_python(value)
+        return None
+
+    async def note(self, found: Findings, queries: Sequence[SearchQuery], limit: int) -> None:
+        """Note for calls that go on what was found."""
+        bare = replace(found, outcomes=tuple(replace(one, results=()) for one in found.outcomes))
+        value = _FOUND.dump_python(bare, mode="json")
+        await in_thread(self._store.set_json, self._key(queries, limit), value, expire=DAY)
+
+    def _key(self, queries: Sequence[SearchQuery], limit: int) -> str:
+        digest = hashlib.blake2b(
+            repr((list(queries), limit)).encode("utf-8", "surrogatepass"), digest_size=12
+        )
+        return f"session:{self.session.handle.removeprefix(SCHEME)}:{digest.hexdigest()}"
+
+    def _write(self, turn: Turn, pages: Sequence[SeenPage]) -> None:
+        """Put a turn behind the others, in the place of an earlier one of the same question, whose
+        passages stay."""
+        # Read again: another call may have gone on with the session meanwhile.
+        now = _read(self._store, self.session.handle) or self.session
+        same = next((one for one in now.turns if _asking(one) == _asking(turn)), None)
+        if same is not None:
+            kept = tuple(one for one in same.passages if not _said(one, turn.passages))
+            turn = replace(turn if turn.parts else same, passages=(*turn.passages, *kept))
+        turns = (*(one for one in now.turns if one is not same), turn)
+        listed = {page.url: page for page in (*now.pages, *pages)}
+        kept_pages = tuple(listed.values())[-MOST_PAGES:]
+        value = _dumped(replace(now, turns=turns, pages=kept_pages))
+        while (
+            len(turns) > 1
+            and len(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")) > MOST_BYTES
+        ):
+            turns = turns[1:]
+            value = _dumped(replace(now, turns=turns, pages=kept_pages))
+        name = self.session.handle.removeprefix(SCHEME)
+        self._store.set_json(f"session:{name}", value, expire=KEPT_SECONDS)
+        if not self.session.owner:
+            _local(self._stores).set_json(f"begun:{name}", True, expire=KEPT_SECONDS)
+
+
+class _CachedPages:
+    """Takes pages that were read since the session began from the cache, whatever their servers say
+    of their age."""
+
+    def __init__(self, web: Fetches, pages: Sequence[SeenPage], since: str) -> None:
+        self._web = web
+        self._handles = {page.url: page.handle for page in pages if page.url.startswith("http")}
+        self._since = since
+
+    async def fetch(
+        self, url: str, *, since: str = "", anew: bool = False, outside: bool = False
+    ) -> Page:
+        if not anew and (handle := self._handles.get(url)):
+            with suppress(SourceNotFound):  # evicted, or never to be kept
+                return replace(await self._web.fetch(handle), url=url)
+        return await self._web.fetch(url, since=since or self._since, anew=anew, outside=outside)
+
+
+class _Results:
+    """Takes searches that the session has from there for a day, and puts the pages it read beside
+    what is found."""
+
+    def __init__(self, web: Searches, session: Ongoing, pages: Sequence[SeenPage]) -> None:
+        self._web = web
+        self._session = session
+        self._pages = [page for page in pages if page.url.startswith("http")]
+        self._leading = session.session.quoted(pages) if session.understood else []
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self._web.names
+
+    async def search(self, queries: Sequence[SearchQuery], *, limit: int) -> Findings:
+        found = await self._session.find(queries, limit)
+        if found is None:
+            found = await self._web.search(queries, limit=limit)
+            # Files may change at any moment, and a source that was silent is asked again.
+            if not found.silent and not any(one.url.startswith("file:") for one in found.results):
+                await self._session.note(found, queries, limit)
+        leading = [_result(page, place) for place, page in enumerate(self._leading, start=1)]
+        ahead = {one.url for one in leading}
+        results = [*leading, *(one for one in found.results if one.url not in ahead)]
+        return replace(found, results=(*results, *self._known(results, limit)))
+
+    def _known(self, results: Sequence[SearchResult], limit: int) -> list[SearchResult]:
+        """Return the pages that were read before, those that were quoted first; what was asked now
+        may stand there."""
+        listed = {one.url for one in results}
+        quoted = {passage.url for passage in self._session.session.passages}
+        pages = sorted(self._pages, key=lambda page: page.final_url not in quoted)
+        more = [page for page in pages if page.url not in listed][:limit]
+        return [_result(page, place) for place, page in enumerate(more, start=len(results) + 1)]
+
+
+def _result(page: SeenPage, place: int) -> SearchResult:
+    return SearchResult(
+        page.title,
+        page.url,
+        "",
+        page.published,
+        "session",
+        place,
+        page.language,
+        page.author,
+        page.doi,
+    )
+
+
+def _understood(question: str, turns: Sequence[Turn]) -> str:
+    """Return a question with what it refers to in the last turn; one that is asked once more as it
+    was."""
+    if not turns:
+        return ""
+    last = turns[-1]
+    if last.question.casefold() == question.casefold():
+        return last.understood
+    return completed(question, last.understood or last.question)
+
+
+def _asking(turn: Turn) -> tuple[str, str]:
+    return turn.question.casefold(), turn.understood.casefold()
+
+
+def _read(store: Store, handle: str) -> Session | None:
+    match = _HANDLE.match(handle.strip())
+    with suppress(ValidationError):
+        return (
+            _SESSION.validate_python(store.get_json(f"session:{match.group(1)}")) if match else None
+        )
+    return None
+
+
+def _dumped(session: Session) -> JsonValue:
+    return cast(JsonValue, _SESSION.dump_python(session, mode="json"))
+
+
+def _local(stores: Stores) -> Store:
+    """Return the store that stays on this machine, where one keeps which sessions were begun
+    here."""
+    return stores.own if stores.sessions.shared else stores.sessions
+
+
+def _said(passage: Evidence, before: Iterable[Evidence]) -> bool:
+    """Whether all words of a passage stand in `before`, on the same page."""
+    known = [one.text for one in before if one.url == passage.url]
+    pieces = (piece.strip() for line in passage.text.splitlines() for piece in line.split(GAP))
+    return all(any(piece in text for text in known) for piece in pieces)
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _seen(page: Page) -> SeenPage:
+    return SeenPage(
+        page.url,
+        page.final_url,
+        page_handle(page),
+        page.title,
+        page.author,
+        page.published,
+        page.language,
+        page.media_type,
+        page.fetched_at,
+        page.doi,
+    )

@@ -1,0 +1,1 @@
+"""Sources that are named: pages, files, folders, sites, and the places in them."""

@@ -1,0 +1,473 @@
+"""Documents that a question is asked of: those that a caller names, and those that a search finds
+(zero-index, §3).
+
+Named are URLs, files, folders, handles and sites; what could not be read is said, not dropped. A
+search goes from the request over queries and results to pages in mixed ranking: `search_web` shows
+what comes out, `research` goes on with it. Not for: fetching as such (`pipeline/fetch`).
+"""
+
+import sys
+from collections.abc import Container, Iterable, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from pathlib import Path
+from typing import Final
+from urllib.parse import unquote
+
+import anyio
+
+from cache.store import Store
+from errors import (
+    AddressRefused,
+    SourceError,
+    SourceNotFound,
+    SourceTimeout,
+    UsageError,
+)
+from pipeline.document.page import (
+    Document,
+    Failure,
+    Freshness,
+    Page,
+    ParsedRequest,
+    SearchOutcome,
+    SearchQuery,
+    SearchResult,
+)
+from pipeline.fetch.files import CONVERTED, IMAGES, ending_of, may_open, path_of_url, split_span
+from pipeline.fetch.handles import keep_page
+from pipeline.question.parse import Parser, is_site, parse
+from pipeline.raptor.tree import Tree, below, find_tree
+from pipeline.search.listing import Passed, list_files, may_answer, not_searched
+from pipeline.search.mixed import RankedPage, RankForm, mixed_rank
+from pipeline.services import Fetches, Services
+from pipeline.sources.sites import Twins, look_over, nearest
+from pipeline.text.frame import place_of, told_failure
+from pipeline.text.tokens import count_tokens
+from pipeline.work import STEP_SHARE, WORKERS, Report, in_thread, no_report, time_left, traced
+
+MAX_FILES: Final = 200
+"""Files that one folder may bring into one call; more would not answer within its time."""
+UNREAD_SHARE: Final = 0.1
+"""Part of an answer that may say what was not read."""
+
+
+class Noticing:
+    """Reads sources for one call: anew where that is wanted, and notes how old those are that the
+    cache gave."""
+
+    def __init__(self, web: Fetches, *, anew: bool) -> None:
+        """Read by `web`."""
+        self._web = web
+        self._anew = anew
+        self.ages: dict[str, float] = {}
+        """Seconds since each was read, by the page's address."""
+
+    async def fetch(
+        self, url: str, *, since: str = "", anew: bool = False, outside: bool = False
+    ) -> Page:
+        """Return a source as a page."""
+        page = await self._web.fetch(url, since=since, anew=anew or self._anew, outside=outside)
+        if page.age >= 0:
+            self.ages[page.final_url] = page.age
+        return page
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """Documents in the order their sources were named, and what failed."""
+
+    documents: tuple[Document, ...]
+    failures: tuple[Failure, ...]
+
+
+async def load_sources(
+    sources: Sequence[str],
+    services: Services,
+    *,
+    seconds: float,
+    report: Report,
+    question: str = "",
+    needed: bool = True,
+) -> Loaded:
+    """Read every source at once and return the documents that were ready within `seconds`; late
+    ones are failures.
+
+    Sources are URLs, file or folder paths, handles, and sites (`site:https://…`), of which the
+    pages nearest to `question` are read. Raises `UsageError` where no source is given,
+    `SourceError` where nothing could be read and it is `needed`: the only failure's own, or one
+    that lists them.
+    """
+    names = [name for source in sources if (name := source.strip())]
+    if not names:
+        raise UsageError(
+            "No source was given.",
+            hint="Pass URLs, file or folder paths, sites as site:https://…, or handles from "
+            "earlier answers.",
+        )
+    began = anyio.current_time()
+    expanded, failed = await in_thread(_expand_folders, names, services.roots)
+    outside: set[str] = set()
+    if any(map(is_site, expanded)):
+        expanded, outside, left = await _expand_sites(
+            expanded, question, services, seconds=STEP_SHARE * seconds, report=report
+        )
+        failed += left
+        services = replace(services, fetcher=Twins(services.fetcher))
+    seconds -= anyio.current_time() - began
+    documents, errors = await open_all(
+        expanded, services, seconds=seconds, report=report, outside=outside
+    )
+    failures = [*read_in_part(documents.values()), *failed, *map(failure_of, errors)]
+    if needed and not documents:
+        if len(failures) == 1 and errors:
+            raise errors[0]
+        listed = "\n".join(f"- {failure_line(failure)}" for failure in failures[:20])
+        raise SourceNotFound(
+            f"None of the {len(failures)} sources could be read:\n{listed}",
+            source=failures[0].source,
+        )
+    return Loaded(tuple(documents.values()), tuple(failures))
+
+
+async def open_all(
+    names: Sequence[str],
+    services: Services,
+    *,
+    seconds: float,
+    report: Report = no_report,
+    outside: Container[str] = (),
+) -> tuple[dict[str, Document], list[SourceError]]:
+    """Read distinct sources side by side; return documents by name, in order, and why there is none
+    of the others.
+
+    Those `outside` are named by pages or services of public addresses.
+    """
+    hint = "Repeat the call; it goes on from the cache."
+    found: dict[str, Document | SourceError] = {
+        name: SourceTimeout(f"{name} was not ready after {seconds:.0f} s.", source=name, hint=hint)
+        for name in names
+    }
+    done = 0
+    # Files one after the other, each to its end: of many begun at once none would be ready when
+    # time is up. Those that processes convert stand in a line of their own, so that no text waits
+    # for them.
+    lines = {converted: anyio.CapacityLimiter(WORKERS) for converted in (False, True)}
+
+    async def load(name: str) -> None:
+        nonlocal done
+        line = (
+            lines[ending_of(split_span(name)[0]) in CONVERTED] if _is_local(name) else nullcontext()
+        )
+        try:
+            async with line:
+                found[name] = await open_source(name, services, outside=name in outside)
+        except SourceError as error:
+            found[name] = error
+        done += 1
+        await report(done, len(names), f"read {place_of(name)}")
+
+    with anyio.move_on_after(seconds):
+        async with anyio.create_task_group() as group:
+            for name in names:
+                group.start_soon(load, name)
+    documents = {name: one for name, one in found.items() if isinstance(one, Document)}
+    return documents, [one for one in found.values() if isinstance(one, SourceError)]
+
+
+def failure_of(error: SourceError) -> Failure:
+    """Return what an answer says of a source that could not be had, and whether it was only
+    late."""
+    late, gone = isinstance(error, SourceTimeout), isinstance(error, SourceNotFound)
+    return Failure(error.source, str(error), late=late, gone=gone)
+
+
+def read_in_part(documents: Iterable[Document]) -> list[Failure]:
+    """Return what an answer says of documents of which something was not read, and how to go on."""
+    pages = (document.page for document in documents)
+    return [in_part(page.final_url, page.unread, page.rest) for page in pages if page.unread]
+
+
+def in_part(url: str, unread: str, rest: str) -> Failure:
+    """Return what an answer says of one source that was read in part."""
+    told = f"{unread} (go on with #{rest.rpartition('#')[2]})" if rest else unread
+    return Failure(
+        unquote(url.partition("#")[0].rpartition("/")[2]) or url, told, rest=rest, page=url
+    )
+
+
+def failure_line(failure: Failure) -> str:
+    """Return `source: reason` as answers say it."""
+    return told_failure(failure.source, failure.reason)
+
+
+def room_for(failures: Iterable[Failure], max_tokens: int) -> int:
+    """Return the tokens of a budget to keep free for what was not read."""
+    told = sum(count_tokens(f"Not read: {failure_line(failure)}") + 1 for failure in failures)
+    return min(told, int(UNREAD_SHARE * max_tokens))
+
+
+@traced("read_source")
+async def open_source(name: str, services: Services, *, outside: bool = False) -> Document:
+    """Fetch one source, keep its page under its handle, and return it cleaned; raises
+    `SourceError`."""
+    page = await services.fetcher.fetch(name, outside=outside)
+    await in_thread(keep_page, services.stores.pages, page)
+    return await services.documents.read(page)
+
+
+def _is_local(name: str) -> bool:
+    return name.lower().startswith("file:") or ("://" not in name and not is_site(name))
+
+
+def store_for(urls: Iterable[str], services: Services) -> Store:
+    """Return where a tree over these pages is kept: on this machine where any of them is a person's
+    own file."""
+    own = any(url.startswith("file:") for url in urls)
+    return services.stores.own if own and services.stores.trees.shared else services.stores.trees
+
+
+def open_tree(handle: str, services: Services) -> Tree:
+    """Return the tree that a handle names, or what is below its node `#…`.
+
+    Raises `SourceNotFound`: there is none, or a file in it may not be read here.
+    """
+    stores = services.stores
+    whole, _, node = handle.partition("#")
+    tree = find_tree(stores.trees, whole) or (
+        find_tree(stores.own, whole) if stores.trees.shared else None
+    )
+    allowed = tree is not None and all(
+        may_open(source.url, services.roots) for source in tree.sources
+    )
+    part = below(tree, node) if tree and node else tree
+    if part is None or not allowed:
+        raise SourceNotFound(
+            f"The tree {handle} is unknown or has expired.",
+            source=handle,
+            hint="Pass its sources again.",
+        )
+    return part
+
+
+def _folder(name: str, roots: Sequence[Path]) -> Path | None:
+    """Return the folder that a source names, None for anything else; what is wrong with a name the
+    fetch says.
+
+    A relative name is looked for below the roots, as a file's is, so that `.` is the first of them.
+    """
+    if not _is_local(name):
+        return None
+    try:
+        path = path_of_url(name) if name.lower().startswith("file:") else Path(name).expanduser()
+        places = [
+            place.resolve() for place in (*(root / path for root in roots), path) if place.is_dir()
+        ]
+        below = (place for place in places if any(place.is_relative_to(root) for root in roots))
+        return next(below, places[0] if places else None)
+    except (AddressRefused, OSError, RuntimeError, ValueError):
+        return None
+
+
+def _documents_in(folder: Path) -> tuple[list[Path], Passed]:
+    """Return the documents below a folder, images last, and what else is there, by ending."""
+    listing = list_files([folder], file_bytes=sys.maxsize)
+    found = (Path(stamp.path) for stamp in listing.files)
+    return sorted(found, key=lambda path: (path.suffix.lower() in IMAGES, path)), listing.passed
+
+
+def files_in(name: str, roots: Sequence[Path]) -> tuple[Path, list[Path], Passed]:
+    """Return a folder below the roots, the documents in it, and its other files by ending.
+
+    Raises `UsageError` where `name` is no such folder.
+    """
+    folder = _folder(name, roots)
+    if folder is None or not any(folder.is_relative_to(root) for root in roots):
+        allowed = ", ".join(map(str, roots)) or "none; a person opens one with WINNOW_FOLDERS"
+        raise UsageError(
+            f"{name!r} is no folder that may be listed.", hint=f"Allowed folders: {allowed}."
+        )
+    return folder, *_documents_in(folder)
+
+
+async def _expand_sites(
+    names: Sequence[str], question: str, services: Services, *, seconds: float, report: Report
+) -> tuple[list[str], set[str], list[Failure]]:
+    """Return sources with the pages of each site that are nearest to a question in its place, those
+    of them that are named from outside, and what is left."""
+    expanded: list[str] = []
+    outside: set[str] = set()
+    left: list[Failure] = []
+    for name in names:
+        if not is_site(name):
+            expanded.append(name)
+            continue
+        try:
+            survey = await look_over(name, [question], services, seconds=seconds)
+        except SourceError as error:
+            if len(names) == 1:
+                raise
+            left.append(failure_of(error))
+            continue
+        await report(0, None, survey.told)
+        chosen = await nearest(survey, [question], services, most=MAX_FILES)
+        expanded += [page.url for page in chosen.pages]
+        outside.update(page.url for page in chosen.pages if not survey.inside)
+        left += chosen.left
+    return list(dict.fromkeys(expanded)), outside - set(names), left
+
+
+def _expand_folders(names: Sequence[str], roots: Sequence[Path]) -> tuple[list[str], list[Failure]]:
+    expanded: list[str] = []
+    failures: list[Failure] = []
+    for name in names:
+        folder = _folder(name, roots)
+        if folder is None:
+            expanded.append(name)
+            continue
+        if not any(folder.is_relative_to(root) for root in roots):
+            failures.append(
+                Failure(
+                    name, "The folder is not below an allowed root; allow it with WINNOW_FOLDERS."
+                )
+            )
+            continue
+        files, passed = _documents_in(folder)
+        if passed:
+            failures.append(Failure(name, f"{not_searched(passed)}.", gone=not may_answer(passed)))
+        expanded.extend(str(path) for path in files[:MAX_FILES])
+        if len(files) > MAX_FILES:
+            failures.append(
+                Failure(
+                    name,
+                    f"Only the first {MAX_FILES} of {len(files)} files were read; name a "
+                    f"sub-folder.",
+                )
+            )
+    return list(dict.fromkeys(expanded)), failures
+
+
+HITS_PER_PAGE: Final = 2
+"""Results asked for each page wanted: mixed ranking needs something to choose from."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What to gather."""
+
+    question: str
+    max_pages: int
+    freshness: Freshness = "any"
+    language: str = ""
+    form: RankForm = "mixed"
+    hops: int = 3
+    """Most further searches that start from what was found."""
+    filters: SearchQuery = field(default_factory=lambda: SearchQuery(""))
+    """Dates, region, site, safe search and page for every query; its other fields are not read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """What was found, best first, and what could not be had."""
+
+    parsed: ParsedRequest
+    ranked: tuple[RankedPage, ...]
+    documents: dict[str, Document]
+    """Result URL to its page, for the pages that came in time."""
+    outcomes: tuple[SearchOutcome, ...]
+    failures: tuple[Failure, ...]
+    silent: tuple[SearchOutcome, ...] = ()
+    """Sources that did not answer, for which no other stood in."""
+    notice: str = ""
+    """What is told once of how this server searches."""
+
+    def missing(self) -> list[Failure]:
+        """Return what was not read, sources of results first."""
+        asked = dict.fromkeys((one.provider, one.status) for one in self.silent)
+        silent = [Failure(provider, status, late=status == "timeout") for provider, status in asked]
+        return [*silent, *self.failures]
+
+
+async def gather_pages(wanted: Wanted, services: Services, *, report: Report) -> Gathered:
+    """Search, fetch and rank; returns at most `wanted.max_pages` pages; raises `SearchFailed`."""
+    # 1. PARSER: what to ask, in which language, how fresh
+    parser = Parser(services.generator, services.stores.scores, services.seconds * STEP_SHARE)
+    parsed = await parse(wanted.question, parser, today=services.today())
+    queries = [narrowed(query, wanted) for query in parsed.queries]
+    await report(1, 10, f"searching: {queries[0].text}")
+    # 2. Search: every query, the provider chain
+    found = await services.chain.search(queries, limit=wanted.max_pages * HITS_PER_PAGE)
+    await report(3, 10, f"{len(found.results)} results")
+    # 3. Fetch: the pages behind, as far as they come in time
+    documents: dict[str, Document] = {}
+    failures = [
+        Failure(provider, one.unread, late=not one.rest, rest=one.rest)
+        for provider, one in {outcome.provider: outcome for outcome in found.outcomes}.items()
+        if one.unread
+    ]
+    if wanted.form not in ("snippet", "engine"):
+        urls = [result.url for result in found.results]
+        seconds = STEP_SHARE * min(services.seconds, time_left())
+        outside = {result.url for result in found.results if not result.inside}
+        documents, errors = await open_all(urls, services, seconds=seconds, outside=outside)
+        documents |= {
+            one.url: catalogued(documents[one.url], one)
+            for one in found.results
+            if one.url in documents
+        }
+        failures += map(failure_of, errors)
+        await report(6, 10, f"{len(documents)} pages read, {len(errors)} not")
+    # 4. Mixed ranking: snippets, passages and the engines' order
+    asked = parsed.parts or (wanted.question,)
+    orders = [
+        await mixed_rank(
+            one,
+            found.results,
+            documents,
+            embedder=services.embedder,
+            reranker=services.reranker,
+            form=wanted.form,
+        )
+        for one in asked
+    ]
+    # Each part's best page comes before the second of any.
+    turns: dict[str, RankedPage] = {}
+    for one in chain.from_iterable(zip(*orders, strict=True)):
+        turns.setdefault(one.result.url, one)
+    ranked = [replace(one, place=place) for place, one in enumerate(turns.values(), start=1)]
+    await report(7, 10, f"ranked {len(ranked)} pages")
+    ranked = ranked[: wanted.max_pages]
+    in_part = read_in_part(
+        documents[one.result.url] for one in ranked if one.result.url in documents
+    )
+    missing = tuple(dict.fromkeys([*in_part, *failures]))
+    notice = services.notice.take()
+    return Gathered(parsed, tuple(ranked), documents, found.outcomes, missing, found.silent, notice)
+
+
+def catalogued(document: Document, result: SearchResult) -> Document:
+    """Return a document with what a catalogue of research says of it, which is surer than what a
+    PDF says of itself."""
+    if not result.doi and not result.author:
+        return document
+    page = document.page
+    page = replace(
+        page,
+        title=result.title,
+        author=result.author or page.author,
+        published=result.published or page.published,
+        doi=result.doi,
+    )
+    return replace(document, page=page)
+
+
+def narrowed(query: SearchQuery, wanted: Wanted) -> SearchQuery:
+    """Return a query with what the caller wants of all."""
+    return replace(
+        wanted.filters,
+        text=query.text,
+        scholarly=query.scholarly,
+        freshness=wanted.freshness if wanted.freshness != "any" else query.freshness,
+        language=wanted.language or query.language,
+    )

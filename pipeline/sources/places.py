@@ -1,0 +1,510 @@
+"""Reading by place: the outline of a page, a section, its links, one of its tables, the list of a
+folder, all of it.
+
+`part` names the place: `outline`, `whole`, `section HEADING`, `links`, `tables`, `table 2 where …`,
+`files`, and `changes since DAY` for what is other than when the page was read before
+(`pipeline/sources/changes.py`). Links, tables and files are tables, so that each may be filtered, sorted
+and counted (`pipeline/tables/query.py`). Not for: what bears on a question (`pipeline/prune`), or
+pages of a PDF, which are a source of their own (`#pages=66-120`).
+"""
+
+import re
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import anyio
+
+from errors import SourceError, UsageError
+from pipeline.document.cite import place_name, place_of
+from pipeline.document.converted import html_table, whole_page
+from pipeline.document.page import Document, Page
+from pipeline.document.table import Table
+from pipeline.evidence.render import Kept, Style, all_links, render, repeats_title
+from pipeline.evidence.show import GAP, shortened
+from pipeline.evidence.values import FORMS, RowForm, rows_as
+from pipeline.fetch.handles import page_handle
+from pipeline.prune.prune import UNASKED_PAGE, Pruned, PrunedPage, PruneOptions
+from pipeline.search.listing import not_searched
+from pipeline.services import Services
+from pipeline.sources.anchors import place_of_address
+from pipeline.sources.changes import changes
+from pipeline.sources.gather import MAX_FILES, Loaded, files_in
+from pipeline.tables.query import CLAUSE, CONDITION, Computed, Query, compute, parse_query, rows_of
+from pipeline.tables.table import all_rows, tables_of
+from pipeline.text.frame import inert, new_mark, one_line, quoted
+from pipeline.text.tokens import count_tokens
+from pipeline.text.words import index_terms
+from pipeline.work import in_thread
+
+KNOWN_TOKENS: Final = 8
+"""Tokens of a heading in an outline that the page's title has already: enough to tell which it
+is."""
+PLACES: Final = (
+    "outline",
+    "section",
+    "whole",
+    "links",
+    "tables",
+    "table",
+    "files",
+    "pages",
+    "changes",
+)
+_PLACE: Final = re.compile(
+    rf"\s*({'|'.join(PLACES)}|page)s?\b[:\s]*(.*)", re.IGNORECASE | re.DOTALL
+)
+_PAGES: Final = re.compile(r"(\d{1,6})(?:\s*[-–]\s*(\d{1,6})?)?\s*")
+_WHICH: Final = re.compile(r"\s*(?:(\d+)\b|\"([^\"]+)\")?\s*(.*)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class _Listing:
+    """What one document has at a place: items that are written from one to another."""
+
+    document: int
+    count: int
+    write: Callable[[int, int], str]
+    said: str = ""
+    blocks: tuple[int, ...] = ()
+
+
+def split_place(part: str) -> tuple[str, str]:
+    """Return the place that `part` names and what it says of it; raises `UsageError` where it names
+    none."""
+    found = _PLACE.fullmatch(part)
+    if found is None:
+        raise UsageError(
+            f"part={part!r} names no place.",
+            hint='Write part="outline", "whole", "section Heading", "pages 66-120", "links", '
+            '"tables", "table 2", '
+            '"files" or "changes since 2026-11-20".',
+        )
+    place = found[1].lower()
+    return "pages" if place == "page" else place, found[2].strip()
+
+
+def named_pages(sources: Sequence[str], said: str) -> list[str]:
+    """Return sources as those of some of their pages (`66-120`); raises `UsageError` where `said`
+    names none."""
+    pages = _PAGES.fullmatch(said)
+    if pages is None:
+        raise UsageError(
+            f'part="pages {said}" names no pages.', hint='Write part="pages 66-120" of a PDF.'
+        )
+    last = pages[2] or ("" if "-" in said or "–" in said else pages[1])
+    return [f"{source.partition('#')[0]}#pages={pages[1]}-{last}" for source in sources]
+
+
+def read_place(
+    documents: Sequence[Document],
+    part: str,
+    *,
+    before: Sequence[Document | None],
+    form: RowForm,
+    max_tokens: int | None,
+    number: int,
+    mark: str,
+) -> Pruned:
+    """Return what documents have at the place that `part` names, as much as fits; `number` 2 is
+    what follows.
+
+    `before` has each document as it was earlier, for its changes. Raises `UsageError`, which says
+    which places there are, where there is no such place.
+    """
+    place, said = split_place(part)
+    if form not in FORMS and place not in {"links", "tables", "table", "files"}:
+        raise UsageError(
+            f'format="{form}" is for tables.', hint='Write part="table 1", or format="markdown".'
+        )
+    makers: dict[str, Callable[[int, Document], _Listing | str]] = {
+        "outline": _outline,
+        "whole": lambda at, one: _blocks(at, one, range(len(one.blocks)), form),
+        "section": lambda at, one: _section(at, one, said, form),
+        "links": lambda at, one: _rows(at, one, _links(one), said, form, mark),
+        "tables": lambda at, one: _rows(at, one, _tables(one), said, form, mark),
+        "table": lambda at, one: _table(at, one, said, form, mark),
+        "files": lambda at, one: _files(at, one, said, form, mark),
+        "changes": lambda at, one: _changes(at, one, before[at]),
+    }
+    found = [makers[place](at, one) for at, one in enumerate(documents)]
+    listings = [one for one in found if isinstance(one, _Listing) and one.count]
+    if not listings:
+        told = "; ".join(one for one in found if isinstance(one, str) and one) or ". ".join(
+            one.said.rstrip(":") for one in found if isinstance(one, _Listing)
+        )
+        raise UsageError(
+            f"{told}.", hint='Write part="outline" or part="whole" to see what there is.'
+        )
+    return _filled(listings, UNASKED_PAGE if max_tokens is None else max_tokens, number)
+
+
+def read_from_address(documents: Sequence[Document], options: PruneOptions) -> Pruned | None:
+    """Return documents from the place on that the fragment of their address points to; None where
+    none has one.
+
+    What stands above it comes last; a document without such a place is read from its top.
+    """
+    begins = [place_of_address(one) for one in documents]
+    if all(begin is None for begin in begins):
+        return None
+    listings: list[_Listing] = []
+    for at, (one, begin) in enumerate(zip(documents, begins, strict=True)):
+        main = [place for place, block in enumerate(one.blocks) if block.main or block.closed]
+        places = sorted({*main, *(_below(one, begin) if begin is not None else ())})
+        first = bisect_left(places, begin or 0)
+        listings.append(
+            _blocks(
+                at, one, [*places[first:], *places[:first]], options.format, links=options.links
+            )
+        )
+    return _filled(
+        listings, UNASKED_PAGE if options.max_tokens is None else options.max_tokens, options.part
+    )
+
+
+def _filled(listings: Sequence[_Listing], budget: int, number: int) -> Pruned:
+    """Return the part of the listings' items that comes `number`-th, each part filled to the budget
+    in order."""
+    ends = [sum(one.count for one in listings[: place + 1]) for place in range(len(listings))]
+    start, pages = 0, tuple[PrunedPage, ...]()
+    for _ in range(number):
+        # The largest run that fits; at least one item, for a part that shows nothing would never
+        # end.
+        left = ends[-1] - start
+        fits = bisect_left(range(1, left + 1), True, key=partial(_over, listings, budget, start))
+        pages = _pages(listings, start, start + max(1, fits)) if left else ()
+        start += max(1, fits) if left else 0
+    return Pruned(pages, _cost(pages), budget, left_out=ends[-1] - start)
+
+
+def _over(listings: Sequence[_Listing], budget: int, start: int, count: int) -> bool:
+    return _cost(_pages(listings, start, start + count)) > budget
+
+
+def _cost(pages: Sequence[PrunedPage]) -> int:
+    return sum(page.tokens + (count_tokens(page.said) + 1 if page.said else 0) for page in pages)
+
+
+def _pages(listings: Sequence[_Listing], start: int, end: int) -> tuple[PrunedPage, ...]:
+    pages: list[PrunedPage] = []
+    for one in listings:
+        first, last = max(start, 0), min(end, one.count)
+        if first < last:
+            text = one.write(first, last)
+            pages.append(
+                PrunedPage(one.document, text, count_tokens(text), one.blocks[first:last], one.said)
+            )
+        start, end = start - one.count, end - one.count
+    return tuple(pages)
+
+
+# Outline, sections, all of it
+
+
+def _outline(at: int, document: Document) -> _Listing | str:
+    headings = [place for place, block in enumerate(document.blocks) if block.kind == "heading"]
+    lines: list[str] = []
+    for place in headings:
+        block = document.blocks[place]
+        tokens = sum(document.blocks[inner].tokens for inner in _below(document, place))
+        where = place_name(place_of(document, block.start, block.end))
+        where += ", " if where else ""
+        text = one_line(block.text)
+        if repeats_title(block, document.page.title):  # which stands above
+            text = shortened(text, KNOWN_TOKENS)
+        lines.append(f"{'  ' * len(block.heading_path)}- {text} ({where}{tokens} tokens)")
+    if not lines:
+        return "There are no headings"
+    return _Listing(
+        at, len(lines), lambda start, end: "\n".join(lines[start:end]), blocks=tuple(headings)
+    )
+
+
+def _below(document: Document, heading: int) -> range:
+    """Return the places of a heading and of all that stands under it."""
+    blocks = document.blocks
+    path = (*blocks[heading].heading_path, blocks[heading].text)
+    end = heading + 1
+    while end < len(blocks) and blocks[end].heading_path[: len(path)] == path:
+        end += 1
+    return range(heading, end)
+
+
+def _section(at: int, document: Document, said: str, form: RowForm) -> _Listing | str:
+    headings = {
+        place: block.text for place, block in enumerate(document.blocks) if block.kind == "heading"
+    }
+    wanted = said.strip("\"'").casefold()
+    language = document.page.language or "en"
+    terms = set(index_terms(wanted, language=language))
+    ways: tuple[Callable[[str], bool], ...] = (
+        lambda text: text.casefold() == wanted,
+        lambda text: text.casefold().strip(" .0123456789") == wanted,
+        lambda text: bool(wanted) and wanted in text.casefold(),
+        lambda text: bool(terms) and terms <= set(index_terms(text, language=language)),
+    )
+    for way in ways:
+        found = [place for place, text in headings.items() if way(one_line(text))]
+        if found:
+            # A heading may stand in a list of contents as well; the section is where the most
+            # stands below it.
+            best = max(found, key=lambda place: len(_below(document, place)))
+            return _blocks(at, document, _below(document, best), form, titled=True)
+    some = quoted(", ".join(headings.values()), new_mark())
+    return (
+        f"There is no section {said!r}; headings are: {some}"
+        if headings
+        else "There are no headings"
+    )
+
+
+def _blocks(
+    at: int,
+    document: Document,
+    places: Sequence[int],
+    form: RowForm,
+    *,
+    titled: bool = False,
+    links: bool = False,
+) -> _Listing:
+    style = Style(FORMS[form], titled=titled, links=links)
+
+    def write(start: int, end: int) -> str:
+        shown = places[start:end]
+        # Where the top of a page comes after its rest, it is written by itself.
+        turn = next((at for at in range(1, len(shown)) if shown[at] < shown[at - 1]), len(shown))
+        parts = (
+            render(document, [Kept(place) for place in part], style)
+            for part in (shown[:turn], shown[turn:])
+            if part
+        )
+        return f"\n\n{GAP}\n\n".join(parts)
+
+    return _Listing(at, len(places), write, blocks=tuple(places))
+
+
+def _changes(at: int, document: Document, before: Document | None) -> _Listing:
+    now = f"as read {document.page.fetched_at}"
+    since = f"since {before.page.fetched_at} ({page_handle(before.page)}), {now}" if before else ""
+    found = changes(before, document) if before else []
+    if not found:
+        none = f"No earlier version is kept; the page {now} is from now on."
+        return _Listing(
+            at,
+            1,
+            lambda _start, _end: "",
+            f"No change of its main text {since}." if before else none,
+        )
+
+    def write(start: int, end: int) -> str:
+        lines: list[str] = []
+        above: tuple[str, ...] | None = None
+        for change in found[start:end]:
+            if change.block.heading_path != above:
+                above = change.block.heading_path
+                lines.append(f"@@ {one_line(inert(' > '.join(above)))} @@")
+            lines.append(change.line)
+        return "\n".join(lines)
+
+    gained = sum(change.sign == "+" for change in found)
+    said = f"Changes {since}: {gained} blocks gained, {len(found) - gained} lost:"
+    return _Listing(at, len(found), write, said, tuple(max(change.place, 0) for change in found))
+
+
+# What is a table
+
+
+def _links(document: Document) -> Table:
+    return Table(
+        0,
+        "links",
+        ("words", "address"),
+        tuple((words, url) for url, words in all_links(document).items()),
+    )
+
+
+def _tables(document: Document) -> Table:
+    rows = (
+        (str(one.number), one.title, str(len(one.rows)), ", ".join(one.columns))
+        for one in tables_of(document)
+    )
+    return Table(0, "tables", ("table", "title", "rows", "columns"), tuple(rows))
+
+
+def _files(at: int, document: Document, said: str, form: RowForm, mark: str) -> _Listing | str:
+    tables = tables_of(document)
+    if not tables:
+        return "The folder holds no documents"
+    sorted_by = "" if re.search(r"\b(?:sort|order)\b", said) else " sort date desc"
+    return _rows(
+        at, document, replace(tables[0], number=0, title="files"), said + sorted_by, form, mark
+    )
+
+
+def _table(at: int, document: Document, said: str, form: RowForm, mark: str) -> _Listing | str:
+    tables = tables_of(document)
+    found = _WHICH.fullmatch(said)
+    assert found is not None  # noqa: S101  every text matches
+    table, rest = _named(tables, found[1], found[2], found[3], document.page.language or "en")
+    if table is None:
+        listed = quoted("; ".join(f"{one.number}: {one.title}" for one in tables), new_mark())
+        return (
+            f"There is no one table {said!r}; tables are {listed}"
+            if tables
+            else "There are no tables"
+        )
+    return _rows(at, document, table, rest, form, mark)
+
+
+def _named(
+    tables: Sequence[Table], number: str | None, title: str | None, rest: str, language: str
+) -> tuple[Table | None, str]:
+    """Return the table that a number, a title or words before the first clause name, and its
+    clauses.
+
+    The one table of a page needs no name, and its first condition no `where`.
+    """
+    only = tables[0] if len(tables) == 1 else None
+    named = next((one for one in tables if number and one.number == int(number)), None)
+    if number and (named or not only or not CONDITION.match(f"{number} {rest}")):
+        return named, rest
+    said = f"{number or ''} {rest}".strip(" :")
+    clause = None if title else CLAUSE.search(said)
+    words = title or said[: clause.start() if clause else len(said)].strip()
+    if only and not title and CONDITION.match(words):
+        return only, f"where {said}"
+    rest = rest if title else said[clause.start() :] if clause else ""
+    if not words:
+        return only, rest
+    wanted = set(index_terms(words, language=language))
+    found = [
+        one
+        for one in tables
+        if wanted and wanted <= set(index_terms(f"{one.title}", language=language))
+    ]
+    return (found[0] if len(found) == 1 else None), rest
+
+
+def _grouped(
+    computed: Sequence[Computed], further: Sequence[Sequence[Computed]]
+) -> list[tuple[str, ...]]:
+    """Return a row for each group: its name, its values, and how many rows it has."""
+    beside = [{one.group: one.value for one in values} for values in further]
+    return [
+        (one.group, one.value, *(values[one.group] for values in beside), str(len(one.rows)))
+        for one in computed
+    ]
+
+
+def _kept(table: Table, query: Query, computed: Sequence[Sequence[Computed]]) -> list[int]:
+    """Return the rows that a query keeps; where it computes values, those that they rest on."""
+    rest_on = {row for values in computed for one in values for row in one.rows}
+    return [row for row in rows_of(table, query) if row in rest_on or not computed[0]]
+
+
+def _rows(
+    at: int, document: Document, table: Table, said: str, form: RowForm, mark: str
+) -> _Listing:
+    """Return the rows of a table that its query keeps, or its computed values by group."""
+    query = parse_query(said, table, document.page.language or "en")
+    computed = compute(table, query)
+    further = [
+        compute(table, replace(query, measure=measure, measured=column, top=0))
+        for measure, column in query.further
+    ]
+    names = [_name(table, *one) for one in ((query.measure, query.measured), *query.further)]
+    if query.group >= 0 and query.measure:
+        kept: list[int] = []
+        columns: tuple[str, ...] = (table.columns[query.group], *names, "rows")
+        cells = _grouped(computed, further)
+    else:
+        kept = _kept(table, query, [computed, *further])
+        shown = query.columns or tuple(range(len(table.columns)))
+        columns = tuple(table.columns[column] for column in shown)
+        cells = [tuple(table.rows[row][column] for column in shown) for row in kept]
+    blocks = tuple(table.blocks[row] for row in kept) if table.blocks else ()
+    every = [one for found in (computed, *further) for one in found]
+    told = dict(zip(names, (one.value for one in every), strict=False))
+    head = _said(table, query, told, len(cells), mark)
+    left_out = max((one.left_out for one in every), default=0)
+    if query.group < 0 and left_out:
+        head += f" Left out: {left_out} rows without a number, or that are totals."
+    if table.blocks and not all_rows(document):
+        head += " Not all rows of the source were read as rows."
+    # A count of none is an answer, of no rows.
+    count = max(len(cells), 1) if computed else len(cells)
+    return _Listing(
+        at, count, lambda start, end: rows_as(form, columns, cells[start:end]), head, blocks
+    )
+
+
+def _name(table: Table, measure: str | None, column: int) -> str:
+    return f"{measure} {table.columns[column]}" if column >= 0 else str(measure)
+
+
+def _said(table: Table, query: Query, values: dict[str, str], kept: int, mark: str) -> str:
+    """Return what is said of rows in words of ours; `values` has what was computed of them by its
+    name."""
+    name = f"Table {table.number}" if table.number else table.title.capitalize()
+    if query.measure and query.group < 0:
+        told = quoted("; ".join(f"{one} = {value}" for one, value in values.items()), mark)
+        if not query.further:
+            value = next(iter(values.values()))
+            plain = value.replace(".", "").replace("-", "").isdigit()
+            told = f"{query.measure} = {value if plain else quoted(value, mark)}"
+        return f"{name}: {told}, computed by Winnow over {kept} of {len(table.rows)} rows:"
+    if query.measure:
+        measures = ", ".join(dict.fromkeys((query.measure, *(one for one, _ in query.further))))
+        return f"{name}: {measures} by group, computed by Winnow over {len(table.rows)} rows:"
+    return (
+        f"{name}: {kept} of {len(table.rows)} rows:"
+        if kept < len(table.rows)
+        else f"{name}: {kept} rows:"
+    )
+
+
+# Folders
+
+
+async def load_folders(sources: Sequence[str], services: Services, *, seconds: float) -> Loaded:
+    """Return a page for each folder that lists its documents: file, title, date, kind and size.
+
+    Title and date are the document's own where it could be read in `seconds`, else its name and its
+    last change. Raises `UsageError` where a source is no folder.
+    """
+    documents: list[Document] = []
+    for source in sources:
+        folder, files, passed = await in_thread(files_in, source, services.roots)
+        pages = await _looked_at(files[:MAX_FILES], services, seconds / len(sources))
+        rows = [_file_row(path, folder, pages.get(path)) for path in files]
+        html = whole_page(
+            html_table([("file", "title", "date", "kind", "size"), *rows], header=True)
+        )
+        page = Page(folder.as_uri(), folder.as_uri(), folder.name, html, "inode/directory")
+        page = replace(page, notes=(not_searched(passed),)) if passed else page
+        documents.append(await services.documents.read(page))
+    return Loaded(tuple(documents), ())
+
+
+async def _looked_at(files: Sequence[Path], services: Services, seconds: float) -> dict[Path, Page]:
+    found: dict[Path, Page] = {}
+    with anyio.move_on_after(seconds):
+        for path in files:
+            try:
+                found[path] = await services.fetcher.fetch(str(path))
+            except SourceError:  # what cannot be read is listed by its name all the same
+                continue
+    return found
+
+
+def _file_row(path: Path, folder: Path, page: Page | None) -> tuple[str, ...]:
+    known = path.stat()
+    changed = datetime.fromtimestamp(known.st_mtime, UTC).date().isoformat()
+    title, published = (one_line(page.title), page.published) if page else ("", "")
+    kind, size = path.suffix.removeprefix(".").lower(), f"{max(1, round(known.st_size / 1000))} kB"
+    return path.relative_to(folder).as_posix(), title or path.stem, published or changed, kind, size

@@ -1,0 +1,185 @@
+"""What `extract_relevant` does with a draft: every quotation, cited sentence and reference against
+the sources.
+
+Not for: judging them (`pipeline/check`).
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from mcp_types import CallToolResult
+from pydantic import Field
+
+from errors import UsageError
+from pipeline.check.check import FINE, Checked, check
+from pipeline.check.draft import Draft, read_draft
+from pipeline.document.page import Document
+from pipeline.evidence.assemble import UNASKED
+from pipeline.evidence.show import Sheet, shortened
+from pipeline.fetch.handles import page_handle
+from pipeline.search.chain import Findings as Works
+from pipeline.services import Services
+from pipeline.session.session import SCHEME, find_session
+from pipeline.sources.gather import Loaded, load_sources
+from pipeline.text.frame import SAID_TOKENS, address, new_mark, notice, one_line, quoted
+from pipeline.work import LONG_SHARE, in_thread
+from tools.common.context import (
+    APART,
+    FIRST,
+    Found,
+    Part,
+    ToolContext,
+    answer,
+    failures_of,
+    larger,
+    owner_of,
+    reporter,
+    services_of,
+    tell_failures,
+)
+
+LONGEST_DRAFT: Final = 100_000
+"""Characters of a draft: some 15,000 words."""
+
+
+class Item(Part):
+    """One quotation, statement or reference, which stands in the text under its number."""
+
+    WORDS = frozenset(("text", "note", "nearest"))
+
+    number: int
+    kind: str
+    outcome: str
+    citation: str = ""
+    text: str = Field(default="", description=f"Its words; {APART}")
+    note: str = Field(default="", description=f"What differs, or why it was not judged; {APART}")
+    nearest: str = Field(default="", description=f"What stands in its source; {APART}")
+
+
+class DraftFound(Found):
+    """What a result has that may be about a draft."""
+
+    checked: list[Item] = Field(default=[], description="Of a draft: what does not hold first")
+
+
+async def check_draft(
+    draft: str, sources: Sequence[str], ctx: ToolContext, *, max_tokens: int
+) -> CallToolResult:
+    """Check `draft` against `sources` and those that it cites.
+
+    Raises:
+        UsageError: There is nothing to check, or nothing to check it against.
+        SourceError: Sources were named, and none could be read.
+    """
+    services, report = services_of(ctx), reporter(ctx)
+    taken = await in_thread(read_draft, draft)
+    if not taken.quotes and not taken.statements:
+        raise UsageError(
+            "The draft holds no sentence.", hint="Give its text as Markdown or plain text."
+        )
+    # 1. The sources that are named, or that the draft names
+    named = await in_thread(_named, sources, taken, services, owner_of(ctx))
+    if not named:
+        raise UsageError(
+            "The draft cites no address.",
+            hint="Name the sources: URLs, files, folders or a session.",
+        )
+    dois = [one.doi for one in taken.references if one.doi]
+    works = await services.works(dois) if dois else Works((), ())
+    seconds = services.seconds * LONG_SHARE
+    loaded = await load_sources(
+        named, services, seconds=seconds, report=report, needed=bool(sources)
+    )
+    # 2. Each item
+    unread = {failure.source: failure for failure in loaded.failures}
+    checked = await check(taken, _by_name(loaded.documents), unread, works, reader=services.reader)
+    # 3. What does not hold first
+    ordered = sorted(checked, key=lambda one: one.outcome in FINE)
+    sheet, told = await in_thread(_sheet, ordered, loaded, max_tokens or UNASKED)
+    fine = sum(one.outcome in FINE for one in checked)
+    data = DraftFound(
+        answered=fine == len(checked),
+        verdict="answered" if fine == len(checked) else "unsure",
+        reason=_counted(checked),
+        confidence=round(fine / len(checked), 2),
+        passages=[],
+        pages=[address(document.page.final_url) for document in loaded.documents[:FIRST]],
+        handles=[page_handle(document.page) for document in loaded.documents[:FIRST]],
+        left_out=len(checked) - told,
+        failures=failures_of(loaded.failures),
+        next=larger("extract_relevant", max_tokens or UNASKED) if told < len(checked) else [],
+        tokens=sheet.tokens,
+        checked=[
+            Item(
+                number=number,
+                kind=one.kind,
+                outcome=one.outcome,
+                citation=one.citation,
+                text=shortened(one_line(one.text), SAID_TOKENS),
+                note=one_line(one.note),
+                nearest="" if one.outcome in FINE else shortened(one_line(one.words), SAID_TOKENS),
+            )
+            for number, one in enumerate(ordered[:told], 1)
+        ],
+    )
+    return answer(sheet.text, data)
+
+
+def _named(sources: Sequence[str], draft: Draft, services: Services, owner: str) -> list[str]:
+    """Return the sources to read: those named, a session's pages for its handle, and what the draft
+    cites."""
+    found: list[str] = []
+    for source in (*sources, *(one.url for one in draft.references)):
+        if not source.startswith(SCHEME):
+            found.append(source)
+            continue
+        session = find_session(services.stores, source, owner=owner, roots=services.roots)
+        if session is None:
+            raise UsageError(
+                f"There is no session {source} here.", hint="Name the sources themselves."
+            )
+        found += [page.final_url for page in session.pages]
+    return list(dict.fromkeys(found))
+
+
+def _by_name(documents: Iterable[Document]) -> dict[str, Document]:
+    """Return documents by what was asked for and by where they were found."""
+    return {name: one for one in documents for name in (one.page.final_url, one.page.url) if name}
+
+
+def _sheet(checked: Sequence[Checked], loaded: Loaded, max_tokens: int) -> tuple[Sheet, int]:
+    """Write as many items as fit, each on a line with what stands in its source below; return how
+    many."""
+    mark = new_mark()
+    sheet = Sheet(max_tokens)
+    sheet.add(_counted(checked))
+    sheet.add(notice(mark))
+    told = 0
+    for number, one in enumerate(checked, 1):
+        lines = [
+            f"[{number}] {one.kind}, {one.outcome}: "
+            f"{quoted(shortened(one.text, SAID_TOKENS), mark)}"
+        ]
+        if one.note:
+            lines.append(quoted(one.note, mark))
+        if one.outcome not in FINE and one.citation:
+            lines.append(
+                f"Nearest: {quoted(shortened(one.words, SAID_TOKENS), mark)} "
+                f"{address(one.citation)}"
+            )
+        if not sheet.add("\n".join(lines)):
+            break
+        told += 1
+    if told < len(checked):
+        sheet.add(f"{len(checked) - told} more: repeat with a larger max_tokens.")
+    tell_failures(sheet, loaded.failures)
+    return sheet, told
+
+
+def _counted(checked: Sequence[Checked]) -> str:
+    counts = Counter(one.outcome for one in checked)
+    return (
+        f"Checked {len(checked)}: "
+        f"{', '.join(f'{count} {outcome}' for outcome, count in counts.items())}."
+    )
