@@ -7,7 +7,7 @@ library.
 Naive is: a whole prompt for each path, vote, or gap and answer; every sentence of every page in the
 paper's tags, a call a page (zero-index §4.1); every summary of a tree, not only those that an
 answer shows. One call stays one call. The model is SmolLM2-135M-Instruct unless `--model FILE.gguf`
-names another. Not for: what answers are worth (`winnow eval`).
+names another. Not for: what answers are worth (`python -m bench.eval`).
 """
 
 import argparse
@@ -22,8 +22,9 @@ from typing import Final
 
 import anyio
 
+from bench.eval import Watched
 from bench.generation import weights
-from cli.measure import CARRIED, MeasuredQuestion, Watched, read_library
+from bench.library import CARRIED, MeasuredQuestion, read_library
 from errors import ModelError
 from models.llama.model import LlamaGenerator
 from models.onnx import OnnxEmbedder
@@ -94,17 +95,17 @@ class Recorded(Watched):
         return self.scores.whole_tokens
 
 
-Table = dict[str, Cost]
+FigureTable = dict[str, Cost]
 
 
-def _add(table: Table, name: str, ours: float, naive: float) -> None:
+def _add(table: FigureTable, name: str, ours: float, naive: float) -> None:
     cost = table.setdefault(name, Cost())
     cost.ours += ours
     cost.naive += naive
 
 
 async def reading_costs(
-    table: Table,
+    table: FigureTable,
     model: LlamaGenerator,
     one: MeasuredQuestion,
     pages: list[Document],
@@ -141,7 +142,7 @@ async def reading_costs(
 
 
 async def tree_costs(
-    table: Table, model: LlamaGenerator, document: Document, *, quick: bool
+    table: FigureTable, model: LlamaGenerator, document: Document, *, quick: bool
 ) -> None:
     """Add what margins of a document's first sentences and summaries of its tree cost."""
     texts = [sentence.text for sentence in main_sentences(document)[:SENTENCES]]
@@ -195,14 +196,14 @@ async def batch_table(model: LlamaGenerator) -> None:
         print(f"  {max(rates):6.0f}  {count} answers at once, prompts of some 40 tokens included")
 
 
-async def measure(path: Path, *, quick: bool) -> Table:
+async def measure(path: Path, *, quick: bool) -> FigureTable:
     """Print the tables; return the costs."""
     model = LlamaGenerator(path)
     library = await anyio.to_thread.run_sync(read_library, CARRIED)
     asked = [one for one in library.asked if one.answers and len(one.pages) == 1][
         : 1 if quick else 2
     ]
-    table: Table = {}
+    table: FigureTable = {}
     try:
         for one in asked:
             await reading_costs(

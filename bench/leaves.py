@@ -3,35 +3,35 @@ summaries.
 
     python -m bench.leaves --set generator=llama:FILE.gguf [FOLDER] [--steps segment,density,summarise] [--limit 20]
 
-On the sample library, or a folder as `winnow eval` takes it, and in its table. Boundaries on
+On the sample library, or a folder as `bench.eval` takes it, and in its table. Boundaries on
 foreign articles (`bench/steps.py`) and trees of the meetings (`bench/raptor_written.py`) are
 measured there.
 """
 
-import argparse
 import math
 import random
 import sys
 from collections.abc import Sequence
 from itertools import pairwise
-from pathlib import Path
 from typing import Final, NamedTuple
 
 import anyio
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.segments import agreement
-from cli.measure import (
+from bench.eval import (
     FigureTable,
     MeasuredFigure,
-    MeasuredQuestion,
     Setup,
     Steps,
     Watched,
     evaluate,
+    options,
+    run_of,
     some,
 )
+from bench.library import MeasuredQuestion
+from bench.segments import agreement
 from errors import ModelError
 from models.protocols import Embedder
 from pipeline.document.page import Document
@@ -44,7 +44,6 @@ from pipeline.reading.bm25 import BM25, blend
 from pipeline.segment.idms import Idms, IdmsOptions, judge_of
 from pipeline.segment.partition import Rule, cut_by_margins, partition, segment
 from pipeline.text.tokens import count_tokens
-from server.settings import read_settings
 
 RULES: Final[tuple[Rule, ...]] = ("running", "partition")
 
@@ -66,7 +65,7 @@ async def find_boundaries(setup: Setup) -> list[MeasuredFigure]:
             )
         ]
     figures = {
-        rule: (table.figure(f"{rule}: Pk, low is good"), table.figure(f"{rule}: F1"))
+        rule: (table.figure(f"{rule}: Pk, low is good", low=True), table.figure(f"{rule}: F1"))
         for rule in RULES
     }
     async for parts in table.each(made):
@@ -252,19 +251,8 @@ STEPS: Final[Steps] = {
 
 def main() -> int:
     """Print the table; return its exit code."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("data", nargs="?", type=Path)
-    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE")
-    parser.add_argument("--steps", default="")
-    parser.add_argument("--limit", type=int, default=20)
-    parser.add_argument("--json", action="store_true")
-    wanted = parser.parse_args()
-    settings = read_settings(dict(pair.split("=", 1) for pair in wanted.set))
-    return anyio.run(
-        evaluate, settings, wanted.data, wanted.steps, wanted.limit, wanted.json, True, STEPS
-    )
+    settings, run = run_of(options(__doc__).parse_args())
+    return anyio.run(evaluate, settings, run, STEPS)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ would cost.
     python -m bench.recipes --judge NAME       a model on questions that no recipe saw; `--model FILE.gguf`, or the base
 
 A run's folder holds `config.json`, `log.jsonl`, `first.json` (which samples its first steps took),
-and figures of the model before and after it (`before*.json`, `after*.json`, as `winnow eval --json`
+and figures of the model before and after it (`before*.json`, `after*.json`, as `python -m bench.eval --json`
 and `--judge` print them). Not for: training (`train/`).
 """
 

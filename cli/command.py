@@ -1,4 +1,4 @@
-"""The command line `winnow`: every tool as a sub-command, and serve, models, eval, cache, sessions,
+"""The command line `winnow`: every tool as a sub-command, and serve, models, cache, sessions,
 install, doctor.
 
 A command calls its tool through an MCP client in this process, so arguments, errors and answers are
@@ -108,13 +108,6 @@ def _run(args: argparse.Namespace) -> int:
 
             code = look_after_sessions(
                 settings, args.action, args.handle, form=args.format, as_json=args.json
-            )
-        case "eval":
-            from cli.measure import evaluate  # noqa: PLC0415  as said above
-
-            folder = args.data and Path(args.data).expanduser()
-            code = anyio.run(
-                evaluate, settings, folder, args.steps, args.limit, args.json, args.quiet
             )
         case "desk":
             from cli.desk import serve_desk  # noqa: PLC0415  as said above
@@ -320,17 +313,6 @@ def _parser() -> tuple[argparse.ArgumentParser, list[str]]:
     )
     models.add_argument(
         "--dry-run", action="store_true", help="pull: only say what would be fetched"
-    )
-    measured = command(
-        "eval",
-        "measure the generator beside the rules, step by step, on questions with known answers",
-    )
-    measured.add_argument(
-        "data", nargs="?", help="folder with questions.jsonl and library/; a checkout's examples/"
-    )
-    measured.add_argument("--steps", default="", metavar="A,B", help="which steps; all by default")
-    measured.add_argument(
-        "--limit", type=int, default=20, metavar="N", help="most questions or chunks a step (20)"
     )
     cache = command(
         "cache", "size and use of the cache; clear or check it, back up its sessions and trees"

@@ -321,8 +321,9 @@ def setting_rows(settings: Settings) -> list[dict[str, object]]:
     """Return each setting with its value as text, whether that is the default, and what it is for;
     secrets as dots."""
     rows: list[dict[str, object]] = []
+    keys = {f"{provider}_key": key for provider, key in settings.keys.items()}
     for setting in TABLE:
-        value = getattr(settings, setting.name)
+        value = keys[setting.name] if setting.name in keys else getattr(settings, setting.name)
         parts = value if isinstance(value, tuple) else () if value is None else (value,)
         text = ", ".join(map(str, parts))
         usual = value == setting.read(setting.default)

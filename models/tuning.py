@@ -33,7 +33,7 @@ class Tuning:
     """Flash attention: on, off."""
     threads: int = 0
     batch: int = 0
-    """Most tokens of one batch."""
+    """Most tokens of one batch; fewer than llama.cpp has sequences (256) end its process."""
     mmap: str = ""
     """Whether the file is mapped into memory instead of read: on, off."""
     temperature: float = 0.0
@@ -136,7 +136,7 @@ OPTIONS: Final[Mapping[str, Option]] = {
     "kv": _one_of(*KV_TYPES),
     "flash": _one_of(*SWITCH),
     "threads": _between(1, 512),
-    "batch": _between(16, 8_192),
+    "batch": _between(256, 8_192),
     "mmap": _one_of(*SWITCH),
     "temperature": _between(0, 2, float),
     "top_k": _between(0, 1_000),

@@ -1,4 +1,4 @@
-"""`winnow eval`: the generator beside the rules, as a person runs it; small real weights, and a
+"""`python -m bench.eval`: the generator beside the rules, as a person runs it; small real weights, and a
 server on loopback."""
 
 import json
@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from starlette.responses import JSONResponse, Response
 
+from bench.eval import STEPS, Steps
 from bench.leaves import STEPS as FOR_TREES
-from cli.measure import STEPS, Steps
 from tests.support import ROOT
 from tests.support.commands import run_command
 from tests.support.extras import needs_llama
@@ -67,7 +67,7 @@ def data(tmp_path: Path) -> Path:
 
 
 def measured(
-    cache: Path, *arguments: str, generator: str = "", command: Sequence[str] = ("server", "eval")
+    cache: Path, *arguments: str, generator: str = "", command: Sequence[str] = ("bench.eval",)
 ) -> subprocess.CompletedProcess[str]:
     environment = {
         **os.environ,
@@ -226,7 +226,7 @@ def test_a_model_that_fails_is_a_count_with_its_reason_and_never_a_figure_of_the
 
 @needs_llama
 @pytest.mark.parametrize(
-    ("command", "steps"), [(("server", "eval"), STEPS), (("bench.leaves",), FOR_TREES)]
+    ("command", "steps"), [(("bench.eval",), STEPS), (("bench.leaves",), FOR_TREES)]
 )
 def test_every_step_runs_with_real_weights_and_counts_their_tokens(
     tmp_path: Path, data: Path, shared: Path, command: Sequence[str], steps: Steps
@@ -263,4 +263,58 @@ def test_a_small_instruct_model_gets_a_table_for_people(tmp_path: Path, data: Pa
     assert names.split()[:5] == ["step", "figure", "n", "rules", "model"]
     assert [line.split()[0] for line in lines if line.startswith("segment")] == ["segment"]
     partition = next(line for line in lines if "partition: Pk" in line)
-    assert re.search(r"1 +\d\.\d{3} +\d\.\d{3}$", partition), partition
+    assert re.search(r"1( +\d\.\d{3}){4}$", partition), partition
+
+
+def untimed(run: subprocess.CompletedProcess[str]) -> object:
+    assert run.returncode == 0, run.stderr
+    told = json.loads(run.stdout)
+    return told | {"rows": [{**row, "seconds": 0} for row in told["rows"]]}
+
+
+def test_a_run_that_is_killed_goes_on_and_ends_with_the_same_table(
+    tmp_path: Path, data: Path
+) -> None:
+    keep = tmp_path / "kept.jsonl"
+    arguments = ["bench.eval", str(data), "--mimic", "small", "--steps", "parse,answer", "--json"]
+    whole = measured(tmp_path / "a", command=arguments)
+    command = [sys.executable, "-m", *arguments, "--keep", str(keep)]
+    environment = {**os.environ, "WINNOW_CACHE": str(tmp_path / "b"), "PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(
+        command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ) as running:
+        while running.poll() is None and (
+            not keep.is_file() or len(keep.read_text("utf-8").splitlines()) < 3
+        ):
+            pass
+        running.kill()
+    kept = keep.read_text("utf-8").splitlines()
+    assert len(kept) >= 3
+    with keep.open("a", encoding="utf-8") as file:
+        file.write('{"key": "half a li')
+    again = measured(tmp_path / "b", "--keep", str(keep), command=arguments)
+    assert "going on after" in again.stderr
+    assert untimed(again) == untimed(whole)
+    # The run was ended: the next one begins anew.
+    anew = measured(tmp_path / "b", "--keep", str(keep), command=arguments)
+    assert "going on after" not in anew.stderr
+    assert untimed(anew) == untimed(whole)
+
+
+@pytest.mark.parametrize(("worth", "facts"), [("oracle", 1.0), ("noise", 0.0)])
+def test_an_oracle_answers_and_noise_does_not(
+    tmp_path: Path, data: Path, worth: str, facts: float
+) -> None:
+    found = rows(
+        measured(
+            tmp_path,
+            *(str(data), "--mimic", worth, "--json", "--set", "extractor=lines"),
+            command=("bench.eval",),
+        )
+    )
+    answer = found["answer: all facts in the evidence (rules), in the answer (model)"]
+    assert (answer["rules"], answer["model"]) == (1.0, facts)
+    assert answer["loss"] == 1.0 - facts
+    assert found["extract: lines: answers in the best 256 tokens"]["loss"] == 0.0
+    # The server scores paths, and the row has a figure.
+    assert found["prune: answers kept at 256 tokens"]["model"] == 1.0

@@ -36,7 +36,7 @@ class Pointing:
 
     def reads(self, text: str) -> bool:
         """Whether the text is in Latin letters."""
-        return text.isascii()
+        return all(letter < "\u0250" for letter in text)
 
     async def read(self, question: str, windows: Sequence[Window]) -> list[WindowReading]:
         """Return 1 for each sentence that holds the word."""

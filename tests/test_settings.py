@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from cli.desk import setting_rows
 from errors import UsageError
-from server.settings import read_settings
+from server.settings import TABLE, read_settings
 
 
 def test_the_command_line_overrules_the_environment_and_that_the_default() -> None:
@@ -117,3 +118,11 @@ def test_a_file_with_a_name_or_a_value_that_cannot_be_is_refused(tmp_path: Path,
         read_settings({"config": str(file)}, {})
     with pytest.raises(UsageError, match="cannot be read"):
         read_settings({"config": str(tmp_path / "missing.toml")}, {})
+
+
+def test_the_desk_shows_every_setting_and_keys_of_providers_as_dots() -> None:
+    rows = {
+        row["name"]: row["value"] for row in setting_rows(read_settings({"brave_key": "x1"}, {}))
+    }
+    assert set(rows) == {setting.name for setting in TABLE}
+    assert (rows["brave_key"], rows["exa_key"]) == ("•••", "")

@@ -120,7 +120,7 @@ def path_samples(
 
 
 def write_library(folder: Path, split: Split) -> int:
-    """Write the pages of a split and the questions on them as `winnow eval` takes them; return how
+    """Write the pages of a split and the questions on them as `python -m bench.eval` takes them; return how
     many questions.
 
     Of those whose gold texts stand on their page as they are: others could be kept and not be

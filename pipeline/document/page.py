@@ -380,6 +380,9 @@ class Reading:
     of them."""
     absent: tuple[str, ...] = ()
     """Names and numbers of the question that nothing read has; empty where it surely answers."""
+    only: frozenset[int] = frozenset()
+    """Units that a model named as the answer and the scores agree with, and the best ones beside
+    them: the first evidence is of these. Empty where no model did, or it is not borne out."""
     computed: "tuple[Told, ...]" = ()
     """What tables tell of the question, or of its parts, computed over all their rows."""
 

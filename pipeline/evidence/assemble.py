@@ -180,7 +180,9 @@ def assemble(
     # 2. Passages around the best of them, as many as there is room for
     room = max_tokens - 2 * LINK_TOKENS if open_end else max_tokens
     room -= count_tokens(told_speaking((), writer.unquoted))
-    chosen = _chosen(writer, near, room, open_end=open_end, alone=alone)
+    # what a model named goes out alone; the rest is counted as left out, and has the cursor
+    named = [row for row in near if row in reading.only] or near
+    chosen = _chosen(writer, named, room, open_end=open_end, alone=alone)
     # 3. The weakest give way where the text is longer than was counted
     written = writer.write(chosen).tokens
     while len(chosen) > 1 and written > room:

@@ -24,7 +24,17 @@ from models.protocols import Generator
 from pipeline.document.page import Block, Document, Failure, Reading, Sentence, Verdict
 from pipeline.document.units import is_aside, tag_sentences
 from pipeline.question.parse import cut_parts
-from pipeline.reading.ask import ASK_FROM, ROOM, Candidate, ModelChoice, Way, agree, ask, lifted
+from pipeline.reading.ask import (
+    ASK_FROM,
+    ROOM,
+    Candidate,
+    ModelChoice,
+    Way,
+    agree,
+    ask,
+    borne_out,
+    lifted,
+)
 from pipeline.reading.bm25 import Floats, PageUnits, page_units
 from pipeline.reading.outline import outlined
 from pipeline.reading.relevance import WORTH, Reader, Relevance
@@ -232,9 +242,14 @@ async def with_model(
     failure = f"no answer of the model within {asking.seconds:.0f} s"
     with anyio.move_on_after(asking.seconds):
         try:
-            chosen = await ask(
-                question, _candidates(documents, reading), asking.generator, way=asking.way
-            )
+            shown = _candidates(documents, reading)
+            chosen = await ask(question, shown, asking.generator, way=asking.way)
+            if reading.verdict != "answered" and bool(chosen.rows) == (reading.verdict == "none"):
+                # None empties an answer, lines bring one back: both must be said twice
+                best = shown[: (len(shown) + 1) // 2]
+                again = await ask(question, best, asking.generator, way=asking.way)
+                both = [row for row in again.rows if row in chosen.rows]
+                chosen = replace(again, rows=tuple(both)) if chosen.rows else again
         except ModelError as error:
             failure = f"the model failed: {one_line(str(error))}"
     said = reading.reason.removesuffix(".")
@@ -242,8 +257,13 @@ async def with_model(
         return replace(reading, reason=f"{said}; {failure}.")
     word, clause = agree(reading.verdict, chosen, reading.values)
     word = reading.verdict if reading.parts else word
+    only = borne_out(reading.values, chosen) if word == "answered" else frozenset[int]()
     return replace(
-        reading, verdict=word, reason=f"{said}; {clause}.", values=lifted(reading.values, chosen)
+        reading,
+        verdict=word,
+        reason=f"{said}; {clause}.",
+        values=lifted(reading.values, chosen),
+        only=only,
     )
 
 

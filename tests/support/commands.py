@@ -30,7 +30,6 @@ from tests.support import LIBRARY, ROOT
 NEEDED: Final = (
     "cli.doctor",
     "cli.kept",
-    "cli.measure",
     "cli.models",
     "cli.terminal",
     "cli.trees",

@@ -1,29 +1,43 @@
-"""`winnow eval`: the steps that a generator can take part in, each measured by rules and with the
-generator.
+"""The steps that a generator can take part in, each measured by rules and with the generator.
+
+    python -m bench.eval --set generator=llama:FILE.gguf [FOLDER] [--steps parse,extract] [--limit 20]
+    python -m bench.eval --mimic oracle|small|noise --split test --limit 100
+    python -m bench.eval --check         oracle and noise on the test questions; exit 1 below a bar
 
 Pruning by block paths, extracting by lines, tags or votes, parsing a request, answering from
-evidence; the table tells what to switch on. A folder of data holds `questions.jsonl` (an object a
-line: `question`; `answers`, a list of facts, each a list of wordings, empty where nothing answers;
-`pages`, the file names that answer, or that are read where nothing does) and the documents in
-`library/`. A checkout carries one in `examples/`. Not for: what a generator does for trees
-(`bench/leaves.py`), or speeds alone (`winnow models bench`).
+evidence; the table says what to switch on. What each question gave is written to `--keep FILE` at
+once; a run that was killed goes on from there and ends with the same table. `gain` and `loss` are
+shares of the questions on which the generator does better and worse than the rules.
+
+A folder of data holds `questions.jsonl` (an object a line: `question`; `answers`, a list of facts,
+each a list of wordings, empty where nothing answers; `pages`, the file names that answer, or that
+are read where nothing does; `split`) and the documents in `library/`. A checkout carries one in
+`examples/`. `--mimic` puts a server on loopback that answers as a model of known worth
+(`bench/mimic.py`). Not for: what a generator does for trees (`bench/leaves.py`), or speeds alone
+(`winnow models bench`).
 """
 
+import argparse
+import hashlib
 import json
 import sys
 import time
+from bisect import bisect_right
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from dataclasses import asdict, dataclass, field, replace
 from datetime import date
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias, TypeVar, cast
 
+import anyio
 import numpy as np
 from numpy.typing import NDArray
 
-from cli.output import OK, PATIENCE, drawn_progress, print_json
-from errors import ModelError, UsageError
+from bench.library import CARRIED, QUESTIONS, Library, MeasuredQuestion, read_library
+from bench.mimic import WORTHS, mimic
+from cli.output import OK, PATIENCE, USAGE, drawn_progress, print_json
+from errors import ModelError, UsageError, WinnowError
 from models.protocols import (
     Ability,
     Chooser,
@@ -40,19 +54,17 @@ from models.protocols import (
 from pipeline.answer import Writing, write_answer
 from pipeline.document.page import Document, ParsedRequest, Reading
 from pipeline.evidence.assemble import assemble
-from pipeline.fetch.files import read_file
-from pipeline.html.document import read_document
 from pipeline.prune.paper import path_scorer
 from pipeline.prune.prune import PruneOptions, prune
 from pipeline.question.parse import Parser, parse, parse_request
 from pipeline.reading.ask import WAYS, Way, can_ask
-from pipeline.reading.bm25 import BM25, reciprocal_rank_fusion
+from pipeline.reading.bm25 import reciprocal_rank_fusion
 from pipeline.reading.extract import Asking, extract, with_model
 from pipeline.reading.relevance import Reader
 from pipeline.text.frame import new_mark
 from pipeline.text.tokens import count_tokens
-from pipeline.work import Report, check_cancelled, in_thread, no_report
-from server.settings import Settings
+from pipeline.work import Report, in_thread, no_report
+from server.settings import Settings, read_settings
 from server.wiring import open_services
 
 
@@ -126,14 +138,14 @@ class Watched:
 
     @asynccontextmanager
     async def _call(self) -> AsyncIterator[None]:
+        if not self._begun:
+            self._before = await self._counted()
         self._begun = True
         self._open += 1
         if self._open == 1:
             self._since = time.perf_counter()
         done = False
         try:
-            if self._before is None:
-                self._before = await self._counted()
             yield
             done = True
         except ModelError as error:
@@ -148,45 +160,7 @@ class Watched:
                 self.fault = self.fault or "its time was over"
 
 
-QUESTIONS: Final = "questions.jsonl"
-LIBRARY: Final = "library"
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class MeasuredQuestion:
-    """One question with what answers it."""
-
-    question: str
-    answers: tuple[tuple[str, ...], ...]
-    """Facts, each in the wordings that count; empty where the library does not answer."""
-    pages: tuple[str, ...]
-    """File names."""
-
-    def is_in(self, text: str) -> bool:
-        """Whether every fact stands in `text`, in one of its wordings."""
-        folded = _folded(text)
-        return all(any(_folded(wording) in folded for wording in fact) for fact in self.answers)
-
-
-@dataclass(frozen=True, slots=True)
-class Library:
-    """Questions and the documents that they are asked of."""
-
-    asked: tuple[MeasuredQuestion, ...]
-    names: tuple[str, ...]
-    documents: tuple[Document, ...]
-    index: BM25
-
-    def nearest(self, text: str, *, first: Sequence[str] = (), count: int = 3) -> list[Document]:
-        """Return `count` documents, or all of `first` where those are more: them, then the nearest
-        to `text`."""
-        order = [self.names.index(name) for name in first]
-        scores = self.index.scores(text)
-        order += [
-            i for i in sorted(range(len(scores)), key=lambda i: -float(scores[i])) if i not in order
-        ]
-        return [self.documents[i] for i in order[: max(count, len(first))]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,16 +181,76 @@ class Setup:
     seconds: float
     """Patience for one call; the figures are not about the deadline of a tool."""
     report: Report
+    journal: "Journal"
+    split: str = ""
+    """Questions of this split only; "" for all."""
 
     @property
     def answerable(self) -> list[MeasuredQuestion]:
         """Questions that the library answers, `limit` of them evenly spread."""
-        return some([one for one in self.library.asked if one.answers and one.pages], self.limit)
+        return some([one for one in self._asked if one.answers and one.pages], self.limit)
 
     @property
     def unanswerable(self) -> list[MeasuredQuestion]:
         """Questions that it does not answer, likewise."""
-        return some([one for one in self.library.asked if not one.answers], self.limit)
+        return some([one for one in self._asked if not one.answers], self.limit)
+
+    @property
+    def _asked(self) -> list[MeasuredQuestion]:
+        return [one for one in self.library.asked if self.split in ("", one.split)]
+
+
+class Journal:
+    """What each question of a run gave, in a file that is written after every one."""
+
+    def __init__(self, path: Path | None, run: Mapping[str, object]) -> None:
+        """Go on with the run in the file at `path`; begin a new one where it holds another, or one
+        that was ended. None keeps nothing."""
+        self._path = path
+        self._known: dict[str, dict[str, Any]] = {}
+        if path is None:
+            return
+        head = json.dumps({"run": run}, sort_keys=True)
+        lines = path.read_text("utf-8").splitlines() if path.is_file() else []
+        if lines[:1] != [head] or lines[-1:] == [_ENDED]:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(f"{head}\n", "utf-8")
+            lines = []
+        for line in lines[1:]:
+            try:
+                one = json.loads(line)
+            except ValueError:
+                break  # the line that was being written when the run was killed
+            self._known[one["key"]] = one
+        if len(lines) - 1 > len(self._known):
+            kept = [head, *(json.dumps(one) for one in self._known.values())]
+            path.write_text("".join(f"{line}\n" for line in kept), "utf-8")
+
+    @property
+    def kept(self) -> int:
+        """How many questions were there already."""
+        return len(self._known)
+
+    def get(self, key: str) -> dict[str, Any] | None:
+        """Return what a question gave in the run before it was killed."""
+        return self._known.get(key)
+
+    def add(self, key: str, given: Mapping[str, object]) -> None:
+        """Write down what a question gave."""
+        self._write(json.dumps({"key": key, **given}))
+
+    def end(self) -> None:
+        """Write down that the run was ended: the next one begins anew."""
+        self._write(_ENDED)
+
+    def _write(self, line: str) -> None:
+        if self._path is not None:
+            with self._path.open("a", encoding="utf-8") as file:
+                file.write(f"{line}\n")
+                file.flush()
+
+
+_ENDED: Final = json.dumps({"ended": True})
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,6 +270,9 @@ class MeasuredFigure:
     seconds: float | None = None
     failed: int = 0
     note: str = ""
+    gain: float | None = None
+    """Share of the questions on which the model does better than the rules."""
+    loss: float | None = None
 
 
 @dataclass(slots=True)
@@ -246,97 +283,108 @@ class Figure:
     what: str
     rules: list[float] = field(default_factory=list)
     model: list[float] = field(default_factory=list)
+    low: bool = False
+    """Whether less is better."""
 
 
 class FigureTable:
     """The rows of one step in the making, and the generator that it asks."""
 
-    def __init__(self, step: str, setup: Setup) -> None:
+    def __init__(self, step: str, setup: Setup, part: str = "") -> None:
+        """Measure a step; `part` tells its tables apart."""
         self.watched = Watched(setup.generator)
         self._step = step
+        self._part = part
         self._report = setup.report
+        self._journal = setup.journal
         self._figures: list[Figure] = []
+        self._spent = _Spent()
 
-    def figure(self, what: str) -> Figure:
-        """Return a new figure, whose row comes after those of the ones before."""
-        self._figures.append(Figure(what))
+    def figure(self, what: str, *, low: bool = False) -> Figure:
+        """Return a new figure, whose row comes after those of the ones before; of some a `low`
+        value is good."""
+        self._figures.append(Figure(what, low=low))
         return self._figures[-1]
 
     async def each(self, items: Sequence[T]) -> AsyncIterator[T]:
-        """Yield the items, and report after each."""
+        """Yield the items, write down what each gave, and report after it; items of the run that
+        was killed give what they gave then, and are not yielded."""
         for number, item in enumerate(items):
-            yield item
+            key = f"{self._step} {self._part} {number}"
+            known = self._journal.get(key)
+            if known is not None:
+                for figure, (by_rules, by_model) in zip(
+                    self._figures, known["figures"], strict=True
+                ):
+                    figure.rules += by_rules
+                    figure.model += by_model
+                self._spent.add(_Spent(**known["spent"]))
+            else:
+                sizes = [(len(one.rules), len(one.model)) for one in self._figures]
+                before = await self._now()
+                yield item
+                given = [
+                    (one.rules[rules:], one.model[model:])
+                    for one, (rules, model) in zip(self._figures, sizes, strict=True)
+                ]
+                spent = (await self._now()).less(before)
+                self._spent.add(spent)
+                self._journal.add(key, {"figures": given, "spent": asdict(spent)})
             await self._report(number + 1, len(items), self._step)
 
     async def rows(self) -> list[MeasuredFigure]:
-        """Return a row a figure; the first tells what the generator spent."""
-        rows = [
-            MeasuredFigure(
-                self._step,
-                one.what,
-                max(len(one.rules), len(one.model)),
-                _mean(one.rules),
-                _mean(one.model),
-            )
-            for one in self._figures
-        ]
-        asked, tokens = self.watched, await self.watched.tokens()
+        """Return a row a figure; the first has what the generator spent."""
+        rows = [_row(self._step, one) for one in self._figures]
+        spent = self._spent
         rows[0] = replace(
-            rows[0], tokens=tokens, seconds=asked.seconds, failed=asked.failed, note=asked.fault
+            rows[0],
+            tokens=spent.tokens,
+            seconds=spent.seconds,
+            failed=spent.failed,
+            note=spent.fault,
         )
         return rows
 
+    async def _now(self) -> "_Spent":
+        asked = self.watched
+        return _Spent(await asked.tokens(), asked.seconds, asked.failed, asked.fault)
 
-def read_library(folder: Path) -> Library:
-    """Return the questions and documents of `folder`."""
-    questions, documents = folder / QUESTIONS, (folder / LIBRARY).resolve()
-    if not questions.is_file() or not documents.is_dir():
-        raise UsageError(
-            f"{folder} holds no {QUESTIONS} with a folder {LIBRARY} beside it.",
-            hint="Name a folder that does; a checkout of Winnow carries one in examples/, an "
-            "installed wheel none.",
-        )
-    paths = sorted(
-        path for path in documents.iterdir() if path.is_file() and not path.name.startswith(".")
+
+@dataclass(slots=True)
+class _Spent:
+    """What a generator spent."""
+
+    tokens: int | None = None
+    seconds: float = 0.0
+    failed: int = 0
+    fault: str = ""
+
+    def less(self, before: "_Spent") -> "_Spent":
+        """Return what came after `before`."""
+        tokens = self.tokens - (before.tokens or 0) if self.tokens is not None else None
+        fault = self.fault if self.failed > before.failed else ""
+        return _Spent(tokens, self.seconds - before.seconds, self.failed - before.failed, fault)
+
+    def add(self, more: "_Spent") -> None:
+        """Count `more`."""
+        if more.tokens is not None:
+            self.tokens = (self.tokens or 0) + more.tokens
+        self.seconds += more.seconds
+        self.failed += more.failed
+        self.fault = more.fault or self.fault
+
+
+def _row(step: str, one: Figure) -> MeasuredFigure:
+    row = MeasuredFigure(
+        step, one.what, max(len(one.rules), len(one.model)), _mean(one.rules), _mean(one.model)
     )
-    names = tuple(path.name for path in paths)
-    asked = [
-        _asked(line, number, names)
-        for number, line in enumerate(questions.read_text("utf-8").splitlines(), start=1)
-        if line.strip()
+    if len(one.rules) != len(one.model) or not one.rules:
+        return row
+    better = [
+        ((model > rules) - (model < rules)) * (-1 if one.low else 1)
+        for rules, model in zip(one.rules, one.model, strict=True)
     ]
-    read = []
-    for path in paths:
-        check_cancelled()
-        read.append(read_document(read_file(path, roots=[documents])))
-    if not read or not asked:
-        raise UsageError(
-            f"{folder} holds {len(asked)} questions and {len(read)} documents.",
-            hint="Add what is missing.",
-        )
-    return Library(tuple(asked), names, tuple(read), BM25([document.text for document in read]))
-
-
-def _asked(line: str, number: int, names: Sequence[str]) -> MeasuredQuestion:
-    try:
-        row = json.loads(line)
-        answers = tuple(tuple(str(wording) for wording in fact) for fact in row["answers"])
-        one = MeasuredQuestion(
-            str(row["question"]), answers, tuple(str(name) for name in row.get("pages", ()))
-        )
-    except (ValueError, KeyError, TypeError, AttributeError) as e:
-        raise UsageError(
-            f"Line {number} of {QUESTIONS} is no question: {e!r}.",
-            hint='Use {"question": "…", "answers": [["one wording", "another"]], "pages": '
-            '["name.html"]}.',
-        ) from e
-    strange = [name for name in one.pages if name not in names]
-    if strange:
-        raise UsageError(
-            f"Line {number} of {QUESTIONS} names {strange[0]}, which is not in {LIBRARY}.",
-            hint="Correct it.",
-        )
-    return one
+    return replace(row, gain=better.count(1) / len(better), loss=better.count(-1) / len(better))
 
 
 def some(items: Sequence[T], limit: int) -> list[T]:
@@ -350,16 +398,14 @@ def _mean(values: Sequence[float]) -> float | None:
     return sum(values) / len(values) if values else None
 
 
-def _folded(text: str) -> str:
-    return " ".join(text.split()).casefold()
-
-
 # Steps
 
 BUDGET: Final = 256
 """Tokens of pruned pages and of extracted sentences: few, so that choosing well shows."""
 EVIDENCE: Final = BUDGET * 3
 """Tokens of evidence that an answer is written from."""
+GLANCE: Final = 100
+"""Tokens of an answer that a reader looks at first."""
 METHODS: Final[dict[Literal["winnow", "paper"], str]] = {
     "winnow": f"answers kept at {BUDGET} tokens",
     "paper": "the same by the paper's own steps",
@@ -375,7 +421,7 @@ async def prune_by_paths(setup: Setup) -> list[MeasuredFigure]:
     """
     rows: list[MeasuredFigure] = []
     for method, what in METHODS.items():
-        table = FigureTable("prune", setup)
+        table = FigureTable("prune", setup, method)
         kept = table.figure(what)
         if tree_scorer(table.watched) is None:
             note = f"{table.watched.name} scores no paths: set a GGUF file"
@@ -409,7 +455,7 @@ async def extract_sentences(setup: Setup) -> list[MeasuredFigure]:
     plain = [await _extracted(setup, one) for one in asked]
     rows: list[MeasuredFigure] = []
     for way in setup.ways:
-        table = FigureTable("extract", setup)
+        table = FigureTable("extract", setup, way)
         if not can_ask(table.watched, way):
             rows.append(
                 MeasuredFigure(
@@ -419,7 +465,7 @@ async def extract_sentences(setup: Setup) -> list[MeasuredFigure]:
             continue
         held = table.figure(f"{way}: answers in the best {BUDGET} tokens")
         nothing = table.figure(f"{way}: None where nothing answers")
-        something = table.figure(f"{way}: None where pages answer")
+        something = table.figure(f"{way}: None where pages answer", low=True)
         asking = Asking(table.watched, way, setup.seconds)
         async for one, (documents, by_rules) in table.each(list(zip(asked, plain, strict=True))):
             by_model = await with_model(one.question, documents, by_rules, asking)
@@ -456,7 +502,7 @@ async def parse_requests(setup: Setup) -> list[MeasuredFigure]:
     """Return how well queries by rules and by the generator find the pages that answer."""
     table = FigureTable("parse", setup)
     right = table.figure("pages that answer among the first 5")
-    recent = table.figure("requests with a query for recent pages only")
+    recent = table.figure("requests with a query for recent pages only", low=True)
     taken = table.figure("requests that the model parsed, not the rules for it")
     parser = Parser(table.watched, None, setup.seconds)
     async for one in table.each(setup.answerable):
@@ -490,6 +536,7 @@ async def answer_questions(setup: Setup) -> list[MeasuredFigure]:
     """Return whether the facts stand in the evidence (rules) and in the answer written from it, and
     its support."""
     table = FigureTable("answer", setup)
+    first = table.figure(f"all facts in the first {GLANCE} tokens shown")
     facts = table.figure("all facts in the evidence (rules), in the answer (model)")
     supported = table.figure("sentences that the passages they cite bear out")
     silent = table.figure("None where nothing answers")
@@ -499,9 +546,12 @@ async def answer_questions(setup: Setup) -> list[MeasuredFigure]:
         shown = await in_thread(assemble, documents, reading, max_tokens=EVIDENCE, mark=new_mark())
         answer = await write_answer(one.question, shown.evidence, shown.shown.labels, writing)
         if one.answers:
-            facts.rules.append(
-                float(one.is_in("\n".join(passage.text for passage in shown.evidence)))
-            )
+            evidence = "\n".join(passage.text for passage in shown.evidence)
+            # What a reader sees: statements that their passages bear out, then the evidence.
+            held = [one.text for one in answer.statements if one.supported]
+            first.rules.append(float(one.is_in(_beginning(evidence))))
+            first.model.append(float(one.is_in(_beginning("\n".join([*held, evidence])))))
+            facts.rules.append(float(one.is_in(evidence)))
             facts.model.append(
                 float(one.is_in(" ".join(statement.text for statement in answer.statements)))
             )
@@ -510,6 +560,15 @@ async def answer_questions(setup: Setup) -> list[MeasuredFigure]:
             silent.rules.append(float(reading.verdict == "none"))
             silent.model.append(float(not answer.statements and not answer.failure))
     return await table.rows()
+
+
+def _beginning(text: str) -> str:
+    """Return the words of `text` that `GLANCE` tokens hold."""
+    words = text.split()
+    most = bisect_right(
+        range(1, len(words) + 1), GLANCE, key=lambda count: count_tokens(" ".join(words[:count]))
+    )
+    return " ".join(words[:most])
 
 
 Steps: TypeAlias = Mapping[str, Callable[[Setup], Awaitable[list[MeasuredFigure]]]]
@@ -521,33 +580,51 @@ STEPS: Final[Steps] = {
 }
 
 
-CARRIED: Final = Path(__file__).resolve().parents[1] / "examples"
-"""The sample library with its questions; a checkout has it, a wheel does not."""
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What is measured, and how it is shown."""
+
+    folder: Path | None = None
+    """None for the sample library."""
+    steps: str = ""
+    """Names with commas between; "" for all."""
+    limit: int = 20
+    split: str = ""
+    keep: Path | None = None
+    """File of what each question gave; None keeps nothing."""
+    as_json: bool = False
+    quiet: bool = True
+    label: str = ""
+    """Name of the generator in the table, where its address says nothing."""
 
 
-async def evaluate(
-    settings: Settings,
-    folder: Path | None,
-    steps: str,
-    limit: int,
-    as_json: bool,
-    quiet: bool,
-    known: Steps = STEPS,
-) -> int:
-    """Measure `steps` of those that are `known` on `folder` (None: the sample library) and print
-    the table on stdout.
+async def evaluate(settings: Settings, run: Run, known: Steps = STEPS) -> int:
+    """Measure the steps of a run, of those that are `known`, and print the table on stdout.
 
     Returns the exit code. Raises `UsageError` without a generator, for an unknown step or a folder
     out of form, else what a model raises.
     """
-    names = [name.strip() for name in steps.split(",") if name.strip()] or list(known)
+    head, rows = await measure(settings, run, known)
+    if run.as_json:
+        print_json({**head, "rows": [asdict(row) for row in rows]})
+    else:
+        title = f"generator {head['generator']}, embedder {head['embedder']}"
+        print("\n".join([f"{title}, at most {run.limit} a step", *_table(rows)]))
+    return OK
+
+
+async def measure(
+    settings: Settings, run: Run, known: Steps = STEPS
+) -> tuple[dict[str, object], list[MeasuredFigure]]:
+    """Return what was measured with, and the rows; see `evaluate`."""
+    names = [name.strip() for name in run.steps.split(",") if name.strip()] or list(known)
     unknown = [name for name in names if name not in known]
     if unknown:
         raise UsageError(
             f"There is no step {unknown[0]!r}.", hint=f"Use some of {','.join(known)}."
         )
-    if limit < 1:
-        raise UsageError(f"--limit is {limit}.", hint="Measure on at least 1 question.")
+    if run.limit < 1:
+        raise UsageError(f"--limit is {run.limit}.", hint="Measure on at least 1 question.")
     rows: list[MeasuredFigure] = []
     async with open_services(settings) as services:
         if services.generator is None:
@@ -557,57 +634,55 @@ async def evaluate(
                 "openai:URL#MODEL; "
                 "`winnow models list` shows models that can be pulled.",
             )
-        library = await in_thread(read_library, folder or CARRIED)
-        with drawn_progress(quiet=quiet) as draw:
+        folder = run.folder or CARRIED
+        library = await in_thread(read_library, folder)
+        head: dict[str, object] = {
+            "generator": run.label or services.generator.name,
+            "embedder": services.embedder.name if services.embedder else "none",
+            "data": str(folder),
+            "limit": run.limit,
+            "split": run.split,
+            "extractor": settings.extractor,
+        }
+        questions = hashlib.sha256((folder / QUESTIONS).read_bytes()).hexdigest()
+        journal = Journal(run.keep, {**head, "steps": names, "questions": questions})
+        if journal.kept and not run.quiet:
+            print(f"going on after {journal.kept} questions", file=sys.stderr, flush=True)
+        with drawn_progress(quiet=run.quiet) as draw:
             setup = Setup(
                 library,
                 services.generator,
                 services.embedder,
                 services.reader,
                 services.today(),
-                limit,
+                run.limit,
                 WAYS if settings.extractor == "rules" else (settings.extractor,),
                 PATIENCE,
                 draw or no_report,
+                journal,
+                run.split,
             )
             for name in names:
-                if not quiet and draw is None:
+                if not run.quiet and draw is None:
                     print(f"winnow: measuring {name}", file=sys.stderr, flush=True)
                 rows += await known[name](setup)
-        generator, embedder = (
-            services.generator.name,
-            services.embedder.name if services.embedder else "none",
-        )
-    if as_json:
-        run = {
-            "generator": generator,
-            "embedder": embedder,
-            "data": str(folder or CARRIED),
-            "limit": limit,
-        }
-        print_json({**run, "rows": [asdict(row) for row in rows]})
-    else:
-        print(
-            "\n".join(
-                [
-                    f"generator {generator}, embedder {embedder}, at most {limit} a step",
-                    *_table(rows),
-                ]
-            )
-        )
-    return OK
+        journal.end()
+    return head, rows
 
 
 def _table(rows: Sequence[MeasuredFigure]) -> list[str]:
     """Return the rows as aligned lines under a head; what went wrong stands below its row."""
     wide = max((len(row.what) for row in rows), default=0)
-    form = f"{{:10}} {{:{wide}}} {{:>5}} {{:>7}} {{:>7}} {{:>9}} {{:>8}} {{:>6}}"
-    lines = [form.format("step", "figure", "n", "rules", "model", "tokens", "seconds", "failed")]
+    form = f"{{:10}} {{:{wide}}} {{:>5}} {{:>7}} {{:>7}} {{:>6}} {{:>6}} {{:>9}} {{:>8}} {{:>6}}"
+    heads = ("step", "figure", "n", "rules", "model", "gain", "loss", "tokens", "seconds", "failed")
+    lines = [form.format(*heads)]
     step = ""
     for row in rows:
         figures = (
             _number(row.rules, 3),
             _number(row.model, 3),
+            _number(row.gain, 3),
+            _number(row.loss, 3),
             _number(row.tokens, 0),
             _number(row.seconds, 1),
         )
@@ -621,3 +696,88 @@ def _table(rows: Sequence[MeasuredFigure]) -> list[str]:
 
 def _number(value: float | None, places: int) -> str:
     return "" if value is None else f"{value:,.{places}f}"
+
+
+def options(description: str | None) -> argparse.ArgumentParser:
+    """Return the parser of what every measurement of this kind takes."""
+    parser = argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("data", nargs="?", type=Path)
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE")
+    parser.add_argument("--steps", default="", metavar="A,B")
+    parser.add_argument("--limit", type=int, default=20, metavar="N")
+    parser.add_argument("--split", default="", help="questions of this split only, such as test")
+    parser.add_argument("--keep", type=Path, metavar="FILE")
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--quiet", action="store_true")
+    return parser
+
+
+def run_of(wanted: argparse.Namespace) -> tuple[Settings, Run]:
+    """Return the settings and the run that a command line asks for."""
+    settings = read_settings(dict(pair.split("=", 1) for pair in wanted.set))
+    folder = wanted.data and wanted.data.expanduser()
+    return settings, Run(
+        folder,
+        wanted.steps,
+        wanted.limit,
+        wanted.split,
+        wanted.keep,
+        wanted.json,
+        wanted.quiet,
+    )
+
+
+def main() -> int:
+    """Print the table; return its exit code."""
+    parser = options(__doc__)
+    parser.add_argument("--mimic", choices=WORTHS, help="answer by a server of this worth")
+    parser.add_argument("--check", action="store_true")
+    wanted = parser.parse_args()
+    if wanted.check:
+        return anyio.run(check)
+    try:
+        with ExitStack() as stack:
+            if wanted.mimic:
+                url = stack.enter_context(mimic(wanted.data or CARRIED, wanted.mimic))
+                wanted.set.append(f"generator=openai:{url}#{wanted.mimic}")
+            settings, run = run_of(wanted)
+            return anyio.run(evaluate, settings, replace(run, label=wanted.mimic or ""))
+    except WinnowError as error:
+        print(f"{error}", file=sys.stderr)
+        return USAGE
+
+
+MOST_LOST: Final = 0.02
+"""Most that a step may lose with a generator that answers at random."""
+JUDGED: Final = {
+    "prune": (f"answers kept at {BUDGET} tokens",),
+    "extract": tuple(f"{way}: answers in the best {BUDGET} tokens" for way in WAYS),
+    "parse": ("pages that answer among the first 5",),
+    "answer": (f"all facts in the first {GLANCE} tokens shown",),
+}
+"""The figures of each step that a generator may raise, and may not lower."""
+
+
+async def check() -> int:
+    """Measure an oracle and noise on the test questions; return 1 where a bar falls short."""
+    missed = []
+    for worth in ("oracle", "noise"):
+        with mimic(CARRIED, worth) as url:
+            settings = read_settings({"generator": f"openai:{url}#{worth}"})
+            _, rows = await measure(settings, Run(limit=100, split="test"))
+        print("\n".join([worth, *_table(rows)]), flush=True)
+        for row in rows:
+            if row.what not in JUDGED.get(row.step, ()) or row.rules is None or row.model is None:
+                continue
+            short = (
+                row.model <= row.rules if worth == "oracle" else row.rules - row.model > MOST_LOST
+            )
+            missed += [f"{worth}: {row.step}: {row.what}"] if short else []
+    print("\n".join(f"missed: {one}" for one in missed) or "all bars hold")
+    return bool(missed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
