@@ -15,7 +15,7 @@ import sys
 import tomllib
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -26,7 +26,7 @@ from platformdirs import user_config_path
 from cli.jsonc import read_jsonc, with_member, without_member
 from cli.output import OK, USAGE
 from errors import UsageError
-from server.settings import Settings, did_you_mean, read_settings
+from server.settings import TABLE, did_you_mean, read_settings
 
 Json = dict[str, object]
 HERE: Final = Path(__file__).resolve().parents[1]
@@ -269,7 +269,7 @@ def make_change(change: ConfigChange, *, undo: bool) -> None:
 
 
 def _without_secrets(text: str, given: Mapping[str, str]) -> str:
-    secret = {one.name for one in fields(Settings) if not one.repr}
+    secret = {setting.name for setting in TABLE if setting.secret}
     for name in secret & given.keys():
         text = text.replace(given[name], "…") if given[name] else text
     return text

@@ -137,7 +137,9 @@ KINDS: Final = {
         "research", {"question": QUESTION}, (ANSWER, "Last Sunday boat", "winnow://session/")
     ),
     "evidence, small": Kind("research", {"question": QUESTION, "max_tokens": 150}, (ANSWER,)),
-    "unsure": Kind("research", {"question": "What does the Nightbird cost in 2031?"}, ("unsure",)),
+    "unsure": Kind(
+        "research", {"question": "What does the Nightbird cost in winter?"}, ("unsure",)
+    ),
     "no evidence": Kind(
         "research", {"question": FOREIGN}, ("question's words", "winnow://session/")
     ),

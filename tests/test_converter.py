@@ -198,7 +198,7 @@ async def test_a_page_that_ends_the_process_costs_that_page_alone() -> None:
     heavy = [("Hello there world", 11)] * 50_000
     body = make_pdf([[("The first page", 11)], heavy, [("The third page", 11)]])
     # Room for pypdf, which this file has imported within the limit, not for the second page.
-    limits = replace(LIMITS, memory_bytes=96_000_000)
+    limits = replace(LIMITS, memory_bytes=200_000_000)
     async with aclosing(Converter(None, processes=1, limits=limits)) as converter:
         page = await converter.page(raw(body))
     assert "The first page" in page.html and "The third page" in page.html

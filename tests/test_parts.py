@@ -30,6 +30,11 @@ IN_EVERY_LANGUAGE = {
         "قارن بين بطارية Nordia و Velmo",
         "ما هي أسباب ونتائج الحرب؟",
     ),
+    "cs": (
+        "Jak vysoký je most a kdo ho navrhl?",
+        "Který je tišší, Nordia nebo Velmo?",
+        "Které děti a dospělí jedí zdarma?",
+    ),
     "da": (
         "Hvad koster kurset, og er der plads til begyndere?",
         "Hvilken er hurtigst, Nordia eller Velmo?",
@@ -59,6 +64,11 @@ IN_EVERY_LANGUAGE = {
         "Quelle est la hauteur du pont et qui l'a dessiné ?",
         "Lequel est le plus silencieux, Nordia ou Velmo ?",
         "Quels enfants et adultes mangent gratuitement ?",
+    ),
+    "hu": (
+        "Milyen magas a híd, és ki tervezte?",
+        "Melyik a csendesebb, Nordia vagy Velmo?",
+        "Mely gyermekek és felnőttek esznek ingyen?",
     ),
     "it": (
         "Quanto è alto il ponte e chi l'ha progettato?",
@@ -95,6 +105,11 @@ IN_EVERY_LANGUAGE = {
         "Qual é mais silencioso, Nordia ou Velmo?",
         "Que crianças e adultos comem de graça?",
     ),
+    "ro": (
+        "Cât de înalt este podul și cine l-a proiectat?",
+        "Care este mai silențios, Nordia sau Velmo?",
+        "Ce copii și adulți mănâncă gratis?",
+    ),
     "ru": (
         "Какова высота моста и кто его спроектировал?",
         "Что тише, Nordia или Velmo?",
@@ -114,6 +129,11 @@ IN_EVERY_LANGUAGE = {
         "Коли відкривається музей і чи можна купити квитки на вході?",
         "Що тихіше, Nordia чи Velmo?",
         "Які діти та дорослі їдять безкоштовно?",
+    ),
+    "vi": (
+        "Cây cầu cao bao nhiêu và ai đã thiết kế nó?",
+        "Sự khác biệt giữa Nordia và Velmo là gì?",
+        "Những trẻ em và người lớn nào được ăn miễn phí?",
     ),
     "zh": (
         "桥有多高，还有是谁设计的？",

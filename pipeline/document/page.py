@@ -380,6 +380,8 @@ class Reading:
     of them."""
     absent: tuple[str, ...] = ()
     """Names and numbers of the question that nothing read has; empty where it surely answers."""
+    lacking: tuple[str, ...] = ()
+    """Those that the page of the best unit lacks; empty where it surely answers."""
     only: frozenset[int] = frozenset()
     """Units that a model named as the answer and the scores agree with, and the best ones beside
     them: the first evidence is of these. Empty where no model did, or it is not borne out."""

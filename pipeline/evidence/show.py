@@ -85,10 +85,19 @@ def doubt(reading: Reading) -> str:
 
     Empty where it surely answers.
     """
-    names = ", ".join(f'"{one_line(name)[:LONGEST]}"' for name in reading.absent[:MOST_ABSENT])
-    absent = f"Nowhere in what was read: {names}." if names and not reading.answered else ""
-    unsure = {"answered": "", "unsure": CUT if reading.cut else UNSURE, "none": ""}[reading.verdict]
-    return "\n".join(filter(None, (absent, unsure)))
+    if reading.answered:
+        return ""
+    absent = _listed("Nowhere in what was read: {}.", reading.absent)
+    rest = [name for name in reading.lacking if name not in reading.absent]
+    lacking = _listed("Not on the page of the nearest passage: {}.", rest)
+    unsure = {"unsure": CUT if reading.cut else UNSURE, "none": ""}[reading.verdict]
+    return "\n".join(filter(None, (absent, lacking, unsure)))
+
+
+def _listed(sentence: str, names: Sequence[str]) -> str:
+    """Return a sentence with the first names in quotation marks, empty for none."""
+    quoted_names = (f'"{one_line(name)[:LONGEST]}"' for name in names[:MOST_ABSENT])
+    return sentence.format(", ".join(quoted_names)) if names else ""
 
 
 def told_parts(reading: Reading, labels: Sequence[str]) -> str:

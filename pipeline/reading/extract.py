@@ -179,6 +179,8 @@ def _judged(
     verdict = judge(question, relevance)
     values = lift_terms(question, tagged, _content_first(documents, tagged, relevance.values))
     values = lift_rows(question, documents, tagged, values)
+    owners = [owner for owner, units in enumerate(tagged) for _ in units]
+    nearest = owners[int(values.argmax())] if owners else 0
     return Reading(
         verdict.word,
         verdict.reason,
@@ -188,6 +190,7 @@ def _judged(
         relevance.made_by,
         question=question,
         absent=verdict.absent,
+        lacking=verdict.lacking.get(nearest, ()),
         late=relevance.long and relevance.late,
     )
 
@@ -358,6 +361,7 @@ def together(readings: Sequence[Reading], questions: Sequence[str]) -> Reading:
         question="",
         parts=parts,
         absent=absent,
+        lacking=(),
         late=any(part.late for part in parts),
     )
 

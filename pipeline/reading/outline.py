@@ -49,6 +49,7 @@ def outlined(question: str, documents: Sequence[Document], reading: Reading) -> 
         made_by="outline",
         parts=(),
         absent=(),
+        lacking=(),
     )
 
 

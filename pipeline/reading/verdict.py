@@ -9,8 +9,8 @@ so. Not for: ordering units (`relevance.py`).
 
 import math
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Final
 
@@ -127,6 +127,8 @@ class Features:
     """Whether the question is in another language than the page."""
     size: float = 0.0
     """Natural logarithm of the windows of all pages over `_SMALL`, at least 0."""
+    page: int = 0
+    """Number of the page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +141,8 @@ class Verdict:
     reason: str
     absent: tuple[str, ...] = ()
     """Names and longer numbers of the question that no page has; empty where it surely answers."""
+    lacking: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
+    """Those that a page lacks, by its number; empty where it surely answers."""
 
 
 def judge(question: str, relevance: Relevance) -> Verdict:
@@ -159,10 +163,11 @@ def judge(question: str, relevance: Relevance) -> Verdict:
         reason += f"; asked word for word: {best.heard[:QUOTED]}"
     if confidence >= SURE:
         return Verdict("answered", round(confidence, 4), f"{reason}.")
-    absent = _absent(question, pages, relevance.index)
+    lacking = _lacking(question, pages, relevance.index)
+    absent = _common(lacking)
     never = best.read is not None and best.size > 0 and confidence < NEVER
     if not never and (confidence >= NONE or any(map(_is_near, pages))):
-        return Verdict("unsure", round(confidence, 4), f"{reason}.", absent)
+        return Verdict("unsure", round(confidence, 4), f"{reason}.", absent, lacking)
     if relevance.foreign and any(page.cosine is None for page in pages):
         # Words of another language are not found by words: that is no sign that nothing answers.
         return Verdict(
@@ -184,21 +189,35 @@ def _is_near(page: Features) -> bool:
     return page.cosine >= NEAR
 
 
-def _absent(question: str, pages: Sequence[Features], index: TermIndex) -> tuple[str, ...]:
-    """Return the names and numbers of the question that are on none of the pages.
+def _lacking(
+    question: str, pages: Sequence[Features], index: TermIndex
+) -> dict[int, tuple[str, ...]]:
+    """Return the names and numbers of the question that each page lacks.
 
     Left out is what a page may well say in another form: names in another language's letters, short
     numbers (in words), months (in digits), units behind a number, names with an abbreviation in
     brackets that a page has, and names of peoples where a page has the country.
     """
     if any(page.heard or page.across for page in pages):
-        return ()
-    missing = [name for name in pages[0].missing if all(name in page.missing for page in pages)]
-    return tuple(name for name in missing if not _said_otherwise(name, question, missing, index))
+        return {}
+    return {
+        page.page: tuple(
+            name
+            for name in page.missing
+            if not _said_otherwise(name, question, page.missing, index)
+        )
+        for page in pages
+    }
+
+
+def _common(lacking: Mapping[int, tuple[str, ...]]) -> tuple[str, ...]:
+    """Return the names that every page lacks."""
+    first, *others = [*lacking.values(), (), ()][: max(len(lacking), 1)]
+    return tuple(name for name in first if all(name in other for other in others))
 
 
 def _said_otherwise(name: str, question: str, missing: Sequence[str], index: TermIndex) -> bool:
-    """Whether a name that no page has may stand there in another form."""
+    """Whether a name that a page lacks may be there in another form."""
     if name.isdecimal():
         return len(name) < ABSENT_DIGITS
     if name.lower() in _MONTHS or re.search(rf"\d\s?{re.escape(name)}\b", question):
@@ -255,7 +274,9 @@ def read_features(question: str, relevance: Relevance) -> list[Features]:
     size = math.log(max(len(relevance.windows), _SMALL) / _SMALL)
     stretches = pairwise(index.page_starts.tolist())
     found: list[Features] = []
-    for text, language, (low, high) in zip(texts, index.languages, stretches, strict=True):
+    for page, (text, language, (low, high)) in enumerate(
+        zip(texts, index.languages, stretches, strict=True)
+    ):
         if high == low:
             continue
         asked = looked_for[text]
@@ -275,6 +296,7 @@ def read_features(question: str, relevance: Relevance) -> list[Features]:
                 english=language == ENGLISH,
                 across=bool(spoken) and spoken != language,
                 size=size,
+                page=page,
             )
         )
     return found

@@ -56,6 +56,7 @@ def judged_pages() -> set[str]:
         str(row.get("page") or row.get("document") or row["file"])
         for path in files
         for row in _judged(path)
+        if "over" not in row  # asked over a whole folder
     }
 
 
