@@ -96,7 +96,8 @@ RECORD := build/ran.tsv
 AGAIN := --last-failed --last-failed-no-failures none
 pytest: $(VENV)/dev
 	@rm -f $(RECORD)
-	$(BIN)/python -m pytest $(PROCESSES) --record=$(RECORD) || $(BIN)/python -m pytest --record=$(RECORD) $(AGAIN)
+	$(BIN)/python -m pytest $(PROCESSES) -m "not nightly" --record=$(RECORD) \
+	  || $(BIN)/python -m pytest -m "not nightly" --record=$(RECORD) $(AGAIN)
 
 # After `make test` without extras: nothing may be skipped but what tests/skips.toml names, and what it proved is left out
 # (tests/support/record.py says when that is sound).
@@ -118,7 +119,7 @@ quick: $(VENV)/dev  ## while working: no process, browser or model is started (m
 	@$(BESIDE_EACH_OTHER) lint check-types pytest-quick
 
 pytest-quick: $(VENV)/dev
-	$(BIN)/python -m pytest $(PROCESSES) -m "not slow"
+	$(BIN)/python -m pytest $(PROCESSES) -m "not slow and not nightly"
 
 times: $(VENV)/dev  ## writes tests/slow.tsv again, by the processor time that each test takes
 	$(BIN)/python -m pytest $(PROCESSES) --times=tests/slow.tsv

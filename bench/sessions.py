@@ -169,9 +169,9 @@ def ask(
     return {}
 
 
-def kill_runs(cache: Path, *, seed: int, url: str = "") -> list[str]:
-    """Kill one session's server ten times, each in the middle of a question; return what was asked
-    for twice.
+def kill_runs(cache: Path, *, seed: int, url: str = "", kills: int = KILLS) -> list[str]:
+    """Kill one session's server `kills` times, each in the middle of a question; return what was
+    asked for twice.
 
     Every question is asked again by the next process, with the handle. What the cache had when the
     process ended may not be asked for then, nor may a search that any page had followed.
@@ -181,7 +181,7 @@ def kill_runs(cache: Path, *, seed: int, url: str = "") -> list[str]:
     handle, read = "", 0
     with serve(_harbours()) as web:
         settings = {**BARE, "searxng": web.url(""), "robots": "0", "folders": " ", "cache_url": url}
-        for number in range(KILLS + 1):
+        for number in range(kills + 1):
             with served(
                 "stdio", cache, **{name: value for name, value in settings.items() if value}
             ) as server:
@@ -198,7 +198,7 @@ def kill_runs(cache: Path, *, seed: int, url: str = "") -> list[str]:
                     found += [f"question {number}: {path}" for path in again]
                     if answer["session"] != handle or not answer["passages"]:
                         found.append(f"question {number}: the session was not gone on with")
-                if number < KILLS:
+                if number < kills:
                     before = web.asked.copy()
                     handle = _killed(
                         server,

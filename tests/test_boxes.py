@@ -8,11 +8,17 @@ from bench.boxes import citations, generated, look
 
 
 @pytest.mark.anyio
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("numbers", "least"),
+    [((1,), 3), pytest.param((1, 2, 5, 6, 7), 20, marks=pytest.mark.nightly)],
+    ids=["one file", "five files"],
+)
 async def test_the_box_of_a_passage_holds_the_ink_of_its_words_and_little_else(
-    tmp_path: Path,
+    tmp_path: Path, numbers: tuple[int, ...], least: int
 ) -> None:
     generated(tmp_path)
-    files = [tmp_path / f"{number}.pdf" for number in (1, 2, 5, 6, 7)]
+    files = [tmp_path / f"{number}.pdf" for number in numbers]
     looked = look(await citations(files, tmp_path / "cache"))
-    assert len(looked) > 20
+    assert len(looked) > least
     assert [one for one in looked if one.wrong] == []

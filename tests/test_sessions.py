@@ -190,11 +190,12 @@ async def test_a_session_that_grows_over_its_cap_loses_its_oldest_questions(tmp_
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
-def test_a_session_killed_at_ten_random_moments_goes_on_and_asks_nobody_twice_for_what_was_stored(
-    tmp_path: Path,
+@pytest.mark.parametrize("kills", [3, pytest.param(10, marks=pytest.mark.nightly)])
+def test_a_session_killed_at_random_moments_goes_on_and_asks_nobody_twice_for_what_was_stored(
+    tmp_path: Path, kills: int
 ) -> None:
     seed = time.time_ns()
-    assert kill_runs(tmp_path, seed=seed) == [], f"with seed {seed}"
+    assert kill_runs(tmp_path, seed=seed, kills=kills) == [], f"with seed {seed}"
 
 
 def client_of(url: str, http: httpx2.AsyncClient) -> Client:

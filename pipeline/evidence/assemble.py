@@ -50,7 +50,7 @@ is two."""
 COPY_REACH: Final = 12
 """Units on each side of one near the best in which copies of a passage on other pages are looked
 for."""
-BESIDE: Final = 12
+BESIDE: Final = 4
 """Units of one section up to which a passage is quoted before the best one if it is before it."""
 REPEATED: Final = 3
 """Terms from which a unit that has no other than the question's repeats it; and units that are

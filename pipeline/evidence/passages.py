@@ -428,6 +428,9 @@ class PassageMaker:
         tables: dict[tuple[int, int], list[int]] = {}
         found: list[list[int]] = []
         for run in map(list, joined(passages, self._begins_section)):
+            if found and found[-1][-1] + 1 == run[0] and self._names_only(found[-1], run):
+                found[-1] += run
+                continue
             table = self._table(run)
             if table in tables:
                 tables[table] += run
@@ -436,6 +439,10 @@ class PassageMaker:
                 tables[table] = run
             found.append(run)
         return found
+
+    def _names_only(self, run: Sequence[int], following: Sequence[int]) -> bool:
+        """Whether one of two neighbours is nothing but headings, which say nothing by themselves."""
+        return any(all(self._kind(row) == "heading" for row in one) for one in (run, following))
 
     def _begins_section(self, row: int) -> bool:
         """Whether a passage that begins with a unit is shown by itself: under a heading of its own,
