@@ -126,3 +126,19 @@ async def test_a_section_is_quoted_by_itself_and_the_one_that_answers_comes_firs
     passages = several.partition("(a)")[2].split("\n(")
     assert len(passages) > 1
     assert all(passage.count("?") == 1 for passage in passages)
+
+
+async def test_a_heading_is_not_cut_before_the_number_that_answers(
+    connect: Connect, tmp_path: Path
+) -> None:
+    page = tmp_path / "news.html"
+    changes = {"2.2.28": "the cache of keys", "2.2.29": "the default server", "2.3.0": "the prompt"}
+    sections = "".join(
+        f"<h2>Written down on a Tuesday of the month, as number {version}</h2>"
+        f"<p>Change {what}, which is asked for a key when none is known.</p>"
+        for version, what in changes.items()
+    )
+    page.write_text(f"<title>News</title><h1>News</h1>{sections}", "utf-8")
+    question = "What is asked for a key when none is known, by the default server?"
+    text = await answer(connect, page, question, "extract_relevant", max_tokens=200)
+    assert "as number 2.2.29: Change the default server" in text

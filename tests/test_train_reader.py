@@ -172,6 +172,7 @@ def test_a_run_of_thirteen_equal_words_is_found_whatever_stands_around_it() -> N
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_nothing_that_winnow_is_judged_by_is_trained_on(shared: Path) -> None:
     public, own = load_public("train"), load_own("train")
     assert len(own.questions) > 1_000

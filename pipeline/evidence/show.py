@@ -261,7 +261,9 @@ def _body(letters: Sequence[str], passages: Sequence[Evidence], *, max_tokens: i
     above = ""
     for letter, passage in zip(letters, passages, strict=True):
         shown = passage.heading_path if wide else passage.heading_path[-1:]
-        path = shortened(inert(" › ".join(shown)), 4 * HEADING_TOKENS if wide else heading_tokens)
+        path = _path_within(
+            inert(" › ".join(shown)), 4 * HEADING_TOKENS if wide else heading_tokens
+        )
         where = place_name(passage.place)
         label = f"({letter}, {one_line(where)}) " if where else f"({letter}) "
         places = f"{len(passage.sources)} place{'s' * (len(passage.sources) != 1)}"
@@ -272,6 +274,14 @@ def _body(letters: Sequence[str], passages: Sequence[Evidence], *, max_tokens: i
         quoted.append(f"{label}{heading}{passage.text}{more}")
         above = path
     return "\n".join(quoted)
+
+
+def _path_within(path: str, max_tokens: int) -> str:
+    """Return a heading path within some tokens; within twice as many where a number would be cut
+    off, which is what tells one version, date or section from the next."""
+    cut = shortened(path, max_tokens)
+    lost = path[len(cut.removesuffix(GAP).rstrip()) :]
+    return shortened(path, 2 * HEADING_TOKENS) if any(map(str.isdigit, lost)) else cut
 
 
 def _origins(
