@@ -71,10 +71,9 @@ def machine_checks(machine: Machine) -> list[Check]:
     one."""
     right, there = right_build(machine.hardware), machine.build
     cards = [str(card) for card in machine.hardware.cards]
-    graphics = Check("graphics", "; ".join(cards) or "none that models can use")
     best = machine.hardware.best
-    if best is not None and best.fault:
-        graphics = Check("graphics", f"{graphics.line}", healthy=False)
+    works = best is None or not best.fault
+    graphics = Check("graphics", "; ".join(cards) or "none that models can use", healthy=works)
     line, wanted_build = str(there), right.backend in OFFLOADS
     suits = there.offloads and bool(there.devices) if wanted_build else not there.fault
     if not there.version:

@@ -7,7 +7,7 @@ file's header and the free memory (`models/llama/placement.py`). Not for: which 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import Any, Final, Literal, NamedTuple
 
 KV_TYPES: Final = ("f32", "f16", "bf16", "q8_0", "q5_1", "q5_0", "q4_1", "q4_0")
@@ -59,24 +59,16 @@ class Tuning:
     def sampling(self) -> dict[str, object]:
         """Return what goes into a request to a server: the temperature, and what differs from a
         server's own choice."""
-        plain = USUAL
         named = ("top_k", "top_p", "min_p", "seed")
         body: dict[str, object] = {"temperature": self.temperature}
-        return body | {
-            name: getattr(self, name)
-            for name in named
-            if getattr(self, name) != getattr(plain, name)
-        }
+        return body | {name: value for name, value in set_options(self).items() if name in named}
 
     @property
     def key(self) -> str:
         """What of this changes an answer, as part of a model's name; "" for the usual."""
-        plain = USUAL
         named = ("context", "kv", "temperature", "top_k", "top_p", "min_p", "seed", "thinking")
-        changed = {name: getattr(self, name) for name in named}
-        return ",".join(
-            f"{name}={value}" for name, value in changed.items() if value != getattr(plain, name)
-        )
+        changed = set_options(self)
+        return ",".join(f"{name}={changed[name]}" for name in named if name in changed)
 
 
 USUAL: Final = Tuning()
@@ -172,7 +164,7 @@ def read_tuning(text: str, role: Role) -> Tuning:
         except ValueError as error:
             raise ValueError(f"{name} is {value!r}; use {OPTIONS[name].form}.") from error
         found[name] = read == "on" if name == "thinking" else read
-    tuning = replace(Tuning(), **found)
+    tuning = Tuning(**found)
     if tuning.split and len(tuning.split) != len(tuning.devices):
         raise ValueError("split needs a share for each of devices.")
     return tuning
@@ -180,6 +172,5 @@ def read_tuning(text: str, role: Role) -> Tuning:
 
 def set_options(tuning: Tuning) -> dict[str, object]:
     """Return the options that differ from the usual, by name."""
-    plain = USUAL
-    values = {f.name: getattr(tuning, f.name) for f in fields(Tuning)}
-    return {name: value for name, value in values.items() if value != getattr(plain, name)}
+    values = {option.name: getattr(tuning, option.name) for option in fields(Tuning)}
+    return {name: value for name, value in values.items() if value != getattr(USUAL, name)}

@@ -395,8 +395,9 @@ class _Writer:
         """Whether a unit is the title of its page, which names what the page is about: what
         follows it is the page's beginning, whatever is asked."""
         place, unit = self.places[row]
-        title = self.documents[place].page.title.casefold()
-        return self._is_label(row) and not unit.heading_path and unit.text.casefold() in title
+        if unit.heading_path or not self._is_label(row):
+            return False
+        return unit.text.casefold() in self.documents[place].page.title.casefold()
 
     def _is_label(self, row: int) -> bool:
         """Whether a unit is a heading that stands whole above the words below it; a longer one is a

@@ -215,8 +215,9 @@ def _is_inset(box: Node, around: _Container) -> bool:
 
 def _is_headed(box: Node) -> bool:
     """Whether an element begins with a heading and holds more than that."""
-    first, *rest = [*islice(filter(_says, box.children), 2), ""]
-    return isinstance(first, Node) and first.tag in _HEADINGS and len(rest) > 1
+    begins = list(islice(filter(_says, box.children), 2))
+    first = begins[0] if len(begins) > 1 else ""
+    return isinstance(first, Node) and first.tag in _HEADINGS
 
 
 def _flows(child: Node | str) -> bool:

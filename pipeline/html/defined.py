@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
-from pipeline.html.rules import declarations
+from pipeline.html.rules import COMMENT, declarations
 from pipeline.html.style import SHADING, how_hidden
 
 DEFINES: Final = re.compile(r"@(?:-webkit-)?keyframes\b|@property\b|@function\b", re.IGNORECASE)
@@ -20,7 +20,6 @@ _FRAMES: Final = re.compile(
 _FRAME: Final = re.compile(r"([^{}]*+)\{([^{}]*+)\}")
 _PROPERTY: Final = re.compile(r"@property\s+(--[\w-]++)\s*\{([^{}]*+)\}")
 _FUNCTION: Final = re.compile(r"@function\s+(--[\w-]++)\s*\(([^(){}]*+)\)[^{}]*+\{([^{}]*+)\}")
-_COMMENT: Final = re.compile(r"/\*.*?(?:\*/|\Z)", re.DOTALL)
 _LAST: Final = frozenset({"to", "100%"})
 _KEPT: Final = frozenset({"both", "forwards"})
 _NEVER: Final = frozenset({"infinite", "paused"})
@@ -89,7 +88,7 @@ def defined_in(sheets: Iterable[str]) -> Defined:
     for sheet in sheets:
         if not DEFINES.search(sheet):
             continue
-        low = _COMMENT.sub(" ", sheet.lower())
+        low = COMMENT.sub(" ", sheet.lower())
         for name, frames in _FRAMES.findall(low):
             last = _last_of(frames)
             if how_hidden(last) or not SHADING.isdisjoint(last):

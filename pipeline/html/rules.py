@@ -290,7 +290,7 @@ _NO_SCREENS: Final = re.compile(
     r"\b(?:print|speech|aural|tty|tv|projection|handheld|braille|embossed)\b"
 )
 _TURNED: Final = {"<": ">", ">": "<"}
-_COMMENT: Final = re.compile(r"/\*.*?(?:\*/|\Z)", re.DOTALL)
+COMMENT: Final = re.compile(r"/\*.*?(?:\*/|\Z)", re.DOTALL)
 """One that never ends swallows the rest, which also keeps the search linear."""
 _OF_HTML: Final = re.compile("<!--|-->")
 """Signs of comments of HTML, which are blanks to CSS."""
@@ -307,7 +307,7 @@ _TOKEN: Final = re.compile(
 def rules_of(sheet: str) -> Iterator[tuple[Collection[str], str, str]]:
     """Yield the rules of a style sheet that hold on a desktop's screen: those around each, its
     selectors, its body."""
-    sheet = _COMMENT.sub("", sheet) if "/*" in sheet else sheet
+    sheet = COMMENT.sub("", sheet) if "/*" in sheet else sheet
     sheet = _OF_HTML.sub("", sheet) if "<!--" in sheet or "-->" in sheet else sheet
     stack: list[tuple[Collection[str], bool, list[str]]] = [((), True, [])]
     begin, end, left = 0, 0, MAX_ITEMS

@@ -100,10 +100,7 @@ async def background_of(
             return Background(mean, own["deviation"], mean + apart, asked_there, own[BEST])
         return Background(mean, own["deviation"], mean + apart)
     if embedder.name not in _measured:
-        texts, passages = background_texts()
-        queries = await embedder.embed(texts, kind="query")
-        found = await embedder.embed(passages, kind="passage")
-        _measured[embedder.name] = measured(queries, found)
+        _measured[embedder.name] = measured(*await _unrelated_texts(embedder))
     return _measured[embedder.name]
 
 

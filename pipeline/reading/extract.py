@@ -179,8 +179,7 @@ def _judged(
     verdict = judge(question, relevance)
     values = lift_terms(question, tagged, _content_first(documents, tagged, relevance.values))
     values = lift_rows(question, documents, tagged, values)
-    owners = [owner for owner, units in enumerate(tagged) for _ in units]
-    nearest = owners[int(values.argmax())] if owners else 0
+    nearest = relevance.index.owners([int(values.argmax())]).item() if len(values) else 0
     return Reading(
         verdict.word,
         verdict.reason,
@@ -292,7 +291,7 @@ def _with_tables(question: str, documents: Sequence[Document], reading: Reading)
         return told
     told = replace(told, values=_rows_first(told), parts=())
     if reading.answered:
-        return replace(told, verdict="answered")
+        return told
     return replace(told, verdict="answered", reason="A table holds all that the question names.")
 
 

@@ -212,7 +212,7 @@ def _lacking(
 
 def _common(lacking: Mapping[int, tuple[str, ...]]) -> tuple[str, ...]:
     """Return the names that every page lacks."""
-    first, *others = [*lacking.values(), (), ()][: max(len(lacking), 1)]
+    first, *others = lacking.values() or [()]
     return tuple(name for name in first if all(name in other for other in others))
 
 
