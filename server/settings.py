@@ -327,10 +327,10 @@ class Settings:
     pruner: Literal["trained", "any"] = _setting(
         "trained", "Which generator scores block paths: trained (HTML-Pruner models only), or any."
     )
-    pruning: Literal["winnow", "paper"] = _setting(
+    pruning: Literal["winnow", "blocks", "paper"] = _setting(
         "winnow",
-        "How pages are pruned: winnow, or paper (HtmlRAG's Algorithm 2, and 3 where a generator "
-        "scores block paths).",
+        "How pages are pruned: winnow; paper (HtmlRAG's Algorithm 2 by the embedder, and 3 where a "
+        "generator scores block paths); blocks (the same by words and embedder).",
     )
     extractor: Literal["rules", "lines", "tags", "votes"] = _setting(
         "rules", "How a generator helps to extract: rules (not at all), lines, tags or votes."
