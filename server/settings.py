@@ -337,10 +337,9 @@ class Settings:
     )
     idms: str = _setting(
         "partition",
-        "How idms chunks are cut: partition (all boundaries at once), or running (the paper's "
-        "mean of the margins so "
-        "far). +density behind it lets a generator write forms of chunks that are searched as "
-        "well (+density:model: it "
+        "How idms chunks are cut: partition (all boundaries at once), or running (as printed: the "
+        "mean of the margins so far, no bounds on length, density by Eq. 2). +density behind it "
+        "lets a generator write forms of chunks that are searched as well (+density:model: it "
         "lists the names, too).",
         _one_of(*IDMS),
     )

@@ -10,7 +10,7 @@ from pipeline.document.page import Block
 from pipeline.document.tree import text_of
 from pipeline.html.blocks import resolve
 from pipeline.prune.paper import PaperBlocks, PathScorer, finer_blocks, paper_blocks
-from pipeline.prune.prune import PruneOptions, prune
+from pipeline.prune.prune import Method, Pruned, PruneOptions, prune
 from pipeline.reading.bm25 import Floats
 from pipeline.reading.relevance import Blend
 from tests.support.doubles import Letters
@@ -54,7 +54,7 @@ async def test_the_second_step_scores_finer_blocks_of_the_survivors_only() -> No
 async def test_what_the_second_step_was_not_shown_comes_in_further_parts() -> None:
     one, scorer = document(SECTIONS), Wanting("3.4")
     options = PruneOptions(150, "html", method="paper")
-    parts = []
+    parts: list[Pruned] = []
     while not parts or parts[-1].parts_left:
         options = replace(options, part=len(parts) + 1)
         result = await prune(
@@ -81,7 +81,8 @@ async def test_the_papers_method_goes_by_the_embedder_alone_and_blocks_by_words_
     """`Letters` takes the second block for the nearer one; a word of the question is in the first."""
     one = document(f"<p>harbour {'zzzz ' * 150}</p><p>{'hr abour ' * 150}</p>")
     kept = {}
-    for method in ("paper", "blocks"):
+    methods: tuple[Method, ...] = ("paper", "blocks")
+    for method in methods:
         options = PruneOptions(700, "html", method=method)
         found = await prune(
             [one], "harbour", options=options, reader=Blend(None), embedder=Letters()
