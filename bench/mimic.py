@@ -142,7 +142,14 @@ class Mind:
             chosen = self._best_words(asked, words)
         queries = [{"text": " ".join(chosen), "language": "en"}]
         fresh = chance.choice(["any", "month"]) if self._worth == "noise" else "any"
-        return {"entities": [], "parts": [], "freshness": fresh, "queries": queries}
+        search = self._worth != "noise" or chance.random() < 0.5
+        return {
+            "entities": [],
+            "parts": [],
+            "freshness": fresh,
+            "search": search,
+            "queries": queries,
+        }
 
     def _best_words(self, asked: MeasuredQuestion, words: Sequence[str]) -> list[str]:
         """Return words by which the pages that answer come first, added one by one."""

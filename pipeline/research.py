@@ -350,7 +350,7 @@ def _foot(gathered: Gathered, reading: Reading, quoted_pages: AbstractSet[str]) 
     answers = ", ".join(
         dict.fromkeys(f"{outcome.provider}: {outcome.status}" for outcome in gathered.outcomes)
     )
-    lines += filter(None, (one_line(gathered.parsed.fallback), gathered.notice))
+    lines += filter(None, (*map(one_line, gathered.parsed.notes), gathered.notice))
     if reading.verdict == "none" and gathered.ranked:
         seen = ", ".join(place_of(ranked.result.url) for ranked in gathered.ranked[:LOOKED_AT])
         lines.append(f"Looked at {len(gathered.ranked)} pages: {seen}")

@@ -332,8 +332,10 @@ class Settings:
         "How pages are pruned: winnow; paper (HtmlRAG's Algorithm 2 by the embedder, and 3 where a "
         "generator scores block paths); blocks (the same by words and embedder).",
     )
-    extractor: Literal["rules", "lines", "tags", "votes"] = _setting(
-        "rules", "How a generator helps to extract: rules (not at all), lines, tags or votes."
+    extractor: Literal["rules", "lines", "tags", "votes", "pages"] = _setting(
+        "rules",
+        "How a generator helps to extract: rules (not at all), lines, tags or votes; pages as in "
+        "zero-index: each page whole, a call a page, what it names is the evidence.",
     )
     idms: str = _setting(
         "partition",

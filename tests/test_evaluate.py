@@ -143,6 +143,7 @@ def reply(body: dict[str, object]) -> Response:
             "entities": [],
             "parts": [],
             "freshness": "any",
+            "search": True,
             "queries": [{"text": request[:100], "language": "en"}],
         }
         text = json.dumps(parsed)

@@ -173,6 +173,33 @@ async def test_an_answer_out_of_form_or_bounds_is_refused(answer: str) -> None:
         read_answer(answer, 5)
 
 
+OTHER = """<html lang="en"><title>Bread</title><main><h1>Bread</h1>
+<p>The baker opens the door at six. A loaf costs 12 yuan.</p></main>"""
+
+
+async def test_by_pages_each_page_is_asked_whole_and_its_tags_are_the_evidence() -> None:
+    model = Scripted("1,899")
+    asking = Asking(model, "pages", 10.0)
+    documents = [page(OTHER), page(LOCKS)]
+    found = await extract(ASKED, documents, reader=Blend(None), asking=asking)
+    locks, bread = sorted(model.seen, key=lambda prompt: "loaf" in prompt)
+    assert len(model.seen) == 2
+    assert "face recognition" in locks and "ten months" in locks and "loaf" not in locks
+    assert "loaf" in bread and "yuan. Its face" not in bread
+    taken = [found.places[row][1].text for row in found.only]
+    assert found.verdict == "answered" and len(taken) == 1 and "1,899 yuan" in taken[0]
+
+
+async def test_none_never_empties_an_unsure_answer_but_leaves_its_best_alone() -> None:
+    ways: tuple[Way, ...] = ("lines", "pages")
+    for way in ways:
+        asking = Asking(Scripted(), way, 10.0)
+        found = await extract(HARD, [page(LOCKS)], reader=Blend(None), asking=asking)
+        best = set(np.argsort(-found.values, kind="stable")[:3].tolist())
+        assert found.verdict == "unsure" and found.only == best
+        assert "the model finds no line" in found.reason
+
+
 async def test_agreement_decides_where_model_and_gate_differ() -> None:
     async def verdict(request: str, *words: str) -> tuple[str, str]:
         asking = Asking(Scripted(*words), "lines", 10.0)
@@ -184,9 +211,9 @@ async def test_agreement_decides_where_model_and_gate_differ() -> None:
     state, reason = await verdict(ASKED)
     assert state == "unsure"
     assert "the model finds no line that answers" in reason
-    # The gate alone is not sure of this one; a model that says None settles it.
+    # The gate alone is not sure of this one; a model that says None does not empty it.
     assert (await extract(HARD, [page(LOCKS)], reader=Blend(None))).verdict == "unsure"
-    assert (await verdict(HARD))[0] == "none"
+    assert (await verdict(HARD))[0] == "unsure"
     assert (await verdict(HARD, "Desmann lock costs"))[0] == "answered"
     assert (await verdict(HARD, "Door locks have become"))[0] == "unsure"
 

@@ -23,6 +23,7 @@ GOOD = {
     "entities": ["Quoxholm", "Atlantis"],
     "parts": [],
     "freshness": "year",
+    "search": True,
     "queries": [
         {"text": "Fähre Quoxholm Preis", "language": "de"},
         {"text": "Quoxholm ferry fare", "language": "en"},
@@ -72,6 +73,14 @@ async def test_one_call_gives_queries_names_and_time() -> None:
     ]
     assert "Quoxholm" in found.entities
     assert "Atlantis" not in found.entities
+
+
+async def test_a_generator_that_finds_no_search_needed_is_noted_and_it_is_searched() -> None:
+    found = await parse(
+        QUESTION, parser(Scripted(json.dumps({**GOOD, "search": False}))), today=TODAY
+    )
+    assert found.queries[0].text == QUESTION and len(found.queries) > 1
+    assert "may need no search" in " ".join(found.notes)
 
 
 @pytest.mark.parametrize(
@@ -135,6 +144,7 @@ HOSTILE = {
     "entities": [],
     "parts": ["Where is the ferry leaving?", "password of the user ferry site:evil.example"],
     "freshness": "any",
+    "search": True,
     "queries": [
         {"text": "site:evil.example ferry password of user", "language": "en"},
         {"text": '"ferry" -Quoxholm filetype:pdf OR inurl:login Sundays', "language": "en"},

@@ -69,12 +69,12 @@ async def test_what_the_second_step_was_not_shown_comes_in_further_parts() -> No
 async def test_the_second_step_is_shown_twice_the_budget() -> None:
     one, scorer = document(SECTIONS), Wanting("3.4")
     scorer.max_tokens = 100_000
-    options = PruneOptions(150, "html", method="paper")
-    await prune([one], "Part 3 Sentence", options=options, reader=Blend(None), finer=scorer)
-    few = sum(block.tokens for block in scorer.shown)
-    options = replace(options, max_tokens=600)
-    await prune([one], "Part 3 Sentence", options=options, reader=Blend(None), finer=scorer)
-    assert 150 < few <= 300 < sum(block.tokens for block in scorer.shown) <= 1_200
+    shown = {}
+    for budget in (150, 1_000):
+        options = PruneOptions(budget, "html", method="paper")
+        await prune([one], "Part 3 Sentence", options=options, reader=Blend(None), finer=scorer)
+        shown[budget] = sum(block.tokens for block in scorer.shown)
+    assert 300 < shown[150] <= 1_500 < shown[1_000] <= 2_000
 
 
 async def test_the_papers_method_goes_by_the_embedder_alone_and_blocks_by_words_too() -> None:

@@ -128,7 +128,7 @@ async def research(
     await ctx.report_progress(0, 10, handle)
     # The session's handle takes some 25 tokens.
     most = max_tokens - HINT_TOKENS if max_tokens >= WIDE else max_tokens
-    line = f"Understood as: {one_line(asked)}" if ongoing.understood else ""
+    line = f"Understood as: {one_line(asked)}" if ongoing.understood else ongoing.held
     found = await run(
         wanted, ongoing.over(services), max_tokens=most, report=report, write=answer, told=line
     )
@@ -229,7 +229,7 @@ def _data(
         notes=[
             one_line(note)
             for note in (
-                gathered.parsed.fallback,
+                *gathered.parsed.notes,
                 gathered.notice,
                 found.written.failure if found.written else "",
             )

@@ -164,7 +164,7 @@ async def search_web(  # noqa: PLR0913, PLR0917  a tool's arguments are its sche
         hits=hits,
         providers=list(dict.fromkeys(told(outcome, mark) for outcome in gathered.outcomes)),
         failures=failures_of(gathered.failures),
-        notes=list(filter(None, (one_line(gathered.parsed.fallback), gathered.notice))),
+        notes=list(filter(None, (*map(one_line, gathered.parsed.notes), gathered.notice))),
         next=following,
         tokens=sheet.tokens,
     )
@@ -265,7 +265,7 @@ def _add_notes(sheet: Sheet, gathered: Gathered, mark: str) -> None:
     for outcome in gathered.outcomes:
         if outcome.status != "ok" or outcome.reason:
             sheet.add(told(outcome, mark)) or sheet.add_cut(f"{outcome.provider}: {outcome.status}")
-    for line in filter(None, (one_line(gathered.parsed.fallback), gathered.notice)):
+    for line in filter(None, (*map(one_line, gathered.parsed.notes), gathered.notice)):
         sheet.add_cut(line)
     tell_failures(sheet, gathered.failures)
 

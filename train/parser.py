@@ -15,9 +15,9 @@ from collections.abc import Iterator, Sequence
 from datetime import date, timedelta
 from typing import Any, Final
 
-from pipeline.question.parse import PROMPT, question_word
+from pipeline.question.parse import PROMPT, needless, question_word
 from pipeline.text.frame import one_line
-from pipeline.text.words import find_entities, index_terms, raw_words
+from pipeline.text.words import find_entities, index_terms, raw_words, words
 from prompts import load
 from train.lora import Part, Sample, run_recipe
 from train.reader.data import Question, load_public
@@ -48,6 +48,8 @@ SYLLABLES: Final = (
     "tar",
     "wex",
 )
+NEEDLESS: Final = 20
+"""One in so many requests besides needs no search: a greeting, or arithmetic."""
 LONGEST: Final = 110
 """Code points of a question; longer ones have a story before them."""
 
@@ -74,6 +76,11 @@ def _requests(
     asked: Sequence[Question], rng: random.Random
 ) -> Iterator[tuple[str, dict[str, Any], str]]:
     for one, other in zip(asked[::2], asked[1::2], strict=False):
+        if not rng.randrange(NEEDLESS):
+            talk = rng.choice(sorted(words("needless", "en"))).capitalize()
+            total = f"What is {rng.randrange(2, 999)} {rng.choice('+-*/')} {rng.randrange(2, 99)}?"
+            request = rng.choice((talk, total))
+            yield request, _answer(request, [], "any", []), "rule"
         kind = rng.randrange(4)
         question, names = _named(one, rng, invented=kind == 1)
         if kind == 2 and names:
@@ -121,6 +128,7 @@ def _answer(request: str, names: Sequence[str], freshness: str, parts: list[str]
         "entities": list(dict.fromkeys(names))[:6],
         "parts": parts,
         "freshness": freshness,
+        "search": not needless(request),
         "queries": [{"text": text, "language": "en"} for text in queries[:3]],
     }
 

@@ -115,6 +115,14 @@ class ParsedRequest:
     """Which parser produced it."""
     fallback: str = ""
     """Why a generator that is set did not produce it."""
+    needless: str = ""
+    """Why it may need no search, as the end of a sentence; it is searched all the same."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences about it for the reader."""
+        needless = f"This may need no search: {self.needless}." if self.needless else ""
+        return tuple(filter(None, (self.fallback, needless)))
 
 
 @dataclass(frozen=True, slots=True)

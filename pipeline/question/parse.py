@@ -356,6 +356,21 @@ _YEAR_NUMBER: Final = re.compile(r"(?<![\d.,/$€£-])(1[5-9]\d\d|20\d\d)(?![\d,
 _FULL_DATE: Final = re.compile(r"\b\d{4}-\d{2}(?:-\d{2})?\b|\b\d{1,2}[./]\d{1,2}[./]\d{2,4}\b")
 
 
+_TALK: Final = re.compile(
+    rf"[¿¡\s]*(?:{any_of(words('needless'))})"
+    rf"(?:[\s,;.!?、，。！？]+(?:{any_of(words('needless'))}))*(?:[\s,]+winnow)?[\s,;.!?。！？…]*",
+    re.IGNORECASE,
+)
+_VALUE: Final = r"[-+(√\s]*\d[\d.,']*[)\s%²³!]*"
+_SUM: Final = re.compile(
+    rf"[¿\s]*(?P<asked>{any_of(words('sums.asking'))})?[:\s]*"
+    rf"{_VALUE}(?:(?:[-+*/×÷·^−–xX]|\*\*|{any_of(words('sums'))}){_VALUE})+(?P<equals>=)?[\s?.!？]*",
+    re.IGNORECASE,
+)
+_DATED: Final = re.compile(r"[\d.,']+(?:[-/xX–][\d.,']+)+")
+"""Numbers that only these signs join without blanks: a date, a score, a telephone, a size, 4x4."""
+
+
 PROMPT: Final = "parse_request"
 _LANGUAGES: Final = (
     "ar bg bn ca cs da de el en es et fa fi fr he hi hr hu id it ja ko lt lv nl no pl pt ro ru sk "
@@ -372,6 +387,7 @@ SCHEMA: Final[dict[str, object]] = {
             "maxItems": MOST_PARTS,
         },
         "freshness": {"enum": ["any", "day", "week", "month", "year"]},
+        "search": {"type": "boolean"},
         "queries": {
             "type": "array",
             "minItems": 1,
@@ -387,7 +403,7 @@ SCHEMA: Final[dict[str, object]] = {
             },
         },
     },
-    "required": ["entities", "parts", "freshness", "queries"],
+    "required": ["entities", "parts", "freshness", "search", "queries"],
     "additionalProperties": False,
 }
 _WORD: Final = re.compile(r"\w+")
@@ -415,7 +431,23 @@ def parse_request(question: str, *, today: date) -> ParsedRequest:
         queries.append(SearchQuery(short, language, freshness))
     if english := _in_english(short, language, entities):
         queries.insert(1, SearchQuery(english, "en", freshness, scholarly=scholarly))
-    return ParsedRequest(first_distinct(queries), entities, parts)
+    return ParsedRequest(first_distinct(queries), entities, parts, needless=needless(request))
+
+
+def needless(request: str) -> str:
+    """Return why `request` needs no search, as the end of a sentence; empty where it may need one.
+
+    In doubt it does: a search that was not needed costs seconds, one that is missing the answer
+    (`python -m bench.needless`).
+    """
+    text = " ".join(request.replace("’", "'").split())
+    if _TALK.fullmatch(text):
+        return "it asks for nothing that is written down"
+    found = _SUM.fullmatch(text)
+    if found is None:
+        return ""
+    said = text[found.end("asked") if found["asked"] else 0 :].strip(" ¿?.!？:")
+    return "" if _DATED.fullmatch(said) and not found["equals"] else "it is arithmetic"
 
 
 def first_distinct(queries: Iterable[SearchQuery]) -> tuple[SearchQuery, ...]:
@@ -510,6 +542,7 @@ class _Query(TypedDict):
 class _Answer(TypedDict):
     entities: list[str]
     freshness: Freshness
+    search: bool
     queries: list[_Query]
     parts: list[str]
 
@@ -580,6 +613,7 @@ def _merged(rules: ParsedRequest, said: _Answer) -> ParsedRequest:
         tuple(dict.fromkeys(entities))[:MAX_ENTITIES],
         parts,
         made_by="model",
+        needless=rules.needless or ("" if said["search"] else "the model finds that it needs none"),
     )
 
 

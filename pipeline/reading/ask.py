@@ -1,15 +1,16 @@
 """EXTRACTOR with a model that writes: candidates in, numbers of those that answer or None out
 (zero-index §4.1).
 
-Three ways to ask. `lines` and `tags` let the model answer with ranges of numbers or `None`, held to
+Four ways to ask. `lines` and `tags` let the model answer with ranges of numbers or `None`, held to
 a grammar (a JSON schema where the backend has no grammars), over one numbered line a sentence or
 the paper's tags. `votes` reads the probability of Yes for every candidate after one kept prefix,
 EXIT's way. The model sees candidates under new numbers that begin with 1, never the page's own.
-What it says is then weighed against the gate's verdict:
+`pages` is the paper's own: each page by itself, whole, in its tags. What a model says is then weighed
+against the gate's verdict:
 
     gate        model names lines          model says None
     answered    answered                   unsure, the gate's order
-    unsure      answered if it names one   none
+    unsure      answered if it names one   unsure, the gate's best three alone
                 of the gate's best three,
                 else unsure
     none        unsure                     none
@@ -41,8 +42,8 @@ from pipeline.text.frame import framed, new_mark, notice, one_line
 from pipeline.text.tokens import count_tokens
 from prompts import load
 
-Way: TypeAlias = Literal["lines", "tags", "votes"]
-WAYS: Final[tuple[Way, ...]] = ("lines", "tags", "votes")
+Way: TypeAlias = Literal["lines", "tags", "votes", "pages"]
+WAYS: Final[tuple[Way, ...]] = ("lines", "tags", "votes", "pages")
 
 
 class Room(NamedTuple):
@@ -90,6 +91,8 @@ class Candidate:
     title: str
     """Title of the page."""
     sentence: Sentence
+    page: int = 0
+    """Its number among the pages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +138,8 @@ async def ask(
         raise ModelError(
             f"{model.name} cannot be asked by {way}.", hint="Set WINNOW_EXTRACTOR to another way."
         )
+    if way == "pages":
+        return await _by_pages(request, candidates, model)
     shown = fitting(request, candidates, model.context_tokens, way=way)
     if not shown:
         return ModelChoice((), {})
@@ -150,6 +155,21 @@ async def ask(
     return ModelChoice(rows, {candidate.row: float(candidate.row in rows) for candidate in shown})
 
 
+async def _by_pages(request: str, candidates: Sequence[Candidate], model: Generator) -> ModelChoice:
+    """Ask about each page by itself, in the order of its best candidate; of one that is over the
+    model's window the best candidates are shown. None drops that page."""
+    by_page: dict[int, list[Candidate]] = {}
+    for candidate in candidates:
+        by_page.setdefault(candidate.page, []).append(candidate)
+    rows: list[int] = []
+    for own in by_page.values():
+        shown = fitting(request, own, model.context_tokens, way="pages")
+        if shown:
+            numbers = await _listed(request, shown, model, "tags")
+            rows += [shown[number - 1].row for number in sorted(numbers)]
+    return ModelChoice(tuple(sorted(rows)), dict.fromkeys(rows, 1.0))
+
+
 def fitting(
     request: str, candidates: Sequence[Candidate], context: int, *, way: Way
 ) -> list[Candidate]:
@@ -158,12 +178,14 @@ def fitting(
     A vote repeats each line, so that only half as many tokens are left for them.
     """
     room = (context - ROOM.spare) / ROOM.own_tokens - count_tokens(request)
-    room = min(ROOM.tokens, room / 2 if way == "votes" else room)
+    whole = way == "pages"
+    if not whole:
+        room = min(ROOM.tokens, room / 2 if way == "votes" else room)
     kept: list[Candidate] = []
     used, heads = 0, set()
-    for candidate in candidates[: ROOM.candidates]:
+    for candidate in candidates[: None if whole else ROOM.candidates]:
         head = _head(candidate)
-        cost = count_tokens(candidate.sentence.text) + (14 if way == "tags" else 4)
+        cost = count_tokens(candidate.sentence.text) + (14 if way in ("tags", "pages") else 4)
         cost += 0 if head in heads else count_tokens(head) + 1
         if used + cost > room:
             continue
@@ -202,7 +224,12 @@ def grammar_of(count: int, *, tags: bool) -> str:
     """Return the GBNF grammar of an answer over `count` candidates: `None`, or ranges of numbers
     that exist."""
     left, right = ("<TAG-", ">") if tags else ("", "")
-    rules = [f'root ::= "None" | range ("," range){{0,{ROOM.ranges - 1}}}']
+    root = f'root ::= "None" | range ("," range){{0,{ROOM.ranges - 1}}}'
+    if count > ROOM.candidates:
+        # Each number that exists would be a rule with all above it: what is read is checked instead.
+        end = f'"{left}" [1-9] [0-9]? [0-9]? [0-9]? "{right}"'
+        return f'{root}\nrange ::= {end} ("-" {end})?'
+    rules = [root]
     rules.append("range ::= " + " | ".join(f"from{number}" for number in range(1, count + 1)))
     for number in range(1, count + 1):
         ends = " | ".join(f'"{left}{end}{right}"' for end in range(number + 1, count + 1))
@@ -317,7 +344,7 @@ def agree(verdict: Verdict, chosen: ModelChoice, values: Floats) -> tuple[Verdic
             else ("unsure", "and the model names other sentences")
         )
     if verdict == "unsure":
-        return "none", "and the model finds no line that answers"
+        return "unsure", "and the model finds no line that answers"
     if names:
         return "unsure", "but the model names lines that may answer"
     return "none", "and the model agrees"
@@ -332,14 +359,21 @@ def lifted(values: Floats, chosen: ModelChoice, *, lift: float = LIFT) -> Floats
     return raised
 
 
-def borne_out(values: Floats, chosen: ModelChoice) -> frozenset[int]:
-    """Return the rows of a shortened answer: what the model named and the scores' best, where the
-    model named few rows and the very best is among them; else none.
+def borne_out(verdict: Verdict, values: Floats, chosen: ModelChoice, way: Way) -> frozenset[int]:
+    """Return the rows of a shortened answer; none where it is not shortened.
 
-    A model that names at random has the best of 24 among three in one of eight answers, and the
-    best rows are kept whatever it names.
+    By `pages` they are what the model named, as printed. Else what it named and the scores' best,
+    where it named few rows and the very best is among them: a model that names at random has the
+    best of 24 among three in one of eight answers, and the best rows are kept whatever it names.
+    Of an `unsure` answer in which it finds nothing the scores' best are left.
     """
     best = np.argsort(-values, kind="stable")[:NEAR].tolist()
+    if verdict == "unsure":
+        return frozenset() if chosen.rows else frozenset(best)
+    if verdict != "answered":
+        return frozenset()
+    if way == "pages":
+        return frozenset(chosen.rows)
     if not best or best[0] not in chosen.rows or len(chosen.rows) > ROOM.ranges:
         return frozenset()
     return frozenset(chosen.rows) | frozenset(best)

@@ -244,14 +244,15 @@ async def with_model(
     failure = f"no answer of the model within {asking.seconds:.0f} s"
     with anyio.move_on_after(asking.seconds):
         try:
-            shown = _candidates(documents, reading)
+            most = None if asking.way == "pages" else ROOM.candidates
+            shown = _candidates(documents, reading, most)
             chosen = await ask(question, shown, asking.generator, way=asking.way)
-            if reading.verdict != "answered" and bool(chosen.rows) == (reading.verdict == "none"):
-                # None empties an answer, lines bring one back: both must be said twice
+            if reading.verdict == "none" and chosen.rows:
+                # lines bring an answer back: they must be said twice
                 best = shown[: (len(shown) + 1) // 2]
                 again = await ask(question, best, asking.generator, way=asking.way)
                 both = [row for row in again.rows if row in chosen.rows]
-                chosen = replace(again, rows=tuple(both)) if chosen.rows else again
+                chosen = replace(again, rows=tuple(both))
         except ModelError as error:
             failure = f"the model failed: {one_line(str(error))}"
     said = reading.reason.removesuffix(".")
@@ -259,13 +260,12 @@ async def with_model(
         return replace(reading, reason=f"{said}; {failure}.")
     word, clause = agree(reading.verdict, chosen, reading.values)
     word = reading.verdict if reading.parts else word
-    only = borne_out(reading.values, chosen) if word == "answered" else frozenset[int]()
     return replace(
         reading,
         verdict=word,
         reason=f"{said}; {clause}.",
         values=lifted(reading.values, chosen),
-        only=only,
+        only=borne_out(word, reading.values, chosen, asking.way),
     )
 
 
@@ -316,15 +316,17 @@ def _rows_first(reading: Reading) -> Floats:
     return values
 
 
-def _candidates(documents: Sequence[Document], reading: Reading) -> list[Candidate]:
-    """Return the best units that are no headings, best first."""
+def _candidates(
+    documents: Sequence[Document], reading: Reading, most: int | None
+) -> list[Candidate]:
+    """Return the best units that are no headings, best first, `most` at most; all for None."""
     places = reading.places
     found: list[Candidate] = []
     for row in np.argsort(-reading.values, kind="stable").tolist():
         place, unit = places[row]
-        if len(found) < ROOM.candidates and documents[place].blocks[unit.block].kind != "heading":
-            found.append(Candidate(row, documents[place].page.title, unit))
-    return found
+        if documents[place].blocks[unit.block].kind != "heading":
+            found.append(Candidate(row, documents[place].page.title, unit, place))
+    return found[:most]
 
 
 # Parts of a question

@@ -205,6 +205,16 @@ class Ongoing:
         await in_thread(ongoing._write, turn, ())
         return ongoing
 
+    @property
+    def held(self) -> str:
+        """Return the sentence that the session holds an answer to the question, where it does."""
+        asked = self._question.casefold().rstrip("?. ")
+        for turn in self.session.turns:
+            same = turn.question.casefold().rstrip("?. ") == asked
+            if same and turn.parts and all(part.verdict == "answered" for part in turn.parts):
+                return "This may need no search: the session holds an answer to it."
+        return ""
+
     def over(self, services: Services) -> Services:
         """Return `services` with searches and pages taken from the session where it has them, and
         put into it."""

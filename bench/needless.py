@@ -1,0 +1,73 @@
+"""Whether a request needs a search (zero-index §3.1): how often `needless` is right.
+
+    python -m bench.needless          the table, and every request that was taken wrongly
+    python -m bench.needless --check  exit 1 where the precision is under its bar
+
+Needless ones, and near ones that do need a search, are in `bench/asked/needless.tsv`; beside them
+every question of the sets in `../shared/data` needs one. The bar is on precision: a search that was
+not needed costs seconds, a missing one the answer. Not for: a generator's own opinion
+(`bench/eval.py --steps parse`).
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from bench.longdoc import DATA
+from pipeline.question.parse import needless
+
+LISTED: Final = Path(__file__).with_name("asked") / "needless.tsv"
+PRECISION: Final = 0.97
+"""Least share of the requests taken for needless that are."""
+RECALL: Final = 0.5
+"""Least share of the needless requests that are taken for it: the rest is searched, as before."""
+
+
+def listed() -> Iterator[tuple[str, bool]]:
+    """Yield the requests of the list, and whether they are needless."""
+    for line in LISTED.read_text("utf-8").splitlines():
+        kind, _, text = line.partition("\t")
+        if text:
+            yield text, kind == "needless"
+
+
+def questions() -> Iterator[str]:
+    """Yield every question of the sets."""
+    for path in sorted(DATA.rglob("*questions.jsonl")):
+        for line in path.read_text("utf-8").splitlines():
+            row = json.loads(line)
+            if isinstance(row.get("question"), str):
+                yield row["question"]
+
+
+def measure() -> tuple[float, float]:
+    """Print the table; return precision and recall."""
+    rows = [*listed(), *((text, False) for text in questions())]
+    taken = [bool(needless(text)) for text, _ in rows]
+    right = sum(found and truth for found, (_, truth) in zip(taken, rows, strict=True))
+    truths = sum(truth for _, truth in rows)
+    precision, recall = right / max(1, sum(taken)), right / truths
+    print(f"{len(rows)} requests, {truths} of them needless, {sum(taken)} taken for it")
+    print(f"precision {precision:.3f}, recall {recall:.3f}")
+    for found, (text, truth) in zip(taken, rows, strict=True):
+        if found != truth:
+            print(f"  {'taken' if found else 'not taken'}: {text}")
+    return precision, recall
+
+
+def main() -> int:
+    """Print the table; return 1 when `--check` finds a figure under its bar."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--check", action="store_true")
+    wanted = parser.parse_args()
+    precision, recall = measure()
+    return int(wanted.check and (precision < PRECISION or recall < RECALL))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,310 @@
+"""Measures and baselines of the papers: exact match, F1, ROUGE-L, BLEU, Hit@1; the vector store that
+zero-index compares with; the pairwise judge with its bias; needles of four kinds.
+
+    python -m bench.paper_measures                    baselines and needles over the sample library
+    python -m bench.paper_measures --generator FILE   judge and answers by a GGUF model, too
+    python -m bench.paper_measures --check            fewer questions; exit 1 below a bar
+
+The vector store is VectorDB-RAG of zero-index §5.1 (chunks of 512 tokens, 128 shared, 12 nearest,
+one neighbour on each side) with the built-in embedder. Not for: the papers' own data sets.
+"""
+
+import argparse
+import random
+import re
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final, Literal, NamedTuple, cast
+
+import anyio
+import numpy as np
+
+from bench.library import CARRIED, MeasuredQuestion, read_library
+from models.llama.model import LlamaGenerator
+from models.onnx import OnnxEmbedder
+from models.protocols import Chooser, Embedder, Generator, Said
+from pipeline.document.page import Document
+from pipeline.document.units import split_sentences
+from pipeline.evidence.assemble import assemble
+from pipeline.reading.extract import extract
+from pipeline.reading.relevance import Blend, Reader
+from pipeline.text.tokens import count_tokens
+from tests.support.pages import document
+
+# Measures of an answer
+
+
+def normalised(text: str) -> list[str]:
+    """Return the words of `text` as SQuAD compares them: small, no marks, no articles."""
+    return [w for w in re.findall(r"\w+", text.casefold()) if w not in ("a", "an", "the")]
+
+
+def exact(answer: str, golds: Sequence[str]) -> float:
+    """Return 1 where the answer is one of `golds`, else 0."""
+    return float(normalised(answer) in [normalised(gold) for gold in golds])
+
+
+def hit(answers: Sequence[str], golds: Sequence[str]) -> float:
+    """Return Hit@1: 1 where the first of the answers holds one of `golds`."""
+    first = f" {' '.join(normalised(answers[0]))} " if answers else ""
+    return float(any(f" {' '.join(normalised(gold))} " in first for gold in golds))
+
+
+def f1(answer: str, gold: str) -> float:
+    """Return the F1 of the words that both have."""
+    said, true = Counter(normalised(answer)), Counter(normalised(gold))
+    both = (said & true).total()
+    return 2 * both / (said.total() + true.total()) if both else 0.0
+
+
+def rouge_l(answer: str, gold: str) -> float:
+    """Return the F1 of the longest common subsequence of words."""
+    said, true = normalised(answer), normalised(gold)
+    row = [0] * (len(true) + 1)
+    for word in said:
+        above, row = row, [0]
+        for place, other in enumerate(true):
+            row.append(above[place] + 1 if word == other else max(row[-1], above[place + 1]))
+    return 2 * row[-1] / (len(said) + len(true)) if row[-1] else 0.0
+
+
+def bleu(answer: str, gold: str) -> float:
+    """Return BLEU of one sentence: runs of one to four words, each count one more (smoothed), and
+    the penalty for shortness."""
+    said, true = normalised(answer), normalised(gold)
+    if not said:
+        return 0.0
+    logs = []
+    for n in range(1, 5):
+        ours, theirs = (
+            Counter(zip(*(words[i:] for i in range(n)), strict=False)) for words in (said, true)
+        )
+        both, whole = (ours & theirs).total(), ours.total()
+        logs.append(np.log((both + (n > 1)) / (whole + (n > 1))) if both or n > 1 else -np.inf)
+    return float(np.exp(np.mean(logs)) * min(1.0, np.exp(1 - len(true) / len(said))))
+
+
+# The vector store
+
+
+class VectorStore:
+    """Overlapping chunks of some documents with their vectors."""
+
+    def __init__(self, embedder: Embedder, *, size: int = 512, shared: int = 128) -> None:
+        """Cut chunks of `size` tokens of which the next repeats `shared`."""
+        self._embedder = embedder
+        self._size, self._shared = size, shared
+        self.chunks: list[list[str]] = []
+        """The chunks of each document."""
+        self._vectors = np.zeros((0, embedder.dimension), dtype=np.float32)
+
+    async def add(self, documents: Sequence[Document]) -> None:
+        """Cut and embed `documents`."""
+        for one in documents:
+            words, chunk, start = one.text.split(), list[str](), 0
+            while start < len(words):
+                end, used = start, 0
+                while end < len(words) and used < self._size:
+                    used += count_tokens(words[end])
+                    end += 1
+                chunk.append(" ".join(words[start:end]))
+                back = 0
+                while end < len(words) and back < self._shared:
+                    end -= 1
+                    back += count_tokens(words[end])
+                start = max(end, start + 1) if back else end
+            self.chunks.append(chunk)
+        texts = [text for own in self.chunks for text in own]
+        self._vectors = await self._embedder.embed(texts, kind="passage")
+
+    async def nearest(self, question: str, *, count: int = 12, neighbours: int = 1) -> list[str]:
+        """Return the `count` nearest chunks and the chunks beside them, each once, in order."""
+        asked = (await self._embedder.embed([question], kind="query"))[0]
+        order = np.argsort(-(self._vectors @ asked), kind="stable")[:count].tolist()
+        places = [(d, c) for d, own in enumerate(self.chunks) for c in range(len(own))]
+        wanted = {
+            (places[row][0], places[row][1] + step)
+            for row in order
+            for step in range(-neighbours, neighbours + 1)
+        }
+        return [self.chunks[d][c] for d, c in places if (d, c) in wanted]
+
+
+# The judge
+
+Verdict = Literal["first", "second", "bias"]
+
+
+async def compare(question: str, first: str, second: str, judge: Generator) -> Verdict:
+    """Return which answer a judge takes for the better in both orders; `bias` where the order
+    decides (zero-index §5.1: P-BIAS)."""
+    taken = []
+    for one, other in ((first, second), (second, first)):
+        asked = f"Question: {question}\nA: {one}\nB: {other}\nWhich answers the question, A or B?"
+        chances = await cast(Chooser, judge).choose([Said("user", asked)], ["A", "B"])
+        taken.append(bool(chances[0] >= chances[1]))
+    return "bias" if taken[0] == taken[1] else "first" if taken[0] else "second"
+
+
+# Needles
+
+KINDS: Final = ("single", "reasoning", "multi-question", "multi-answer")
+LENGTHS: Final = (2_000, 8_000, 32_000)
+"""Tokens of the hay."""
+NEEDLES: Final[dict[str, tuple[tuple[str, tuple[str, ...]], ...]]] = {
+    "single": (
+        (
+            "The password of the Orvik vault is Ambergris.",
+            ("What is the password of the Orvik vault?",),
+        ),
+        ("Marta Lind planted 214 plum trees.", ("How many plum trees did Marta Lind plant?",)),
+    ),
+    "reasoning": (
+        (
+            "The Heron is moored beside the Curlew. The Curlew is moored in Quoxholm.",
+            ("In which town is the boat moored that lies beside the Heron?",),
+        ),
+    ),
+    "multi-question": (
+        (
+            "The Tarn bridge opened in 1911. The Orvane dam is 84 metres high.",
+            ("When did the Tarn bridge open and how high is the Orvane dam?",),
+        ),
+    ),
+    "multi-answer": (
+        (
+            "Elsa Brandt won the Norvik prize. Also Iwan Petrow won the Norvik prize. "
+            "Later Ana Sousa won the Norvik prize.",
+            ("Who won the Norvik prize?",),
+        ),
+    ),
+}
+"""By kind: sentences that are put into the hay apart from each other, and what is asked of them."""
+
+
+def haystack(length: int, needles: Sequence[str], seed: int) -> Document:
+    """Return a page of about `length` tokens of the sample library's sentences with `needles` put
+    in at random."""
+    chance = random.Random(seed)
+    texts = [one.text for one in read_library(CARRIED).documents]
+    hay = [text[a:b].strip() for text in texts for a, b in split_sentences(text)]
+    chance.shuffle(hay)
+    sentences: list[str] = []
+    used = 0
+    for place in range(10**6):
+        if used >= length:
+            break
+        sentences.append(hay[place % len(hay)])
+        used += count_tokens(sentences[-1])
+    for needle in needles:
+        sentences.insert(chance.randrange(len(sentences) + 1), needle)
+    body = "".join(f"<p>{' '.join(sentences[i : i + 5])}</p>" for i in range(0, len(sentences), 5))
+    return document(f"<main><h1>Notes</h1>{body}</main>")
+
+
+async def needles(reader: Reader, lengths: Sequence[int]) -> dict[str, float]:
+    """Print and return, by kind and length, the share of needles in 512 tokens of evidence."""
+    figures: dict[str, float] = {}
+    for kind in KINDS:
+        for length in lengths:
+            found: list[float] = []
+            for seed, (text, questions) in enumerate(NEEDLES[kind]):
+                parts = [text[a:b].strip() for a, b in split_sentences(text)]
+                page = haystack(length, parts, seed)
+                for question in questions:
+                    reading = await extract(question, [page], reader=reader)
+                    shown = assemble([page], reading, max_tokens=512, mark="0")
+                    told = " ".join(one.text for one in shown.evidence)
+                    found += [float(part in told) for part in parts]
+            figures[f"{kind}/{length}"] = float(np.mean(found))
+        row = " ".join(f"{figures[f'{kind}/{length}']:7.3f}" for length in lengths)
+        print(f"  {row}  {kind}", flush=True)
+    return figures
+
+
+# The table
+
+
+class Baseline(NamedTuple):
+    """What the evidence of one way holds."""
+
+    held: float
+    """Share of the questions all facts of which stand in it."""
+    tokens: float
+    """Mean."""
+
+
+async def baselines(
+    questions: Sequence[MeasuredQuestion], reader: Reader, embedder: Embedder
+) -> dict[str, Baseline]:
+    """Print and return what the vector store, whole pages and our evidence hold."""
+    library = read_library(CARRIED)
+    rows: dict[str, list[tuple[float, int]]] = {}
+    for one in questions:
+        pages = library.nearest(one.question, first=one.pages)
+        store = VectorStore(embedder)
+        await store.add(pages)
+        reading = await extract(one.question, pages, reader=reader)
+        ours = assemble(pages, reading, max_tokens=1_000, mark="0")
+        told = {
+            "VectorDB-RAG, 512/128, 12, 1": "\n".join(await store.nearest(one.question)),
+            "VectorDB-RAG, 2 chunks alone": "\n".join(
+                await store.nearest(one.question, count=2, neighbours=0)
+            ),
+            "whole pages (SAG-Naive)": "\n".join(page.text for page in pages),
+            "evidence at 1,000": "\n".join(passage.text for passage in ours.evidence),
+        }
+        for name, text in told.items():
+            rows.setdefault(name, []).append((float(one.is_in(text)), count_tokens(text)))
+    print(f"\n{len(questions)} questions: all facts held, tokens")
+    figures = {
+        name: Baseline(float(np.mean([h for h, _ in own])), float(np.mean([t for _, t in own])))
+        for name, own in rows.items()
+    }
+    for name, figure in figures.items():
+        print(f"  {figure.held:6.3f} {figure.tokens:8.0f}  {name}")
+    return figures
+
+
+async def run(*, check: bool, generator: Path | None) -> int:
+    """Print the tables; return 1 where a bar falls short."""
+    embedder = OnnxEmbedder()
+    reader = Blend(embedder)
+    asked = [one for one in read_library(CARRIED).asked if one.answers and one.split == "test"]
+    figures = await baselines(asked[:: 4 if check else 1], reader, embedder)
+    print("\nneedles in 512 tokens of evidence, by length " + ", ".join(map(str, LENGTHS)))
+    found = await needles(reader, LENGTHS[:2] if check else LENGTHS)
+    if generator is not None:
+        model = LlamaGenerator(generator)
+        try:
+            said = [
+                await compare(one.question, one.answers[0][0], "It is not known.", model)
+                for one in asked[:12]
+            ]
+        finally:
+            await model.aclose()
+        print(f"\njudge {model.name}: {dict(Counter(said))} of {len(said)} (right: first)")
+    ours, store = figures["evidence at 1,000"], figures["VectorDB-RAG, 512/128, 12, 1"]
+    short = ours.tokens > 0.53 * store.tokens or found["single/8000"] < 1.0
+    return int(check and short)
+
+
+def main() -> int:
+    """Read the arguments and run."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--check", action="store_true")
+    parser.add_argument("--generator", type=Path, metavar="FILE")
+    wanted = parser.parse_args()
+
+    async def measured() -> int:
+        return await run(check=wanted.check, generator=wanted.generator)
+
+    return anyio.run(measured)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
