@@ -67,7 +67,7 @@ async def test_what_the_second_step_was_not_shown_comes_in_further_parts() -> No
 
 
 async def test_the_second_step_is_shown_twice_the_budget() -> None:
-    one, scorer = document(SECTIONS), Wanting("3.4")
+    one, scorer = document(SECTIONS * 2), Wanting("3.4")
     scorer.max_tokens = 100_000
     shown = {}
     for budget in (150, 1_000):
