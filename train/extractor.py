@@ -34,6 +34,9 @@ NONE_SHARE: Final = 0.25
 TOKENS: Final = (60, 120, 200)
 """Of the candidates of a sample; the product shows up to 1,000, for which a run needs memory and
 time."""
+PAGE: Final = 12_000
+"""Most tokens of a page in the paper's samples, which leaves room in its window of 16,384."""
+FEWEST: Final = 100
 NEIGHBOURS: Final = 2
 NEAREST: Final = 200
 """Sentences of a document that BM25 looks through, from around the answer: some have thousands."""
@@ -59,20 +62,35 @@ def extractor_samples(part: Part, seed: int, *, pairs: bool = False) -> Iterator
         yield _sample(one, rng, pairs=pairs)
 
 
+def printed_samples(part: Part, seed: int) -> Iterator[Sample]:
+    """Yield the paper's samples (§4.2): whole pages in its tags, those of fewer tokens than
+    `FEWEST` left out, None for one in twenty."""
+    rng = random.Random(f"{seed}:{part}:printed")
+    for one in _shown([load_own(part)], rng, tokens=(PAGE,), none_share=0.05):
+        if sum(count_tokens(line.sentence.text) for line in one.candidates) >= FEWEST:
+            yield _sample(one, rng, way="tags")
+
+
 def shown_candidates(split: Split, seed: int) -> list[Shown]:
     """Return the questions on pages of a split with their candidates, as the samples have them."""
     return list(_shown([load_own(split)], random.Random(f"{seed}:{split}")))
 
 
-def _shown(corpora: Sequence[Corpus], rng: random.Random) -> Iterator[Shown]:
+def _shown(
+    corpora: Sequence[Corpus],
+    rng: random.Random,
+    *,
+    tokens: Sequence[int] = TOKENS,
+    none_share: float = NONE_SHARE,
+) -> Iterator[Shown]:
     """Yield questions in random order, those that nothing answers up to their share."""
     asked = [(corpus, one) for corpus in corpora for one in corpus.questions]
     rng.shuffle(asked)
     some = nothing = 0
     for corpus, one in asked:
-        if not one.gold and nothing >= NONE_SHARE * (some + 1):
+        if not one.gold and nothing >= none_share * (some + 1):
             continue
-        lines = _candidates(corpus, one, rng)
+        lines = _candidates(corpus, one, rng, tokens)
         gold = frozenset(place for place, line in enumerate(lines, start=1) if line.row in one.gold)
         if len(gold) == len(one.gold) and len(lines) > 1:
             nothing += not one.gold
@@ -80,9 +98,11 @@ def _shown(corpora: Sequence[Corpus], rng: random.Random) -> Iterator[Shown]:
             yield Shown(one.question, lines, gold, one.source)
 
 
-def _sample(one: Shown, rng: random.Random, *, pairs: bool) -> Sample:
+def _sample(
+    one: Shown, rng: random.Random, *, pairs: bool = False, way: Way | None = None
+) -> Sample:
     shown, gold = one.candidates, set(one.gold)
-    way: Way = rng.choices(list(SHARES), weights=list(SHARES.values()))[0]
+    way = way or rng.choices(list(SHARES), weights=list(SHARES.values()))[0]
     mark = new_mark(rng)
     prompt = load(f"extract_{way}").fill(
         request=one_line(one.question),
@@ -104,11 +124,13 @@ def _sample(one: Shown, rng: random.Random, *, pairs: bool) -> Sample:
     )
 
 
-def _candidates(corpus: Corpus, one: Question, rng: random.Random) -> list[Candidate]:
+def _candidates(
+    corpus: Corpus, one: Question, rng: random.Random, tokens: Sequence[int]
+) -> list[Candidate]:
     """Return lines of the question's text in reading order: the near ones first, then the nearest
     by words."""
     text = corpus.texts[one.text]
-    room = rng.choice(TOKENS)
+    room = rng.choice(tokens)
     around = [
         place + step for place in sorted(one.near) for step in range(-NEIGHBOURS, NEIGHBOURS + 1)
     ]
@@ -175,4 +197,6 @@ def preference_pairs(part: Part, seed: int) -> Iterator[Sample]:
 
 
 if __name__ == "__main__":
-    sys.exit(run_recipe({"sft": extractor_samples, "dpo": preference_pairs}))
+    sys.exit(
+        run_recipe({"sft": extractor_samples, "dpo": preference_pairs, "printed": printed_samples})
+    )

@@ -35,7 +35,12 @@ from peft import (
     set_peft_model_state_dict,
 )
 from torch.nn import functional
-from transformers import AutoModelForCausalLM, AutoTokenizer, get_cosine_schedule_with_warmup
+from transformers import (
+    AutoModelForCausalLM,
+    AutoTokenizer,
+    get_constant_schedule_with_warmup,
+    get_cosine_schedule_with_warmup,
+)
 
 from errors import UsageError
 from train.gguf_file import Quantized, tuned_gguf
@@ -83,6 +88,14 @@ class Config:
     """Longer samples are left out."""
     beta: float = 0.1
     """Of DPO."""
+    beta2: float = 0.95
+    """Of AdamW (zero-index §4.3; HtmlRAG App. A has .98)."""
+    decay: float = 0.0
+    """Of weights (HtmlRAG App. A: 1e-4)."""
+    constant: bool = False
+    """The rate stays as it is after the warm-up (HtmlRAG App. A)."""
+    kind: str = ""
+    """Which of the recipe's samples: `printed` for the paper's; "" for the stage's own."""
     seed: int = 0
     samples: int = 0
     """Most that are made of those that a recipe could make; 0 for all."""
@@ -287,9 +300,13 @@ class Run:
         self.weights = [one for one in base.model.parameters() if one.requires_grad]
         # Betas are the paper's (§4.3).
         self.optimizer = torch.optim.AdamW(
-            self.weights, lr=config.rate, betas=(0.9, 0.95), weight_decay=0.0
+            self.weights, lr=config.rate, betas=(0.9, config.beta2), weight_decay=config.decay
         )
-        self.schedule = get_cosine_schedule_with_warmup(self.optimizer, config.warmup, config.steps)
+        self.schedule = (
+            get_constant_schedule_with_warmup(self.optimizer, config.warmup)
+            if config.constant
+            else get_cosine_schedule_with_warmup(self.optimizer, config.warmup, config.steps)
+        )
         # Of what DPO compares with; read before the adapter moves on.
         self.reference: dict[tuple[int, ...], float] = {}
         self.step = 0
@@ -450,7 +467,7 @@ def run_recipe(makers: Mapping[str, Maker], arguments: Sequence[str] | None = No
     """Train, or export, as the command line says; return the exit status.
 
     Args:
-        makers: For each stage what gives samples of a part of the data, drawn with a seed.
+        makers: For each stage, and each other kind, what gives samples of a part of the data, drawn with a seed.
         arguments: In place of `sys.argv`.
     """
     parser = argparse.ArgumentParser(description=sys.modules["__main__"].__doc__)
@@ -470,7 +487,7 @@ def run_recipe(makers: Mapping[str, Maker], arguments: Sequence[str] | None = No
         base.take(chosen.out)
         print(export(base, config, chosen.export, chosen.quantized))
         return 0
-    run = Run(config, base, made(makers[config.stage], config), chosen.out)
+    run = Run(config, base, made(makers[config.kind or config.stage], config), chosen.out)
     (chosen.out / "config.json").write_text(json.dumps(asdict(config)), encoding="utf-8")
     (chosen.out / FIRST).write_text(json.dumps(run.first), encoding="utf-8")
     print(f"{len(run.train)} samples, {len(run.dev)} of dev, from step {run.step}", file=sys.stderr)
