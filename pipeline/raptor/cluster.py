@@ -3,7 +3,7 @@ window (RAPTOR §3).
 
 Three methods with one result, clusters of node numbers in which every node stands at least once:
 - `kmeans`: spherical k-means in two steps, some nodes in two clusters: the default, at a
-  three-hundredth of the time of the others (`python -m bench.papers_trees`).
+  three-hundredth of the time of the others (`python -m bench.papers_raptor`).
 - `umap`: as printed, a soft Gaussian mixture on UMAP's points, its size chosen by BIC (extra
   `umap`; 30 to 40 ms a leaf).
 - `gmm`: the same on principal components.

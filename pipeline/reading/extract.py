@@ -247,12 +247,12 @@ async def with_model(
             most = None if asking.way == "pages" else ROOM.candidates
             shown = _candidates(documents, reading, most)
             chosen = await ask(question, shown, asking.generator, way=asking.way)
-            if reading.verdict == "none" and chosen.rows:
-                # lines bring an answer back: they must be said twice
+            if reading.verdict != "answered" and bool(chosen.rows) == (reading.verdict == "none"):
+                # None shortens an answer, lines bring one back: both must be said twice
                 best = shown[: (len(shown) + 1) // 2]
                 again = await ask(question, best, asking.generator, way=asking.way)
                 both = [row for row in again.rows if row in chosen.rows]
-                chosen = replace(again, rows=tuple(both))
+                chosen = replace(again, rows=tuple(both)) if chosen.rows else again
         except ModelError as error:
             failure = f"the model failed: {one_line(str(error))}"
     said = reading.reason.removesuffix(".")

@@ -1,0 +1,84 @@
+"""One row of `bench/papers.py`: what a paper describes, and a check that runs it here.
+
+Not for: the checks themselves (`bench/papers_*.py`).
+"""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Final, Literal, NamedTuple
+
+from bench.remembering import Remembering
+from models.onnx import OnnxEmbedder
+from models.protocols import Embedder
+from pipeline.reading.relevance import Blend, Reader
+
+State = Literal["works", "differs", "cannot", "missing"]
+"""As printed; otherwise, with why and a figure; not to be had here, with why; not built."""
+
+
+class Outcome(NamedTuple):
+    """What a check found."""
+
+    state: State
+    said: str
+    """The figure; why, where it is not as printed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """What checks run with."""
+
+    embedder: Embedder
+    reader: Reader
+
+
+Check = Callable[[Bench], Awaitable[Outcome]]
+
+
+class Row(NamedTuple):
+    """A row of the table."""
+
+    number: int
+    title: str
+    check: Check
+
+
+ROWS: Final[dict[int, Row]] = {}
+
+
+def row(number: int, title: str) -> Callable[[Check], Check]:
+    """Return a decorator that puts a check into the table."""
+
+    def kept(check: Check) -> Check:
+        if number in ROWS:
+            raise AssertionError(f"Row {number} has two checks.")
+        ROWS[number] = Row(number, title, check)
+        return check
+
+    return kept
+
+
+def works(said: str) -> Outcome:
+    """Return that it is as printed."""
+    return Outcome("works", said)
+
+
+def differs(said: str) -> Outcome:
+    """Return that it is otherwise, why, and the figure."""
+    return Outcome("differs", said)
+
+
+def cannot(said: str) -> Outcome:
+    """Return that it is not to be had here, and why."""
+    return Outcome("cannot", said)
+
+
+def missing(said: str) -> Outcome:
+    """Return that it is not built, and why."""
+    return Outcome("missing", said)
+
+
+def opened() -> Bench:
+    """Return what checks run with: the built-in embedder."""
+    embedder = Remembering(OnnxEmbedder())
+    return Bench(embedder, Blend(embedder))

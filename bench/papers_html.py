@@ -1,0 +1,374 @@
+"""Rows 31 to 57: HtmlRAG, and the summary of it in Japanese. See `bench/papers.py`."""
+
+import tomllib
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from bench.generation import weights
+from bench.html_questions import document as page_of
+from bench.html_questions import judged, pages, table_questions
+from bench.paper_measures import bleu, exact, f1, hit, rouge_l
+from bench.paper_row import Bench, Outcome, differs, row, works
+from models.llama.model import LlamaGenerator
+from models.llama.token_tree import grow
+from models.protocols import PathScores, Prompt, Said
+from pipeline.document.page import Document
+from pipeline.document.tree import Node, count_words, text_of, to_html
+from pipeline.html.block_tree import PAPER_WORDS, block_tree
+from pipeline.html.clean import clean
+from pipeline.prune.paper import SHOWN, PaperBlocks, PathScorer, block_paths, paper_blocks
+from pipeline.prune.prune import Method, PruneOptions, prune
+from pipeline.reading.bm25 import Floats
+from pipeline.text.tokens import count_tokens
+from tests.support.pages import document
+
+QUESTIONS: Final = 13
+"""Table questions that tables of rows are made on, of 78."""
+CONFIGS: Final = Path(__file__).resolve().parents[1] / "train" / "configs"
+
+
+def holds(html: str, text: str, *, gone: bool) -> bool:
+    """Whether cleaning leaves, or takes, a text."""
+    return (text not in to_html(clean(html))) == gone
+
+
+@row(31, "HR §3.2 CSS, JavaScript and comments are removed")
+async def _(_: Bench) -> Outcome:
+    html = "<style>.a{}</style><script>var b</script><!--cee--><p>dee</p>"
+    assert all(holds(html, text, gone=True) for text in (".a{}", "var b", "cee"))
+    assert holds(html, "dee", gone=False)
+    return works("3 of 3 gone")
+
+
+@row(32, "HR §3.2 attributes are cleared")
+async def _(_: Bench) -> Outcome:
+    html = f"<p class=long style=x data-q='{'q' * 300}'>text</p>"
+    assert to_html(clean(html)).count("=") == 0
+    return works("class, style and data are gone; an image's words stay")
+
+
+@row(33, "HR §3.2 single-nested tags are merged")
+async def _(_: Bench) -> Outcome:
+    found = to_html(clean("<div><div><p>some text</p></div></div>"))
+    assert found.count("<div") == 0 and "<p>some text</p>" in found
+    return works("<div><div><p> becomes <p>")
+
+
+@row(34, "HR §3.2 empty tags are dropped")
+async def _(_: Bench) -> Outcome:
+    assert "<b>" not in to_html(clean("<div><b></b><p>some text</p><i> </i></div>"))
+    return works("2 of 2 gone")
+
+
+@row(35, "HR §3.2 cleaning leaves 6 % of the size, nearly without loss")
+async def _(_: Bench) -> Outcome:
+    found = [(len(html), len(to_html(page_of(name).root))) for name, html in pages(20).items()]
+    share = sum(after for _, after in found) / sum(before for before, _ in found)
+    return differs(f"{share:.3f} on {len(found)} pages: hidden text and furniture go, too")
+
+
+@row(36, "HR §3.2 the pages are one DOM")
+async def _(_: Bench) -> Outcome:
+    two = [document("<p>one text</p>"), document("<p>another text</p>")]
+    paths = block_paths(paper_blocks(two), first=0)
+    assert [path.split(">")[0] for path in paths] == ["<html0", "<html1"]
+    return differs(
+        "one tree a page under equal siblings <html0>, <html1>: the same paths and scores"
+    )
+
+
+def literal(root: Node, most: int) -> list[str]:
+    """Return the texts of Algorithm 1 as printed."""
+    found: list[str] = []
+    queue = [root]
+    while queue:
+        node = queue.pop(0)
+        children = [child for child in node.children if isinstance(child, Node)]
+        if not children or count_words(text_of(node)) < most:
+            found.append(text_of(node))
+            continue
+        queue += children
+        found.append(" ".join(" ".join(c for c in node.children if isinstance(c, str)).split()))
+    return sorted(filter(None, (" ".join(text.split()) for text in found)))
+
+
+@row(37, "HR Algorithm 1, the block tree")
+async def _(_: Bench) -> Outcome:
+    equal = whole = 0
+    for name in pages(15):
+        root = page_of(name).root
+        for most in (64, 128, 256, 512):
+            ours = sorted(" ".join(one.text.split()) for one in block_tree(root, max_words=most))
+            equal += ours == literal(root, most)
+            whole += 1
+    assert equal >= 0.85 * whole, (equal, whole)
+    return works(f"{equal} of {whole} equal to a literal reading")
+
+
+@row(38, "HR §4.4 256 words, then 128")
+async def _(_: Bench) -> Outcome:
+    assert PAPER_WORDS == 256 and PruneOptions().block_words == 256
+    return works("PruneOptions.block_words, and half of it")
+
+
+async def kept(bench: Bench, method: Method, words: int = 256, most: int = 512) -> float:
+    """Return the share of table questions whose answer a pruned page keeps."""
+    found: list[float] = []
+    for one in table_questions(QUESTIONS):
+        pruned = await prune(
+            [page_of(one.page)],
+            one.text,
+            options=PruneOptions(most, "html", method=method, block_words=words),
+            reader=bench.reader,
+            embedder=bench.embedder,
+        )
+        found.append(float(judged(one, "\n".join(page.text for page in pruned.pages))[0]))
+    return float(np.mean(found))
+
+
+@row(39, "HR §3.4.1 relevance by the embedding")
+async def _(bench: Bench) -> Outcome:
+    printed, blend = await kept(bench, "paper"), await kept(bench, "blocks")
+    return works(
+        f"answers at 512 tokens: cosine {printed:.3f}; words and cosine (blocks) {blend:.3f}"
+    )
+
+
+@row(40, "HR Algorithm 2, the lowest blocks are deleted")
+async def _(bench: Bench) -> Outcome:
+    page = document(
+        "".join(f"<section><h2>Part {n}</h2><p>{'word ' * 90}{n}</p></section>" for n in range(9))
+    )
+    options = PruneOptions(300, "html", method="paper")
+    found = await prune(
+        [page], "Part 3", options=options, reader=bench.reader, embedder=bench.embedder
+    )
+    assert 0 < found.tokens <= 300 and "<section></section>" not in found.pages[0].text
+    return works(f"{found.tokens} of 300 tokens, no emptied parent")
+
+
+@row(41, "HR §3.4.1 the structure is adjusted again")
+async def _(bench: Bench) -> Outcome:
+    html = f"<div><div><p>the harbour opens at six</p></div><div><p>{'other words ' * 300}</p></div></div>"
+    options = PruneOptions(60, "html", method="paper", block_words=20)
+    found = await prune(
+        [document(html)], "harbour", options=options, reader=bench.reader, embedder=bench.embedder
+    )
+    assert found.pages[0].text.count("<div") == 0 and "harbour" in found.pages[0].text
+    return works("an only child takes its wrapper's place")
+
+
+@row(42, "HR Table 3, without the block tree (DOM nodes)")
+async def _(bench: Bench) -> Outcome:
+    tree, dom = await kept(bench, "paper"), await kept(bench, "paper", words=1)
+    return works(
+        f"answers at 512 tokens: blocks {tree:.3f}, single nodes {dom:.3f} (paper: nodes −9)"
+    )
+
+
+@row(43, "HR Figure 5, 64 to 512 words")
+async def _(bench: Bench) -> Outcome:
+    sizes = (64, 128, 256, 512)
+    found = [await kept(bench, "paper", words=words) for words in sizes]
+    table = ", ".join(f"{words} {share:.3f}" for words, share in zip(sizes, found, strict=True))
+    return works(f"answers at 512 tokens by words of a block: {table}")
+
+
+class Wanting(PathScorer):
+    """Wants the blocks that hold a phrase."""
+
+    def __init__(self, phrase: str) -> None:
+        self.name, self.weight, self.max_tokens = "wanting", 1.0, 100_000
+        self.phrase = phrase
+        self.shown: Sequence[object] = ()
+
+    async def score(self, query: str, found: PaperBlocks) -> Floats:
+        """Return 1 for blocks that hold the phrase."""
+        self.shown = found.blocks
+        return np.array([self.phrase in block.text for block in found.blocks], dtype=np.float32)
+
+
+class Listening:
+    """A path scorer that keeps what it was asked, and takes all paths for equal."""
+
+    name = "listening"
+    abilities = frozenset({"score_tree"})
+    context_tokens = 100_000
+
+    def __init__(self) -> None:
+        self.prompt = ""
+        self.paths: Sequence[str] = ()
+
+    async def score_tree(
+        self, prefix: Prompt, paths: Sequence[str], *, among_siblings: bool = False
+    ) -> PathScores:
+        """Return equal scores."""
+        self.prompt = prefix if isinstance(prefix, str) else prefix[-1].content
+        self.paths = paths
+        return PathScores(np.zeros(len(paths)), 1, 1, 1, 1)
+
+
+async def listened(page: Document) -> Listening:
+    """Return what a scorer is asked about a page."""
+    model = Listening()
+    scorer = PathScorer(model, [page], context_tokens=100_000, seconds=10)
+    await scorer.score("where?", paper_blocks([page], max_words=5))
+    return model
+
+
+@row(44, "HR Figure 4, the prompt")
+async def _(_: Bench) -> Outcome:
+    model = await listened(document("<div><p>one text here</p><p>another text here</p></div>"))
+    assert "**HTML**: ```" in model.prompt and "**Question**: **where?**" in model.prompt
+    return works("the authors' wording")
+
+
+@row(45, "HR §3.4.2 equal siblings are numbered")
+async def _(_: Bench) -> Outcome:
+    model = await listened(
+        document("<div><p>one text here now</p><p>another text here now</p></div>")
+    )
+    assert any("<p1>" in path for path in model.paths) and any(
+        "<p2>" in path for path in model.paths
+    )
+    return works("from 1 as printed, from 0 for the authors' models as their code has it")
+
+
+@row(46, "HR §3.4.2 the token tree")
+async def _(_: Bench) -> Outcome:
+    tree = grow([[1, 2, 3], [1, 2, 4], [1, 5]])
+    assert tree.size == 5
+    return works("8 tokens of 3 paths are 5 nodes")
+
+
+@cache
+def _kept() -> list[PathScores]:
+    return []
+
+
+async def scored() -> PathScores:
+    """Return what SmolLM2 says of some paths."""
+    if _kept():
+        return _kept()[0]
+    model = LlamaGenerator(weights())
+    try:
+        paths = ["<html><body><div1><p>", "<html><body><div1><h1>", "<html><body><div2>"]
+        said = [Said("user", "Which path?")]
+        _kept().append(await model.score_tree(said, paths, among_siblings=True))
+        return _kept()[0]
+    finally:
+        await model.aclose()
+
+
+@row(47, "HR §3.4.2 probability 1 for single tokens, softmax of siblings")
+async def _(_: Bench) -> Outcome:
+    found = await scored()
+    whole = float(np.exp(found.log_probabilities).sum())
+    assert abs(whole - 1) < 1e-6
+    return works(f"SmolLM2: the paths' probabilities sum to {whole:.6f}")
+
+
+@row(48, "HR §3.4.2 a block's score is the sum of logarithms")
+async def _(_: Bench) -> Outcome:
+    found = await scored()
+    assert (found.log_probabilities <= 0).all()
+    return works(f"nats: {', '.join(f'{one:.2f}' for one in found.log_probabilities)}")
+
+
+@row(49, "HR §3.4.2 over 45 % of the nodes need no step")
+async def _(_: Bench) -> Outcome:
+    alone = nodes = 0
+    for name in pages(15):
+        paths = block_paths(paper_blocks([page_of(name)], max_words=128), first=0)
+        waiting = [grow([[ord(sign) for sign in path] for path in paths]).root]
+        while waiting:
+            node = waiting.pop()
+            nodes += len(node.children)
+            alone += len(node.children) == 1
+            waiting += node.children.values()
+    assert alone / nodes > 0.45
+    return works(f"{alone / nodes:.2f} of {nodes} nodes (of characters) have no rival")
+
+
+@row(50, "HR §3.4.2 depth first, the KV cache is kept")
+async def _(_: Bench) -> Outcome:
+    found = await scored()
+    assert found.evaluated_tokens < found.whole_tokens
+    return works(f"{found.evaluated_tokens} tokens evaluated for {found.whole_tokens}")
+
+
+@row(51, "HR §3.3 the path of an opened node")
+async def _(_: Bench) -> Outcome:
+    page = document(f"<div>loose words stand here before <p>{'and more text ' * 9}</p></div>")
+    assert any(
+        path.endswith("loose words stand here")
+        for path in block_paths(paper_blocks([page], max_words=9), first=1)
+    )
+    return differs("four words of its text are added: else it begins its children's paths")
+
+
+@row(52, "HR §4.5 two steps: 8K, then 4K")
+async def _(bench: Bench) -> Outcome:
+    html = "".join(
+        f"<section><p>Line {n} {'of many words ' * 30}</p></section>" for n in range(150)
+    )
+    scorer, budget = Wanting("Line 77 "), 4_000
+    options = PruneOptions(budget, "html", method="paper")
+    found = await prune(
+        [document(html)],
+        "Line",
+        options=options,
+        reader=bench.reader,
+        embedder=bench.embedder,
+        finer=scorer,
+    )
+    shown = sum(count_tokens(str(getattr(one, "text", ""))) for one in scorer.shown)
+    assert 1_500 < shown <= SHOWN * budget and 1_500 < found.tokens <= budget and found.parts_left
+    return works(
+        f"shown {shown} tokens for {found.tokens} of {budget}; {found.left_out} blocks by the cursor"
+    )
+
+
+@row(53, "HR the pruner that is the default")
+async def _(bench: Bench) -> Outcome:
+    ours, printed = await kept(bench, "winnow"), await kept(bench, "paper")
+    assert ours > printed
+    return differs(f"units, not blocks: answers at 512 tokens {ours:.3f} for {printed:.3f}")
+
+
+@row(54, "HR App. A samples: path and content, 2K to 32K tokens")
+async def _(_: Bench) -> Outcome:
+    config = tomllib.loads((CONFIGS / "pruner_paper.toml").read_text("utf-8"))
+    assert config["kind"] == "printed" and config["most_tokens"] > 32_000
+    return works(
+        'kind = "printed" in pruner_paper.toml; the proof on two cores has 80 to 160 tokens'
+    )
+
+
+@row(55, "HR App. A constant rate, second beta .98, decay 1e-4")
+async def _(_: Bench) -> Outcome:
+    config = tomllib.loads((CONFIGS / "pruner_paper.toml").read_text("utf-8"))
+    assert (config["constant"], config["beta2"], config["decay"]) == (True, 0.98, 1e-4)
+    return works("by the configuration pruner_paper.toml; not trained here (an 80 GB GPU)")
+
+
+@row(56, "HR §4 EM, Hit@1, ROUGE-L, BLEU")
+async def _(_: Bench) -> Outcome:
+    assert exact("The Danube.", ["Danube"]) == 1 and exact("a river", ["Danube"]) == 0
+    assert hit(["It is the Danube, of course"], ["Danube"]) == 1
+    assert f1("blue Danube", "the Danube") == 2 / 3 and rouge_l("b c d", "b x d") == 2 / 3
+    assert bleu("the cat sat on mats", "the cat sat on mats") > 0.99
+    return works("bench/paper_measures.py; recall of gold text stays our own measure")
+
+
+@row(57, "JA documents (PDF, Word) are read as HTML")
+async def _(_: Bench) -> Outcome:
+    formats = [
+        path.stem for path in (CONFIGS.parents[1] / "pipeline" / "read" / "formats").glob("*.py")
+    ]
+    assert {"pdf", "docx"} <= set(formats)
+    return works(f"{len(formats) - 1} formats")

@@ -1,0 +1,352 @@
+"""Rows 58 to 74: RAPTOR. See `bench/papers.py`; `python -m bench.papers_raptor` makes the tables of
+trees alone, on more documents."""
+
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import anyio
+import numpy as np
+
+from bench.longdoc import groups_of, recall
+from bench.paper_row import Bench, Outcome, cannot, differs, opened, row, works
+from bench.raptor_asked import Asked, answered
+from models.protocols import Embedder
+from pipeline.raptor.build import build_tree
+from pipeline.raptor.cluster import RIDGE, Layer, cluster, soft_mixture
+from pipeline.raptor.leaves import main_sentences, pack_sentences
+from pipeline.raptor.query import Walk, query_tree
+from pipeline.raptor.summarise import supported_part
+from pipeline.raptor.tree import Clustering, Tree, TreeOptions
+from pipeline.text.tokens import count_tokens
+from prompts import load
+
+CLUSTERINGS: tuple[Clustering, ...] = ("kmeans", "gmm", "umap")
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What Tables 10 and 17 say of a tree."""
+
+    children: float
+    """Mean of an inner node."""
+    summary: float
+    """Mean tokens of a summary."""
+    below: float
+    """Mean tokens of a child."""
+    ratio: float
+    """Tokens of a summary over those of its children."""
+    inner: float
+    """Share of inner nodes among what collapsed returns."""
+    shared: float
+    """Share of the nodes that stand in two clusters or more."""
+    recall: float
+    """Evidence recall of collapsed at 2,000 tokens, as printed."""
+    seconds: float
+    """Of the processor, for clustering and extraction."""
+
+
+@cache
+def _shapes() -> dict[tuple[Clustering, int], Shape]:
+    return {}
+
+
+async def shape(embedder: Embedder, clustering: Clustering, *, most: int = 1) -> Shape:
+    """Return what trees over the documents of the set with papers look like."""
+    if (known := _shapes().get((clustering, most))) is not None:
+        return known
+    options = TreeOptions(clustering=clustering)
+    trees: list[Tree] = []
+    found: list[float] = []
+    inner: list[float] = []
+    began = time.process_time()
+    for group in groups_of("qmsum_s", most=most):
+        tree = await build_tree(group.documents, embedder=embedder, options=options, store=None)
+        trees.append(tree)
+        for question in group.questions:
+            nodes = await query_tree(
+                tree,
+                question.text,
+                mode="collapsed",
+                max_tokens=2_000,
+                embedder=embedder,
+                repeats=True,
+            )
+            inner.append(sum(one.node.is_summary for one in nodes) / max(1, len(nodes)))
+            asked = Asked(tree, group.documents, [])
+            _, spans = await answered(
+                asked, question.text, "collapsed", embedder, 2_000, repeats=True
+            )
+            found.append(recall(question.gold, spans))
+    parents = [(tree, node) for tree in trees for node in tree.nodes if node.is_summary]
+    children = [[tree.nodes[i].tokens for i in node.children] for tree, node in parents]
+    twice = [
+        sum(i in node.children for node in tree.nodes) > 1
+        for tree in trees
+        for i in range(len(tree.leaves))
+    ]
+    _shapes()[clustering, most] = made = Shape(
+        float(np.mean([len(own) for own in children])),
+        float(np.mean([node.tokens for _, node in parents])),
+        float(np.mean([tokens for own in children for tokens in own])),
+        sum(node.tokens for _, node in parents) / sum(map(sum, children)),
+        float(np.mean(inner)),
+        float(np.mean(twice)),
+        float(np.mean(found)),
+        time.process_time() - began,
+    )
+    return made
+
+
+def told(one: Shape) -> str:
+    """Return a shape as one line."""
+    return (
+        f"children {one.children:.1f}, summary {one.summary:.0f}, child {one.below:.0f}, "
+        f"ratio {one.ratio:.2f}, inner {one.inner:.2f}, in two {one.shared:.2f}, "
+        f"recall {one.recall:.3f}, {one.seconds:.0f} s"
+    )
+
+
+@row(58, "RA §3 leaves of 100 tokens, whole sentences")
+async def _(_: Bench) -> Outcome:
+    page = groups_of("qmsum_s", most=1)[0].documents[0]
+    sentences = main_sentences(page)
+    found = pack_sentences(page, sentences, leaf_tokens=100)
+    sizes = [sum(count_tokens(one.text) for one in sentences[a:b]) for a, b in found]
+    over = [size > 110 and b - a > 1 for size, (a, b) in zip(sizes, found, strict=True)]
+    assert sum(over) <= 0.02 * len(over)
+    return works(f"{len(sizes)} leaves, mean {np.mean(sizes):.0f} tokens (paper 86)")
+
+
+@row(59, "RA SBERT embeds leaves")
+async def _(bench: Bench) -> Outcome:
+    assert "minilm" in bench.embedder.name.lower() or bench.embedder.dimension == 384
+    return works("MiniLM of sentence-transformers, 384 dimensions")
+
+
+@row(60, "RA soft clusters")
+async def _(bench: Bench) -> Outcome:
+    found = [(await shape(bench.embedder, name)).shared for name in CLUSTERINGS]
+    assert found[0] > 0
+    return works(
+        ", ".join(f"{name} {one:.2f} in two" for name, one in zip(CLUSTERINGS, found, strict=True))
+    )
+
+
+@row(61, "RA UMAP, global then local")
+async def _(bench: Bench) -> Outcome:
+    return works(f"√n neighbours, then 10; {told(await shape(bench.embedder, 'umap'))}")
+
+
+def themes(count: int, each: int) -> np.ndarray[tuple[int, int], np.dtype[np.float32]]:
+    """Return unit vectors around `count` directions, `each` of them."""
+    chance = np.random.default_rng(0)
+    centres = np.eye(64, dtype=np.float32)[:count]
+    rows = np.repeat(centres, each, axis=0) + 0.05 * chance.standard_normal((count * each, 64))
+    return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True), dtype=np.float32)
+
+
+@row(62, "RA Gaussian mixture, BIC to 50, threshold .1")
+async def _(_: Bench) -> Outcome:
+    found = soft_mixture(themes(6, 20))
+    assert RIDGE == 1e-6 and len(found) == 6
+    return works(f"ridge {RIDGE:g}, every size to 49; 6 of 6 themes found")
+
+
+@row(63, "RA a cluster over 3,500 tokens is clustered again")
+async def _(_: Bench) -> Outcome:
+    layer = Layer(themes(6, 20), [100] * 120, 1_000)
+    found = cluster(layer, "gmm")
+    assert max(map(len, found)) <= 10 and {i for own in found for i in own} == set(range(120))
+    return differs(
+        f"{len(found)} clusters within the window; by gmm and umap as printed, halved where that "
+        "changes nothing (there it never ends); kmeans halves"
+    )
+
+
+@row(64, "RA until clustering is infeasible")
+async def _(bench: Bench) -> Outcome:
+    group = groups_of("qmsum_s", most=1)[0]
+    tree = await build_tree(
+        group.documents, embedder=bench.embedder, options=TreeOptions(), store=None
+    )
+    assert len(tree.roots) == 1
+    return works(f"{len(tree.layers)} layers, one root (the authors' code stops at 11 nodes)")
+
+
+@row(65, "RA App. D, the prompt of summaries")
+async def _(_: Bench) -> Outcome:
+    text = load("tree_summary").fill(words="80", context="x")
+    assert "x" in text
+    return differs("own words that ask for names and numbers as they stand; at most 130 tokens")
+
+
+@row(66, "RA summaries are embedded, and clustered again")
+async def _(bench: Bench) -> Outcome:
+    group = groups_of("qmsum_s", most=1)[0]
+    tree = await build_tree(
+        group.documents, embedder=bench.embedder, options=TreeOptions(), store=None
+    )
+    top = tree.nodes[tree.layers[-1][0]]
+    assert all(tree.nodes[i].is_summary for i in top.children)
+    return differs(
+        "extracted in the tool; written ones by `winnow raptor tree --set generator=`, whose handle "
+        "the tool asks: 8 of them take 170 s on two cores"
+    )
+
+
+@row(67, "RA Table 10")
+async def _(bench: Bench) -> Outcome:
+    one = await shape(bench.embedder, "kmeans")
+    assert 4 < one.children < 9
+    return works(f"{told(one)} (paper: children 6.7, summary 131, child 86, ratio .28)")
+
+
+@row(68, "RA tree traversal, k and d")
+async def _(bench: Bench) -> Outcome:
+    group = groups_of("qmsum_s", most=1)[0]
+    tree = await build_tree(
+        group.documents, embedder=bench.embedder, options=TreeOptions(), store=None
+    )
+    sizes = []
+    for walk in (Walk(1), Walk(5), Walk(5, 1)):
+        nodes = await query_tree(
+            tree,
+            group.questions[0].text,
+            mode="traversal",
+            max_tokens=20_000,
+            embedder=bench.embedder,
+            walk=walk,
+            repeats=True,
+        )
+        sizes.append(len(nodes))
+    assert sizes[0] <= len(tree.layers) and sizes[2] <= 5 < sizes[1]
+    return works(f"argument walk: 1, 5, 5x1 give {sizes} nodes; cut to the budget by score")
+
+
+@row(69, "RA collapsed tree, 2,000 tokens, cosine")
+async def _(bench: Bench) -> Outcome:
+    group = groups_of("qmsum_s", most=1)[0]
+    tree = await build_tree(
+        group.documents, embedder=bench.embedder, options=TreeOptions(), store=None
+    )
+    asked = group.questions[0].text
+    vector = (await bench.embedder.embed([asked], kind="query"))[0]
+    best = float((tree.vectors.astype(np.float32) @ vector).max())
+    nodes = await query_tree(
+        tree, asked, mode="collapsed", max_tokens=2_000, embedder=bench.embedder
+    )
+    assert abs(max(one.score for one in nodes) - best) < 1e-3
+    return differs(
+        f"cosine alone, {len(nodes)} nodes (paper about 20); what is said twice is left out"
+    )
+
+
+@row(70, "RA Table 17, share of inner nodes")
+async def _(bench: Bench) -> Outcome:
+    found = [(await shape(bench.embedder, name)).inner for name in CLUSTERINGS]
+    text = ", ".join(f"{name} {one:.3f}" for name, one in zip(CLUSTERINGS, found, strict=True))
+    return works(f"{text} (paper .185 to .57)")
+
+
+@row(71, "RA App. A, linear cost")
+async def _(_: Bench) -> Outcome:
+    spent = []
+    for count in (1_000, 4_000):
+        layer = Layer(themes(50, count // 50), [90] * count, 3_500)
+        began = time.process_time()
+        cluster(layer, "kmeans")
+        spent.append(time.process_time() - began)
+    exponent = float(np.log(spent[1] / spent[0]) / np.log(4))
+    assert exponent < 1.5
+    return works(f"exponent {exponent:.2f} of one layer from 1,000 to 4,000 leaves")
+
+
+@row(72, "RA ablations: contiguous windows, layers")
+async def _(bench: Bench) -> Outcome:
+    found: dict[str, list[float]] = {}
+    for group in groups_of("qmsum_s", most=1):
+        tree = await build_tree(
+            group.documents, embedder=bench.embedder, options=TreeOptions(), store=None
+        )
+        asked = Asked(tree, group.documents, [])
+        for question in group.questions:
+            vector = (await bench.embedder.embed([question.text], kind="query"))[0]
+            for name, spans in {
+                "tree": (
+                    await answered(
+                        asked, question.text, "collapsed", bench.embedder, 2_000, repeats=True
+                    )
+                )[1],
+                "leaves": layers_of(tree, vector, ()),
+                "leaves and layer 1": layers_of(tree, vector, (1,)),
+                "windows of 7": windows(tree, vector),
+            }.items():
+                found.setdefault(name, []).append(recall(question.gold, spans))
+    text = ", ".join(f"{name} {np.mean(own):.3f}" for name, own in found.items())
+    return works(f"recall at 2,000 tokens: {text}")
+
+
+def layers_of(
+    tree: Tree, vector: np.ndarray[tuple[int], np.dtype[np.float32]], inner: Sequence[int]
+) -> list[tuple[int, int, int]]:
+    """Return the spans of the nearest leaves, and nodes of some inner layers, of 2,000 tokens."""
+    order = np.argsort(-(tree.vectors.astype(np.float32) @ vector), kind="stable").tolist()
+    room, spans = 2_000, list[tuple[int, int, int]]()
+    for i in order:
+        node = tree.nodes[i]
+        if node.tokens > room or (node.layer and node.layer not in inner):
+            continue
+        room -= node.tokens
+        for quote in node.quotes:
+            leaf = tree.leaves[quote.leaf]
+            spans.append((leaf.document, *leaf.sentences[quote.sentence]))
+        if not node.layer:
+            spans.append((tree.leaves[i].document, tree.leaves[i].start, tree.leaves[i].end))
+    return spans
+
+
+def windows(
+    tree: Tree, vector: np.ndarray[tuple[int], np.dtype[np.float32]]
+) -> list[tuple[int, int, int]]:
+    """Return the spans of the leaves below the nearest windows of seven leaves in a row."""
+    rows = tree.vectors[: len(tree.leaves)].astype(np.float32)
+    starts = range(0, len(rows), 7)
+    near = [float((rows[start : start + 7] @ vector).mean()) for start in starts]
+    room, spans = 2_000, list[tuple[int, int, int]]()
+    for place in np.argsort(-np.array(near), kind="stable").tolist():
+        for leaf in tree.leaves[7 * place : 7 * place + 7]:
+            if leaf.tokens <= room:
+                room -= leaf.tokens
+                spans.append((leaf.document, leaf.start, leaf.end))
+    return spans
+
+
+@row(73, "RA App. E, inventions in summaries")
+async def _(_: Bench) -> Outcome:
+    text = "The well is 112 metres deep. It was dug by monks."
+    kept = supported_part(
+        "The well is 112 metres deep. It was dug in 1938 by Marta Lind.", text, max_tokens=130
+    )
+    assert kept.text == "The well is 112 metres deep." and "1938" in kept.unsupported
+    return differs(
+        "checked sentence by sentence: names, numbers and half of the words; the paper counts"
+    )
+
+
+@row(74, "RA scores on QASPER, QuALITY, NarrativeQA")
+async def _(_: Bench) -> Outcome:
+    return cannot("they need GPT-3, GPT-4 or UnifiedQA 3B as readers; recall is measured instead")
+
+
+async def tables(most: int) -> None:
+    """Print the shapes of trees by clustering."""
+    bench = opened()
+    for name in CLUSTERINGS:
+        print(f"{name:7} {told(await shape(bench.embedder, name, most=most))}", flush=True)
+
+
+if __name__ == "__main__":
+    anyio.run(tables, 1 if "--check" in sys.argv else 6)

@@ -1,0 +1,417 @@
+"""Rows 1 to 30: zero-indexing. See `bench/papers.py`."""
+
+import json
+import tomllib
+from collections.abc import Sequence
+from datetime import date
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bench.library import CARRIED, read_library
+from bench.needless import measure
+from bench.paper_measures import VectorStore, compare, needles
+from bench.paper_row import Bench, Outcome, cannot, differs, row, works
+from errors import ModelError
+from models.protocols import Prompt, Said
+from pipeline.answer import Writing, write_answer
+from pipeline.document.page import Document, SearchResult
+from pipeline.document.units import paper_tags, split_sentences, tag_sentences
+from pipeline.evidence.assemble import assemble
+from pipeline.question.parse import Parser, parse, parse_request
+from pipeline.reading.ask import read_answer
+from pipeline.reading.extract import Asking, extract
+from pipeline.search.mixed import mixed_rank
+from pipeline.text.tokens import count_tokens
+from pipeline.text.words import find_entities
+from prompts import load
+from tests.support.pages import document
+from tests.test_extract_ask import ASKED, LOCKS, Scripted
+
+TODAY: Final = date(2026, 11, 26)
+TRAIN: Final = Path(__file__).resolve().parents[1] / "train"
+
+
+def config(name: str) -> dict[str, object]:
+    """Return a recipe's configuration."""
+    return tomllib.loads((TRAIN / "configs" / f"{name}.toml").read_text("utf-8"))
+
+
+@row(1, "ZI §2.1 seven steps in one pass")
+async def _(bench: Bench) -> Outcome:
+    library = read_library(CARRIED)
+    one = next(one for one in library.asked if one.answers)
+    parsed = parse_request(one.question, today=TODAY)
+    pages = library.nearest(parsed.queries[0].text, first=one.pages)
+    reading = await extract(one.question, pages, reader=bench.reader)
+    shown = assemble(pages, reading, max_tokens=500, mark="0")
+    prompt = load("enriched").fill(date=TODAY.isoformat(), notice="", evidence=shown.shown.text)
+    assert shown.shown.text in prompt
+    return works(f"the tool research; here {len(shown.evidence)} passages in its prompt")
+
+
+@row(2, "ZI §3.1 whether a search is needed")
+async def _(_: Bench) -> Outcome:
+    precision, recall = measure()
+    assert precision >= 0.97
+    return works(f"by rules, precision {precision:.3f}, recall {recall:.3f}; noted, never forced")
+
+
+class Writer:
+    """A generator that answers a parse."""
+
+    name = "writer"
+    context_tokens = 8_000
+
+    def __init__(self, answer: object) -> None:
+        self.asked = 0
+        self._answer = answer
+
+    async def generate(
+        self, messages: Sequence[Said], *, max_tokens: int, schema: dict[str, object] | None = None
+    ) -> str:
+        """Return the answer."""
+        self.asked += 1
+        return json.dumps(self._answer)
+
+
+@row(3, "ZI §3.1 keywords in one inference")
+async def _(_: Bench) -> Outcome:
+    answer = {
+        "entities": [],
+        "parts": [],
+        "freshness": "any",
+        "search": True,
+        "queries": [{"text": "Quoxholm ferry fare", "language": "en"}],
+    }
+    writer = Writer(answer)
+    found = await parse(
+        "What is the fare of the ferry to Quoxholm?", Parser(writer, None, 9), today=TODAY
+    )
+    assert writer.asked == 1 and found.made_by == "model" and len(found.queries) == 2
+    return works("one call; by rules the raw request is sent (MRR .850, rewritten .831)")
+
+
+@row(4, "ZI §3.1 dependence on time")
+async def _(_: Bench) -> Outcome:
+    said = {
+        text: parse_request(text, today=TODAY).queries[0].freshness
+        for text in ("weather in Oslo", "weather in Oslo in 2024", "news this week")
+    }
+    assert list(said.values()) == ["day", "any", "week"]
+    return works("day, any, week: a filter of the provider, not words")
+
+
+@row(5, "ZI §3.1 keywords in other languages")
+async def _(_: Bench) -> Outcome:
+    found = parse_request("Wie hoch ist der Leuchtturm von Quoxholm?", today=TODAY)
+    assert any(query.language == "en" and "lighthouse" in query.text for query in found.queries)
+    return works(f"{found.queries[1].text!r} beside the request")
+
+
+@row(6, "ZI §3.1 words out of the vocabulary stay whole")
+async def _(_: Bench) -> Outcome:
+    found = find_entities("What does Zorblat Quintex Holdings make?", language="en")
+    assert found == ("Zorblat Quintex Holdings",)
+    return works("one name")
+
+
+@row(7, "ZI §4.3 the parser's SFT")
+async def _(_: Bench) -> Outcome:
+    found = config("parser_paper")
+    assert (found["batch"], found["rate"], found["most_tokens"]) == (16, 5e-6, 16384)
+    return works("batch 16, 5e-6 along a cosine to 0 (there 1.5e-6), adapter for all weights")
+
+
+@row(8, "ZI §3.1 the parser's instruction set by GPT-4o")
+async def _(_: Bench) -> Outcome:
+    assert '"search": not needless(request)' in (TRAIN / "parser.py").read_text("utf-8")
+    return differs("made by rule from public questions, English only; has the need for a search")
+
+
+@row(9, "ZI §2.1 search APIs, merged lists")
+async def _(_: Bench) -> Outcome:
+    from pipeline.search.provider import providers  # noqa: PLC0415  looks into a folder
+
+    assert len(providers()) > 3
+    return differs(
+        f"{len(providers())} providers in place of Google and Bing; lists are fused by rank"
+    )
+
+
+def results(count: int) -> tuple[list[SearchResult], dict[str, Document]]:
+    """Return hits with pages, the answer in the last one."""
+    hits = [SearchResult(f"Page {n}", f"https://e.org/{n}", "about boats") for n in range(count)]
+    pages = {
+        one.url: document(f"<p>Boats and boats {n}.</p>", one.url) for n, one in enumerate(hits)
+    }
+    pages[hits[-1].url] = document("<p>The ferry to Quoxholm costs nine crowns.</p>", hits[-1].url)
+    return hits, pages
+
+
+@row(10, "ZI §3.2 2n items, the better one wins")
+async def _(bench: Bench) -> Outcome:
+    hits, pages = results(3)
+    ranked = await mixed_rank(
+        "fare of the ferry to Quoxholm",
+        hits,
+        pages,
+        embedder=bench.embedder,
+        form="paper",
+    )
+    assert ranked[0].result.url == hits[-1].url and ranked[0].won_by == "content"
+    return works('3 pages, 6 items (rank="paper"): the page with the answer by its content')
+
+
+@row(11, "ZI §3.2 BGE-M3 scores by the keywords")
+async def _(bench: Bench) -> Outcome:
+    hits, pages = results(3)
+    ranked = await mixed_rank("fare of the ferry", hits, pages, embedder=bench.embedder)
+    assert ranked[0].score.made_by
+    return differs(
+        f"{ranked[0].score.made_by}: words and any embedder's cosine, by the question; dense only"
+    )
+
+
+@row(12, "ZI §3.2 top K distinct pages")
+async def _(bench: Bench) -> Outcome:
+    hits, pages = results(5)
+    ranked = await mixed_rank("ferry", hits, pages, embedder=None)
+    assert len({one.result.url for one in ranked}) == 5
+    return works("5 of 5; argument max_results")
+
+
+@row(13, "ZI §4.1 sentences by . ! ? and not in decimals")
+async def _(_: Bench) -> Outcome:
+    texts = {
+        "It is 3.14. Yes!": 2,
+        "Version 2.0.1 works? Dr. Lind says so.": 2,
+        "好。真的吗？是！": 3,
+    }
+    assert all(len(split_sentences(text)) == count for text, count in texts.items())
+    return works(f"{len(texts)} of {len(texts)} texts")
+
+
+@row(14, "ZI §4.1 sentences in pairs of tags")
+async def _(_: Bench) -> Outcome:
+    page = document("<p>One sentence here. Another </TAG-1> one here.</p>")
+    shown = paper_tags(tag_sentences(page))
+    assert "<TAG-1>One sentence here.</TAG-1>" in shown and shown.count("</TAG-1>") == 1
+    return works("a page's own tags are defused")
+
+
+async def by_pages() -> tuple[Scripted, object]:
+    """Return an extractor by pages after it was asked, and the reading."""
+    model = Scripted("1,899")
+    pages = [document(LOCKS), document("<p>The baker opens at six. A loaf costs 12 yuan.</p>")]
+    from pipeline.reading.relevance import Blend  # noqa: PLC0415  words alone
+
+    return model, await extract(
+        ASKED, pages, reader=Blend(None), asking=Asking(model, "pages", 10.0)
+    )
+
+
+@row(15, "ZI §4.1 a page's whole tagged content, page by page")
+async def _(_: Bench) -> Outcome:
+    model, _found = await by_pages()
+    assert len(model.seen) == 2 and any(
+        "ten months" in one and "loaf" not in one for one in model.seen
+    )
+    return works(
+        "WINNOW_EXTRACTOR=pages: 2 pages, 2 calls; over the window the best lines are shown"
+    )
+
+
+@row(16, "ZI §4.1 tags or None")
+async def _(_: Bench) -> Outcome:
+    assert read_answer("<TAG-3>-<TAG-5>,<TAG-9>", 9) == {3, 4, 5, 9} and not read_answer("None", 9)
+    try:
+        read_answer("<TAG-12>", 9)
+    except ModelError:
+        return works(
+            "ranges and None under a grammar; over HTTP as JSON; other numbers are an error"
+        )
+    raise AssertionError("a line that does not exist")
+
+
+@row(17, "ZI §5.2 extraction shortens the generator's prompt (−47 %)")
+async def _(bench: Bench) -> Outcome:
+    library = read_library(CARRIED)
+    before = after = held = count = 0
+    for one in [one for one in library.asked if one.answers and one.split == "test"][::6]:
+        pages = library.nearest(one.question, first=one.pages)
+        words = [wording for fact in one.answers for wording in fact]
+        model = Scripted(*words)
+        model.context_tokens = 100_000
+        plain = await extract(one.question, pages, reader=bench.reader)
+        asking = Asking(model, "pages", 10.0)
+        short = await extract(one.question, pages, reader=bench.reader, asking=asking)
+        for reading in (plain, short):
+            shown = assemble(pages, reading, max_tokens=768, mark="0")
+            if reading is plain:
+                before += shown.shown.tokens
+            else:
+                after += shown.shown.tokens
+                held += one.is_in("\n".join(each.text for each in shown.evidence))
+        count += 1
+    assert after < 0.8 * before
+    return works(
+        f"an oracle by pages: {before} to {after} tokens ({after / before - 1:+.0%}), {held} of {count} answers kept"
+    )
+
+
+@row(18, "ZI §4.2 Instruction-A (a summary before each tag)")
+async def _(_: Bench) -> Outcome:
+    return cannot("its summaries are GPT-4o's; none is public, and the product asks for none")
+
+
+@row(19, "ZI §4.2 Instruction-B")
+async def _(_: Bench) -> Outcome:
+    from train.extractor import shown_candidates  # noqa: PLC0415  reads the data sets
+
+    assert callable(shown_candidates)
+    return works("train/extractor.py: tags, or None")
+
+
+@row(20, "ZI §4.2 filters: 100 tokens, two equal passes, None 5 %")
+async def _(_: Bench) -> Outcome:
+    found = config("extractor_paper")
+    assert found["kind"] == "printed"
+    return differs('100 tokens and 5 % by kind = "printed"; two passes need the labelling model')
+
+
+@row(21, "ZI §4.3 the extractor's SFT")
+async def _(_: Bench) -> Outcome:
+    found = config("extractor_paper")
+    assert found["most_tokens"] == 16384 and found["kind"] == "printed"
+    return works(
+        "whole pages up to 12,000 tokens; not trained here (80 GB GPUs): the proof has F1 .205"
+    )
+
+
+@row(22, "ZI §4.4 DPO")
+async def _(_: Bench) -> Outcome:
+    assert config("extractor_dpo_paper")["beta"] == 0.1
+    return works("loss equal to the formula on 2 pairs (tests/test_recipes.py)")
+
+
+@row(23, "ZI §4.4 DPO pairs by partial replacement, and a judge")
+async def _(_: Bench) -> Outcome:
+    from train.extractor import preference_pairs  # noqa: PLC0415  reads the data sets
+
+    assert callable(preference_pairs)
+    return differs(
+        "pairs by rule: a wrong line, one less, one more, or None; pairs right .25 to .625"
+    )
+
+
+@row(24, "ZI §2.1 the enriched prompt")
+async def _(_: Bench) -> Outcome:
+    text = load("enriched").fill(date="2026-11-26", notice="NOTICE", evidence="EVIDENCE")
+    assert "2026-11-26" in text and "EVIDENCE" in text
+    return works("date, notice, passages with their sources")
+
+
+@row(25, "ZI §2.1 the generator answers")
+async def _(bench: Bench) -> Outcome:
+    page = document(LOCKS)
+    reading = await extract(ASKED, [page], reader=bench.reader)
+    shown = assemble([page], reading, max_tokens=400, mark="0")
+    label = shown.shown.labels[0]
+    said = {"sentences": [{"passages": [label], "sentence": "The Desmann lock costs 1,899 yuan."}]}
+    written = await write_answer(
+        ASKED, shown.evidence, shown.shown.labels, Writing(Writer(said), None, 9, TODAY)
+    )
+    assert written.statements[0].supported
+    return works("each sentence with its passages, and checked against them")
+
+
+class Judge:
+    """Takes the longer answer, or always the first."""
+
+    name = "judge"
+    context_tokens = 8_000
+    abilities = frozenset({"choose"})
+
+    def __init__(self, *, biased: bool) -> None:
+        self._biased = biased
+
+    async def generate(
+        self, messages: Sequence[Said], *, max_tokens: int, schema: object = None
+    ) -> str:
+        """Refuse."""
+        raise ModelError("It only chooses.", hint="Ask it to choose.")
+
+    async def choose(self, prompt: Prompt, options: Sequence[str]) -> NDArray[np.float64]:
+        """Return the chances of A and B."""
+        text = prompt if isinstance(prompt, str) else prompt[-1].content
+        first, second = text.split("\nA: ")[1].split("\nWhich")[0].split("\nB: ")
+        better = self._biased or len(first) > len(second)
+        return np.array([0.9, 0.1] if better else [0.1, 0.9])
+
+
+@row(26, "ZI §5.1 the judge with swapped order, P-BIAS")
+async def _(_: Bench) -> Outcome:
+    fair = [await compare("q", "a long answer", "short", Judge(biased=False)) for _ in range(3)]
+    biased = [await compare("q", "a long answer", "short", Judge(biased=True)) for _ in range(3)]
+    assert fair == ["first"] * 3 and biased == ["bias"] * 3
+    return works("3 of 3, and 3 of 3 of a judge that always says A; models by bench.paper_measures")
+
+
+async def spent(bench: Bench) -> tuple[int, int, int]:
+    """Return the tokens of the vector store, of whole pages and of our evidence for a question."""
+    library = read_library(CARRIED)
+    one = next(one for one in library.asked if one.answers)
+    pages = library.nearest(one.question, first=one.pages)
+    store = VectorStore(bench.embedder)
+    await store.add(pages)
+    reading = await extract(one.question, pages, reader=bench.reader)
+    ours = assemble(pages, reading, max_tokens=1_000, mark="0")
+    near = await store.nearest(one.question)
+    return (
+        sum(map(count_tokens, near)),
+        sum(count_tokens(page.text) for page in pages),
+        ours.shown.tokens,
+    )
+
+
+@row(27, "ZI Table 3 input tokens")
+async def _(bench: Bench) -> Outcome:
+    store, whole, ours = await spent(bench)
+    assert ours <= 1_000 < store <= 1.6 * whole
+    return works(
+        f"one question: vector store {store}, whole pages {whole}, evidence {ours} (an exact budget)"
+    )
+
+
+@row(28, "ZI §5.1 VectorDB-RAG: 512, 128, 12, neighbour 1")
+async def _(bench: Bench) -> Outcome:
+    store = VectorStore(bench.embedder)
+    await store.add([document(f"<p>{' '.join(f'word{n}' for n in range(3_000))}</p>")])
+    sizes = [count_tokens(chunk) for chunk in store.chunks[0]]
+    one, with_both = (
+        await store.nearest("word9", count=1, neighbours=0),
+        await store.nearest("word9", count=1),
+    )
+    assert max(sizes) < 540 and len(one) == 1 and len(with_both) in (2, 3)
+    return works(
+        f"{len(sizes)} chunks of at most {max(sizes)} tokens; python -m bench.paper_measures"
+    )
+
+
+@row(29, "ZI §5.2 needles: single, reasoning, multi-answer, multi-question")
+async def _(bench: Bench) -> Outcome:
+    found = await needles(bench.reader, (2_000, 8_000))
+    assert found["single/8000"] == 1.0
+    text = ", ".join(f"{name} {share:.2f}" for name, share in found.items())
+    return works(f"in 512 tokens: {text}; MulTiple and MTI are not here")
+
+
+@row(30, "ZI §5.2 precision, recall, F1, exact match with None")
+async def _(_: Bench) -> Outcome:
+    from bench.recipes import f1  # noqa: PLC0415  the recipes' own
+
+    assert f1(frozenset({1, 2}), frozenset({2, 3})) == 0.5
+    return works("python -m bench.recipes --judge extractor")
