@@ -27,9 +27,9 @@ from pipeline.read.sheets import MAX_CELLS, UNREAD, Row, sheet_to_html
 from pipeline.read.text import child_text
 from pipeline.work import check_cancelled
 
-_TEXT, _TABLES, _DRAW, _STYLE, _OFFICE, _SHOW = (
+_TEXT, _TABLES, _DRAW, _STYLE, _OFFICE, _SHOW, _FORM = (
     f"{{urn:oasis:names:tc:opendocument:xmlns:{name}:1.0}}"
-    for name in ("text", "table", "drawing", "style", "office", "presentation")
+    for name in ("text", "table", "drawing", "style", "office", "presentation", "form")
 )
 _H, _P, _ITEM, _NOTE = (f"{_TEXT}{name}" for name in ("h", "p", "list-item", "note"))
 _TABLE, _ROW, _CELL, _COVERED = (
@@ -65,8 +65,19 @@ _LENGTH: Final = re.compile(r"(\d{1,6}(?:\.\d{1,9})?)(cm|mm|in|pt)")
 _TELLING: Final = re.compile(r"[^\W\d_]{2,}.*?[\s\W][^\W_]|[^\W\d_]{5,}")
 """More than a page's number with a word."""
 _BLANKS: Final = {f"{_TEXT}s": " ", f"{_TEXT}tab": " ", f"{_TEXT}line-break": " "}
-_APART: Final = frozenset({"title", "page-number", "header", "footer", "date-time"})
-"""Frames of a slide that are its heading, or repeat on all."""
+_REPEATED: Final = frozenset({"header", "footer"})
+"""Frames of a slide that repeat on all."""
+_APART: Final = frozenset({"title", "page-number", "date-time"})
+"""Frames of a slide that are its heading, its number or today."""
+_FILLED: Final = frozenset(
+    f"{_FORM}{name}"
+    for name in ("text", "textarea", "formatted-text", "combobox", "number", "date", "time")
+)
+_NAMED_FIELDS: Final = frozenset(
+    f"{_FORM}{name}" for name in ("button", "checkbox", "radio", "fixed-text", "frame")
+)
+"""Parts of a form that show their label, as others show their value."""
+_MOVING: Final = tuple(f"{_DRAW}{name}" for name in ("plugin", "applet", "floating-frame"))
 _HIDING: Final = {
     f"{_STYLE}text-properties": (f"{_TEXT}display", "none"),
     f"{_STYLE}table-properties": (f"{_TABLES}display", "false"),
@@ -109,16 +120,22 @@ class _OpenDocumentReader:
     parts: Callable[[str], etree._Element | None] = lambda _: None
     """Returns a file inside this one by its name."""
     ledger: Ledger = field(default_factory=Ledger)
+    repeated: dict[str, None] = field(default_factory=dict)
+    """Heads and feet of slides."""
 
     def blocks(self, parent: etree._Element, *, in_item: bool = False) -> Iterator[str]:
         """Yield what stands in an element as HTML; a paragraph behind the frames that are anchored
         in it."""
         for child in parent.iterchildren(tag=etree.Element):
             check_cancelled()
-            if child.tag in _UNSHOWN or (
-                child.tag == _FRAME and child.get(f"{_SHOW}class") in _APART
-            ):
+            kind = child.get(f"{_SHOW}class") if child.tag == _FRAME else None
+            if child.tag in _UNSHOWN or kind in _APART:
                 continue
+            if kind in _REPEATED:
+                self.repeated |= dict.fromkeys(self.blocks(child))
+                continue
+            if child.tag.startswith(_FORM):
+                yield from self._field(child)
             if child.tag == _SECTION and child.get(f"{_TEXT}display", "true") != "true":
                 self._miss(child)
                 continue
@@ -171,15 +188,37 @@ class _OpenDocumentReader:
 
     def margins(self, styles: etree._Element) -> Iterator[str]:
         """Yield heads and feet of pages that say something, each once."""
-        names = {f"{_STYLE}{name}{left}" for name in ("header", "footer") for left in ("", "-left")}
-        said: dict[str, None] = {}
+        sides = ("", "-left", "-first")
+        names = {f"{{*}}{name}{side}" for name in ("header", "footer") for side in sides}
+        said = {**self.repeated}
         for margin in styles.iter(*names):
             said |= dict.fromkeys(self.blocks(margin))
+        for master in styles.iter(f"{_STYLE}master-page"):
+            for shape in master.iterchildren(tag=etree.Element):
+                if shape.tag.startswith(_DRAW) and shape.get(f"{_SHOW}class") is None:
+                    said |= dict.fromkeys(self.blocks(shape))
         yield from (one for one in said if _TELLING.search(re.sub("<[^>]*>", "", one)))
+
+    def _field(self, control: etree._Element) -> Iterator[str]:
+        """Yield what a part of a form shows."""
+        said = ""
+        if control.tag in _FILLED:
+            said = control.get(f"{_FORM}current-value") or control.get(f"{_FORM}value", "")
+        elif control.tag in _NAMED_FIELDS or "true" in {
+            control.get(f"{_FORM}{name}") for name in ("selected", "current-selected")
+        }:
+            said = control.get(f"{_FORM}label", "")
+        if said.strip():
+            yield f"<p>{escape(' '.join(said.split()))}</p>"
 
     def count(self, content: etree._Element) -> None:
         """Count what a document holds beside its text."""
         self.ledger.hold("comment", sum(1 for _ in content.iter(f"{_OFFICE}annotation")))
+        self.ledger.hold("embedded object", sum(1 for _ in content.iter(*_MOVING)))
+        for linked in content.iter(f"{_TEXT}section-source"):
+            section = linked.getparent()
+            is_read = section is not None and next(section.iter(_H, _P), None) is not None
+            self.ledger.hold("embedded object", not is_read)
         for frame in content.iter(_FRAME):
             held = {child.tag for child in frame.iterchildren(tag=etree.Element)}
             if held & {_OBJECT, f"{_OBJECT}-ole"}:
@@ -293,7 +332,8 @@ class _OpenDocumentReader:
     def _cells(self, row: etree._Element) -> list[str]:
         told = [
             (
-                " ".join(filter(None, map(self._text, cell.iter(_H, _P)))),
+                " ".join(filter(None, map(self._text, cell.iter(_H, _P))))
+                or cell.get(f"{_OFFICE}string-value", ""),
                 _count(cell, "number-columns-repeated"),
             )
             for cell in row.iterchildren(_CELL, _COVERED)
@@ -431,6 +471,8 @@ def opendocument_to_html(body: bytes) -> Converted:
         parts = list(reader.blocks(content)) if content is not None else []
         if content is not None:
             reader.count(content)
+            for declared in content.iter(f"{_SHOW}footer-decl", f"{_SHOW}header-decl"):
+                reader.repeated[f"<p>{escape(' '.join(declared.itertext()))}</p>"] = None
         if styles is not None:
             parts += reader.margins(styles)
     if not any(parts):
