@@ -22,9 +22,9 @@ from pipeline.document.converted import (
 )
 from pipeline.document.ledger import Ledger
 from pipeline.read.opendocument_looks import Looks
-from pipeline.read.package import open_package
+from pipeline.read.package import MAX_TAGS, open_package
 from pipeline.read.sheets import MAX_CELLS, UNREAD, Row, sheet_to_html
-from pipeline.read.text import child_text
+from pipeline.read.text import child_text, parse_xml
 from pipeline.work import check_cancelled
 
 _TEXT, _TABLES, _DRAW, _STYLE, _OFFICE, _SHOW, _FORM = (
@@ -57,7 +57,8 @@ _CHART: Final = "{urn:oasis:names:tc:opendocument:xmlns:chart:1.0}"
 _SVG: Final = "{urn:oasis:names:tc:opendocument:xmlns:svg-compatible:1.0}"
 _MATH: Final = "{http://www.w3.org/1998/Math/MathML}math"
 _HREF: Final = "{http://www.w3.org/1999/xlink}href"
-_DESCRIBED: Final = frozenset({f"{_SVG}title", f"{_SVG}desc", f"{_DRAW}text-box"})
+_DESCRIBED: Final = frozenset({f"{_SVG}title", f"{_SVG}desc", f"{_DRAW}text-box", _TABLE})
+"""What in a frame says the same as a picture in it, or more."""
 _LARGE_IMAGE: Final = 15.0
 """Square centimetres: a picture of less is a logo or an icon."""
 _UNITS: Final = {"cm": 1.0, "mm": 0.1, "in": 2.54, "pt": 2.54 / 72}
@@ -128,28 +129,15 @@ class _OpenDocumentReader:
         in it."""
         for child in parent.iterchildren(tag=etree.Element):
             check_cancelled()
-            kind = child.get(f"{_SHOW}class") if child.tag == _FRAME else None
-            if child.tag in _UNSHOWN or kind in _APART:
+            if child.tag in _UNSHOWN or self._is_apart(child):
                 continue
-            if kind in _REPEATED:
-                self.repeated |= dict.fromkeys(self.blocks(child))
+            if read := _WHOLLY.get(child.tag):
+                yield from read(self, child)
                 continue
+            if title := child.get(f"{_TABLES}title"):  # of what a cell says to whom fills it in
+                yield f"<p>{escape(title)}</p>"
             if child.tag.startswith(_FORM):
                 yield from self._field(child)
-            if child.tag == _SECTION and child.get(f"{_TEXT}display", "true") != "true":
-                self._miss(child)
-                continue
-            if child.tag == _OBJECT:
-                yield from self._object(child)
-                continue
-            if child.tag in {_PAGE, _TABLE}:
-                yield from self._slide(child) if child.tag == _PAGE else self._table(child)
-                continue
-            if child.tag == _NOTE:
-                continue  # behind its paragraph
-            if child.tag == _LIST:
-                yield from self._list(child)
-                continue
             if child.tag == _ITEM:
                 self._next_item(child)
             inner = self.blocks(child, in_item=in_item or child.tag == _ITEM)
@@ -166,11 +154,23 @@ class _OpenDocumentReader:
                 )
                 yield from self._notes(child)
 
+    def _is_apart(self, element: etree._Element) -> bool:
+        """Whether an element is a hidden section, or a frame that is read elsewhere."""
+        if element.tag == _SECTION and element.get(f"{_TEXT}display", "true") != "true":
+            self._miss(element)
+            return True
+        kind = element.get(f"{_SHOW}class") if element.tag == _FRAME else None
+        if kind in _REPEATED:
+            self.repeated |= dict.fromkeys(self.blocks(element))
+        return kind in _APART or kind in _REPEATED
+
     def _object(self, element: etree._Element) -> Iterator[str]:
         """Yield an embedded formula as it was typed, a chart as its title and figures; what else is
         embedded is not read."""
         name = element.get(_HREF, "").removeprefix("./")
         tree = self.parts(f"{name}/content.xml")
+        if tree is None:  # a file of one part has it inside
+            tree = next(element.iterchildren(f"{_OFFICE}document", _MATH), None)
         if tree is None:
             return
         typed = next(tree.iter("{*}annotation"), None) if tree.tag == _MATH else None
@@ -186,14 +186,18 @@ class _OpenDocumentReader:
             return
         self.ledger.give("embedded object")
 
-    def margins(self, styles: etree._Element) -> Iterator[str]:
-        """Yield heads and feet of pages that say something, each once."""
+    def margins(self, styles: etree._Element | None, content: etree._Element) -> Iterator[str]:
+        """Yield heads and feet of pages and slides, and what their masters print, where they say
+        something, each once."""
         sides = ("", "-left", "-first")
         names = {f"{{*}}{name}{side}" for name in ("header", "footer") for side in sides}
         said = {**self.repeated}
-        for margin in styles.iter(*names):
-            said |= dict.fromkeys(self.blocks(margin))
-        for master in styles.iter(f"{_STYLE}master-page"):
+        for declared in content.iter(f"{_SHOW}footer-decl", f"{_SHOW}header-decl"):
+            said[f"<p>{escape(' '.join(declared.itertext()))}</p>"] = None
+        for margin in styles.iter(*names) if styles is not None else ():
+            if margin.get(f"{_STYLE}display") != "false":
+                said |= dict.fromkeys(self.blocks(margin))
+        for master in styles.iter(f"{_STYLE}master-page") if styles is not None else ():
             for shape in master.iterchildren(tag=etree.Element):
                 if shape.tag.startswith(_DRAW) and shape.get(f"{_SHOW}class") is None:
                     said |= dict.fromkeys(self.blocks(shape))
@@ -299,14 +303,18 @@ class _OpenDocumentReader:
             cells = [told for row in rows if any(told := self._cells(row))]
             if cells:
                 yield html_table(cells, header=len(cells) > 1)
-        elif not self._is_hidden(table, _TABLES):
-            for shapes in table.iterchildren(f"{_TABLES}shapes"):
-                yield from self.blocks(shapes)
-            gone = _hidden_columns(table)
-            yield sheet_to_html(
-                table.get(f"{_TABLES}name", ""), self._numbered(rows, gone), MAX_CELLS
-            ).html
+        elif self._is_hidden(table, _TABLES):
+            return
+        else:
+            name, gone = table.get(f"{_TABLES}name", ""), _hidden_columns(table)
+            made = sheet_to_html(name, self._numbered(rows, gone), MAX_CELLS).html
+            shapes = table.iterchildren(f"{_TABLES}shapes")
+            drawn = [block for shape in shapes for block in self.blocks(shape)]
+            yield from [made or f"<h2>{escape(name)}</h2>" * bool(drawn), *drawn]
             self.hidden_columns += len(gone)
+        for held in table.iter(_OBJECT):
+            if next(held.iterancestors(_TABLE)) is table and _is_in_cell(held):
+                yield from self._object(held)
 
     def _numbered(self, rows: Iterator[etree._Element], gone: frozenset[int]) -> Iterator[Row]:
         """Yield the filled rows of a sheet that are shown, as often as each is repeated, while
@@ -391,6 +399,20 @@ class _OpenDocumentReader:
         self.looks.words += len(" ".join(element.itertext()).split())
 
 
+_WHOLLY: Final[dict[str, Callable[[_OpenDocumentReader, etree._Element], Iterator[str]]]] = {
+    _OBJECT: _OpenDocumentReader._object,
+    _PAGE: _OpenDocumentReader._slide,
+    _TABLE: _OpenDocumentReader._table,
+    _LIST: _OpenDocumentReader._list,
+    _NOTE: lambda _reader, _note: iter(()),  # behind its paragraph
+}
+"""Elements that are read by one method with all that they hold."""
+
+
+def _is_in_cell(element: etree._Element) -> bool:
+    return next(element.iterancestors(_CELL), None) is not None
+
+
 def _area(frame: etree._Element) -> float:
     """Return how large a frame is, in square centimetres; 0 where that is not said."""
     area = 1.0
@@ -452,30 +474,49 @@ def opendocument_to_html(body: bytes) -> Converted:
     with open_package(body, "an OpenDocument file") as package:
         if b"encryption-data" in package.read("META-INF/manifest.xml"):
             raise Unreadable("it is an OpenDocument file with a password: save a copy without one")
-        meta = package.tree("meta.xml")
+        meta, content = package.tree("meta.xml"), package.tree("content.xml")
+        if content is None:
+            raise Unreadable("it is an OpenDocument file without text")
         about = meta[0] if meta is not None and len(meta) else None
-        title = child_text(about, "title") if about is not None else ""
-        author = child_text(about, "creator", "initial-creator") if about is not None else ""
-        content = package.tree("content.xml")
-        styles = package.tree("styles.xml")
-        # Automatic styles of the other part are those of headers and masters, by the same names.
-        common = styles.find(f"{_OFFICE}styles") if styles is not None else None
-        named = [tree for tree in (common, content) if tree is not None]
-        reader = _OpenDocumentReader(frozenset().union(*map(_hiding, named)))
-        reader.raised = _raised(content) if content is not None else frozenset()
-        for tree in (styles, content):
-            reader.numbers |= _numbers(tree) if tree is not None else {}
-        for tree in named:
-            reader.looks.add(tree)
-        reader.parts = package.tree
-        parts = list(reader.blocks(content)) if content is not None else []
-        if content is not None:
-            reader.count(content)
-            for declared in content.iter(f"{_SHOW}footer-decl", f"{_SHOW}header-decl"):
-                reader.repeated[f"<p>{escape(' '.join(declared.itertext()))}</p>"] = None
-        if styles is not None:
-            parts += reader.margins(styles)
-    if not any(parts):
+        return _converted(about, content, package.tree("styles.xml"), package.tree)
+
+
+def flat_opendocument_to_html(body: bytes) -> Converted | None:
+    """Return an OpenDocument file that is one XML file as HTML, None for other XML; raises
+    `Unreadable` for one that is too large or without text."""
+    if body.count(b"<") > MAX_TAGS:
+        raise Unreadable(f"it is an OpenDocument file of more than {MAX_TAGS:,} tags: split it")
+    root = parse_xml(body)
+    if root is None or root.tag != f"{_OFFICE}document":
+        return None
+    return _converted(root.find(f"{_OFFICE}meta"), root, root, lambda _: None)
+
+
+def _converted(
+    about: etree._Element | None,
+    content: etree._Element,
+    styles: etree._Element | None,
+    parts: Callable[[str], etree._Element | None],
+) -> Converted:
+    """Return a file by what it says of itself, its content and its styles; `parts` returns a file
+    inside it by its name."""
+    title = child_text(about, "title") if about is not None else ""
+    author = child_text(about, "creator", "initial-creator") if about is not None else ""
+    # Automatic styles of the other part are those of headers and masters, by the same names.
+    common = styles.find(f"{_OFFICE}styles") if styles is not None else None
+    named = [tree for tree in (common, content) if tree is not None]
+    reader = _OpenDocumentReader(frozenset().union(*map(_hiding, named)), parts=parts)
+    reader.raised = _raised(content)
+    for tree in filter(lambda tree: tree is not None, (styles, content)):
+        reader.numbers |= _numbers(tree)
+    for tree in named:
+        reader.looks.add(tree)
+    body = content.find(f"{_OFFICE}body")
+    body = content if body is None else body
+    blocks = list(reader.blocks(body))
+    reader.count(body)
+    blocks += reader.margins(styles, body)
+    if not any(blocks):
         raise Unreadable("it is an OpenDocument file without text")
     kind = "slides" if reader.slides else "sheets"
     left_out = {
@@ -490,7 +531,7 @@ def opendocument_to_html(body: bytes) -> Converted:
         if number
     )
     unread = UNREAD if reader.left < 0 else ""
-    html = whole_page("\n".join(parts), title=title)
+    html = whole_page("\n".join(blocks), title=title)
     hidden = reader.looks.words
     return Converted(
         html,
