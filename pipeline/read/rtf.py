@@ -88,8 +88,8 @@ def _without(text: str, opening: re.Pattern[str], instead: Callable[[str], str])
                 break
         if depth:
             break  # a file that is cut within a group
-        # An empty group in its place, so that a control word before it ends there.
-        kept += [text[at : found.start()], instead(text[found.end() : end - 1]) or "{}"]
+        # An empty group, so that a control word before it ends there.
+        kept += [text[at : found.start()], "{}", instead(text[found.end() : end - 1])]
         at = end
     return "".join([*kept, text[at:]])
 
