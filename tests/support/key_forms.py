@@ -31,7 +31,7 @@ CLUSTER: Final = (
     b"apiVersion: v1\nkind: Config\nclusters:\n- cluster:\n    certificate-authority-data: %b\nusers:\n- user:\n    "
     b"client-key-data: %b\n" % (base64_of(3_000), base64_of(900))
 )
-KEYS: Final = {
+_COMMON: Final = {
     "alone": KEY,
     "encrypted": pem(
         "RSA PRIVATE" + " KEY", fields=b"Proc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,0123\n\n"
@@ -73,7 +73,7 @@ def hexadecimal(count: int, width: int) -> bytes:
     return b"".join(b"%0*x\n" % (width, 7919**line) for line in range(2, count + 2))
 
 
-KEYS |= {
+KEYS: Final = _COMMON | {
     "static key of a tunnel": b"# 2048 bit\n-----BEGIN OpenVPN Static key V1-----\n%b-----END OpenVPN"
     b" Static key V1-----\n" % hexadecimal(16, 32),
     "exported by a browser": b"name,url,username,password,note\nx.org,https://x.org/login,anna,s3cret99,\n",
