@@ -1,0 +1,379 @@
+"""What of a page a person sees: the first pass of cleaning.
+
+It walks the parsed page once and yields, in document order, the elements and texts that are seen,
+and those that a reader opens with a click. Each element comes with what its style adds to its name.
+Not for: what becomes of an element that is seen (`clean.py`), what a style hides (`style.py`), what
+opens (`closed.py`).
+"""
+
+from collections.abc import Iterator, Set
+from typing import Final, Literal
+
+from selectolax.lexbor import LexborNode
+
+from pipeline.document.tree import TEXT_NODE, count_words, tags
+from pipeline.html.closed import (
+    CONTROLLING,
+    CONTROLS,
+    can_be_opened,
+    is_covered_part,
+    is_seen_all_the_same,
+    moves_into_sight,
+    something_moves,
+)
+from pipeline.html.drawing import BLANK_FILL, presented, words_of
+from pipeline.html.guard import Segments
+from pipeline.html.names import DROP, FRAME, IMAGE, PLACED, SAYS, SHUT, WATCHED, Tag, tag_of
+from pipeline.html.roles import Verdict, line_keepers
+from pipeline.html.sheets import ElementContext, StyleJudge
+from pipeline.html.style import READER_CLASSES, Hiding, Shade, is_long, is_pixel
+from pipeline.text.frame import LONGEST
+
+_DROPPED_CLASSES: Final = frozenset(
+    {"mw-editsection", "mw-empty-elt", "mw-jump-link", "sortkey", "MathJax_Preview"}
+)
+_NUMBER_CLASSES: Final = tags(
+    "blob-num crayon-nums gutter hljs-ln-numbers line-number linenumber linenumbers lineno "
+    "linenos ln lnt rouge-gutter"
+)
+"""What holds the numbers of a listing's lines, and is left out where it holds numbers only."""
+_DRAWN_ALL_THE_SAME: Final = {IMAGE: {"", "soft"}, FRAME: {""}, SAYS: {""}}
+"""How an image, frame or drawing may be hidden and yet be drawn once it has come."""
+WAITING_WORDS: Final = 100
+"""Words hidden by opacity or visibility from which a page may be waiting for its scripts."""
+
+PLAIN, MARKED, LINED, OPENS, APART, BOXED, UNSEEN, EMPTY = 0, 1, 2, 4, 8, 16, 32, 64
+"""What is found of an element, added up: an attribute may say that it is not what its name says;
+its class keeps line breaks; a reader opens it; it is drawn apart from the words around it; that is
+by its own style; nobody sees the texts right in it; it holds nothing."""
+_Attributes = dict[str, str | None]
+Seen = tuple[LexborNode, Tag, _Attributes, int, LexborNode]
+"""An element, what is done with its name, its attributes, what was found of it, and its first node,
+or itself where it holds none."""
+
+
+class Sight:
+    """The walk over one page, and what it counts on its way."""
+
+    def __init__(
+        self,
+        top: LexborNode,
+        styles: StyleJudge,
+        *,
+        show: Literal["", "soft", "all"] = "",
+        uncovered: Set[int] = frozenset(),
+    ) -> None:
+        """Take a page's root element and its styles.
+
+        Args:
+            top: The root element.
+            styles: The page's styles.
+            show: What is taken as shown: what waits for scripts, or all that styles hide.
+            uncovered: Addresses of elements of which `aria-hidden` means nothing.
+        """
+        self.top = top
+        self.styles = styles
+        self._show = show
+        self._around = styles.place if show != "all" else None
+        self._uncovered = uncovered
+        self.pruned = False
+        """Set by who reads the walk: what is in the element that came last is not walked."""
+        self.words: list[str] = []
+        """Those in the drawing that came last."""
+        self.covered: set[int] = set()
+        """Addresses of elements of more than `WAITING_WORDS` words that `aria-hidden` covers."""
+        self.covered_words = 0
+        """Words in them."""
+        self.hid = False
+        """Whether anything was hidden."""
+        self.unseen_words = 0
+        """Words that no click brings to light."""
+        self.soft_words = 0
+        """Words that were hidden by opacity or visibility, which pages use before an animation."""
+        self._met: dict[int, Tag] = {}
+        """By Lexbor's numbers for names, which mean something in one page only."""
+        self._verdicts: dict[str | None, Verdict] = {None: ""}
+        self._line_keepers = line_keepers(styles.texts)
+        self._controlled: Set[str] | None = None
+        self._is_drawn = False
+        """Whether the last element that was asked about is hidden from screen readers and by no
+        style."""
+        self._moves: bool | None = None
+        self._blank: bool | None = None
+        self._segments = Segments(top)
+
+    def walk(self) -> Iterator[Seen | LexborNode | None]:
+        """Yield what is seen below the root element: elements, texts, and None at the end of each
+        element that is not pruned, last at that of the root."""
+        met, verdicts, enter = self._met, self._verdicts, self.styles.enter
+        item, behind, around = self.top.first_child, self.styles.ground, self._around
+        above = [(item, behind, around)]
+        while above:
+            item, behind, around = above.pop()
+            while item is not None:
+                current, number, item = item, item.tag_id, item.next
+                if number == TEXT_NODE:
+                    if behind.unseen:
+                        self._miss(current)
+                    else:
+                        yield current
+                    continue
+                tag = met.get(number) or self._meet(number, current)
+                below = current.first_child
+                if tag.kind <= PLACED:
+                    below, item = self._placed(tag, current)
+                    if below is None:
+                        continue
+                attributes, place, found, shade = current.attributes, None, PLAIN, behind
+                is_odd = tag.odd | behind.parts | behind.unseen
+                if around is not None:
+                    place = enter(around, tag.name, attributes)
+                    is_odd |= not place.is_plain
+                if (
+                    is_odd
+                    or below is None
+                    or verdicts.get(attributes.get("class")) != ""
+                    or not tag.telling.isdisjoint(attributes)
+                ):
+                    looked = self._look(current, tag, attributes, below, behind, place)
+                    if looked is None:
+                        continue
+                    found, shade, inside = looked
+                else:
+                    inside = below
+                yield current, tag, attributes, found, inside
+                if self.pruned:
+                    self.pruned = False
+                    continue
+                above.append((item, behind, around))
+                item, behind, around = below, shade, place
+            yield None
+
+    def _meet(self, number: int, current: LexborNode) -> Tag:
+        """Return what is done with elements of a name that the walk met for the first time."""
+        tag = self._met[number] = tag_of((current.tag or "-")[:LONGEST])
+        return tag
+
+    def _placed(self, tag: Tag, current: LexborNode) -> tuple[LexborNode | None, LexborNode | None]:
+        """Return the first node of what belongs in place of an element that is left out, none for
+        nothing, and the node to go on with."""
+        return (None, current.next) if tag.kind == DROP else self._segments.at(current)
+
+    def _look(
+        self,
+        current: LexborNode,
+        tag: Tag,
+        attributes: _Attributes,
+        below: LexborNode | None,
+        behind: Shade,
+        place: ElementContext | None,
+    ) -> tuple[int, Shade, LexborNode] | None:
+        """Return what is found of an element that may not be plain, what text in it inherits, and
+        its first node or itself; None where it is left out."""
+        if PLACED < tag.kind <= FRAME:
+            shown = self._is_shown(current, tag, attributes, place)
+            return (PLAIN, behind, current) if shown else None
+        if below is None and tag.mute and "aria-label" not in attributes:
+            return None
+        if tag.kind == SHUT and not self._is_open(current, attributes):
+            return None
+        found = EMPTY * (below is None) | OPENS * (tag.kind == SHUT and "open" not in attributes)
+        shade = behind
+        if not tag.shown:
+            hiding, shade, verdict = self._asked(current, attributes, behind, place)
+            if hiding:
+                if not self._opens(current, tag, attributes, hiding):
+                    return None
+                found |= OPENS
+            found |= LINED * (verdict == "lines") | MARKED * (
+                not tag.marking.isdisjoint(attributes)
+            )
+        own = shade is not behind
+        boxed, parts = own and shade.apart, own and shade.parts
+        found |= BOXED * boxed | APART * (boxed or behind.parts) | UNSEEN * shade.unseen
+        if shade.apart or shade.parts is not parts:
+            shade = shade._replace(apart=False, parts=parts)
+        return found, shade, below or current
+
+    def _is_open(self, current: LexborNode, attributes: _Attributes) -> bool:
+        """Whether a dialog is open, or a reader opens it."""
+        return (
+            "open" in attributes
+            or self._show != ""
+            or can_be_opened(current, attributes, self._ids_of_buttons)
+        )
+
+    def _asked(
+        self,
+        current: LexborNode,
+        attributes: _Attributes,
+        behind: Shade,
+        place: ElementContext | None,
+    ) -> tuple[Hiding, Shade, Verdict]:
+        """Return how an element is hidden, what its text inherits, and what its class says."""
+        verdict = self._verdicts.get(attributes.get("class"))
+        if verdict is None:
+            verdict = self._judge_classes(attributes["class"] or "")
+        known = behind if place is None else place.shade_in(behind)
+        if known is not None and not verdict and WATCHED.isdisjoint(attributes):
+            return "", known, verdict
+        return *self._hides(current, attributes, behind, verdict, place), verdict
+
+    def _hides(
+        self,
+        current: LexborNode,
+        attributes: _Attributes,
+        behind: Shade,
+        verdict: Verdict,
+        place: ElementContext | None,
+    ) -> tuple[Hiding, Shade]:
+        """Return how an element is hidden, and what its text inherits."""
+        if verdict == "dropped":
+            return "hard", behind
+        if self._show == "all":
+            return "", behind
+        is_shut = self._is_shut(current, attributes)
+        if verdict == "reader":
+            return "hard" if is_shut or is_long(current) else "", behind
+        if _is_line_number(current, attributes, verdict):
+            return "hard", behind
+        hiding, behind = self.styles.look(place, current, attributes, behind)
+        self._is_drawn = not hiding and attributes.get("aria-hidden") == "true"
+        if hiding == "hard":
+            self._miss(current)
+        elif is_shut:
+            hiding = "shut"
+        elif hiding in {"soft", "begun"}:
+            if self._show:
+                return "", behind
+            self.soft_words += count_words(current.text(deep=True))
+        return hiding, behind
+
+    def _is_shut(self, current: LexborNode, attributes: _Attributes) -> bool:
+        """Whether an element's attributes say that it is not seen; what `aria-hidden` covers is
+        counted."""
+        if "hidden" in attributes or "popover" in attributes:
+            return True
+        if attributes.get("aria-hidden") != "true" or current.mem_id in self._uncovered:
+            return False
+        # A second link to a page is for the mouse: seen, and only left out where links are read out.
+        if not (attributes.get("href") or "#").startswith("#"):
+            return False
+        if is_seen_all_the_same(current, attributes):
+            return False
+        words = count_words(current.text(deep=True))
+        if words > WAITING_WORDS:
+            self.covered.add(current.mem_id)
+            self.covered_words += words
+        return True
+
+    def _miss(self, current: LexborNode) -> None:
+        """Count words that are left out since nobody sees them."""
+        self.hid = True
+        self.unseen_words += count_words(current.text(deep=True))
+
+    def _judge_classes(self, classes: str) -> Verdict:
+        """Return what the value of a class attribute alone says about an element, and remember
+        it."""
+        names = classes.split()
+        verdict: Verdict = ""
+        if not _DROPPED_CLASSES.isdisjoint(names):
+            verdict = "dropped"
+        elif not READER_CLASSES.isdisjoint(names):
+            verdict = "reader"
+        elif not _NUMBER_CLASSES.isdisjoint(names):
+            verdict = "number"
+        elif not self._line_keepers.isdisjoint(names):
+            verdict = "lines"
+        self._verdicts[classes] = verdict
+        return verdict
+
+    # What opens
+
+    def _opens(
+        self, current: LexborNode, tag: Tag, attributes: _Attributes, hiding: Hiding
+    ) -> bool:
+        """Whether a hidden element is a block that a reader opens."""
+        self.hid = True
+        if not tag.block or hiding == "hard":
+            return False
+        if hiding == "begun":
+            return True
+        if hiding == "shut" and self._is_drawn and is_covered_part(current, attributes):
+            return True
+        if hiding == "soft" and moves_into_sight(current, attributes, self._something_moves):
+            return True
+        return can_be_opened(current, attributes, self._ids_of_buttons)
+
+    def _something_moves(self) -> bool:
+        if self._moves is None:
+            self._moves = something_moves(self.top)
+        return self._moves
+
+    def _ids_of_buttons(self) -> Set[str]:
+        """Return the ids of what the page's buttons say that they control."""
+        if self._controlled is None:
+            buttons = [button.attributes for button in self.top.css(CONTROLS)]
+            named = [button.get(name) or "" for button in buttons for name in CONTROLLING]
+            self._controlled = frozenset(" ".join(named).replace("#", " ").split())
+        return self._controlled
+
+    # What is drawn
+
+    def _is_shown(
+        self,
+        current: LexborNode,
+        tag: Tag,
+        attributes: _Attributes,
+        place: ElementContext | None,
+    ) -> bool:
+        """Whether an image, frame, drawing, or what else stands for words is not hidden; the words
+        in a drawing are kept."""
+        if tag.kind == IMAGE and not attributes.get("alt"):
+            return False
+        if tag.kind == SAYS and tag.name != "svg":
+            return not self._asked(current, attributes, Shade(), place)[0]
+        own = presented(attributes) if tag.name == "svg" else attributes
+        if "aria-hidden" in own:  # hidden from screen readers only, it is drawn
+            own = {key: value for key, value in own.items() if key != "aria-hidden"}
+        hiding, shade, _ = self._asked(current, own, self.styles.ground, place)
+        if hiding not in _DRAWN_ALL_THE_SAME[tag.kind] or "hidden" in own or is_pixel(own):
+            return False
+        # Its own opacity and the like means nothing, and frameworks set it until it has come.
+        style = own.get("style")
+        is_styled = hiding or (place is not None and not place.is_plain)
+        if style and is_styled and self.styles.hides_image(style):
+            return False
+        if tag.name == "svg":
+            has_words = current.css_first("text, foreignobject") is not None and not self._fills()
+            self.words = words_of(current, self._looked, shade, place) if has_words else []
+        return True
+
+    def _fills(self) -> bool:
+        """Whether a style sheet may fill letters of drawings so that nobody sees them."""
+        if self._blank is None:
+            self._blank = any(map(BLANK_FILL.search, self.styles.texts))
+        return self._blank
+
+    def _looked(
+        self,
+        node: LexborNode,
+        attributes: _Attributes,
+        behind: Shade,
+        around: ElementContext | None,
+    ) -> tuple[bool, Shade, ElementContext | None]:
+        """Return whether an element of a drawing is hidden, and what what stands in it inherits."""
+        place = None
+        if around is not None:
+            place = self.styles.enter(around, node.tag or "", attributes)
+        hiding, shade, _ = self._asked(node, attributes, behind, place)
+        return hiding != "", shade, place
+
+
+def _is_line_number(current: LexborNode, attributes: _Attributes, verdict: Verdict) -> bool:
+    """Whether an element holds the number of a listing's line, by its class or since copying leaves
+    it out."""
+    if verdict == "number" and not current.text(deep=True).strip("0123456789 \t\r\n"):
+        return True
+    style = attributes.get("style") or ""
+    return "user-select" in style and current.text(deep=True).strip().isdecimal()
