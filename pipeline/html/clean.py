@@ -11,7 +11,7 @@ matters (`pipeline/prune`), cutting into blocks (`blocks.py`).
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from selectolax.lexbor import LexborNode
@@ -20,6 +20,7 @@ from pipeline.document.tree import (
     LINES,
     MAX_DEPTH,
     NAMED,
+    NO_ATTRS,
     OPENED,
     STAYS_EMPTY,
     TEXT_NODE,
@@ -40,7 +41,7 @@ from pipeline.document.tree import (
 from pipeline.html.addresses import base_of, rebase
 from pipeline.html.furniture import content_words, is_title_of, says_furniture
 from pipeline.html.guard import parse
-from pipeline.html.marks import mark_cells, may_be_icon
+from pipeline.html.marks import mark_cells
 from pipeline.html.names import (
     BOX,
     CELL,
@@ -71,7 +72,6 @@ from pipeline.html.seen import (
 from pipeline.html.sheets import StyleJudge
 from pipeline.html.values import bare_tex, stands_for, title_of
 from pipeline.text.frame import LONGEST
-from pipeline.work import check_cancelled
 
 _COPIES: Final = frozenset({"copy", "copied", "copied!", "copy code", "copy to clipboard"})
 _DRAWN_TEXT: Final = re.compile(r"math|latex|tex\b|emoji", re.IGNORECASE)
@@ -121,7 +121,8 @@ def clean_parsed(top: LexborNode) -> tuple[Node, int, bool]:
     return *_Builder(sight).build(), True
 
 
-_NO_LEAF: Final = OPENS | UNSEEN
+_LINE_MARKS: Final = {LINE: "\n", CELL: "\t"}
+_NO_LEAF: Final = OPENS | UNSEEN | APART
 """What is found of an element whose only text is added as any other."""
 _Begun = tuple[Node, bool, bool]
 """What an element's inside is added to, whether that is a listing, and whether the element is a box
@@ -144,37 +145,36 @@ class _Builder:
     def build(self) -> tuple[Node, int]:
         """Return the tree of what is seen, and the number of words that no click brings to
         light."""
-        sight, steps = self._sight, 0
+        sight, pre = self._sight, False
         language = sight.top.attributes.get("lang")
-        node = Node("html", {"lang": language}) if language else Node("html")
-        pre = False
-        above: list[tuple[Node, bool, bool]] = [(node, pre, False)]
-        for seen in sight.walk():
-            if isinstance(seen, LexborNode):
-                text = seen.text_content or ""
-                if pre or not text.isspace():
-                    add_text(node, text, pre=pre)
-                elif node.children or node.tag not in LINES:  # most are blanks between blocks
-                    add_space(node)
-            elif seen is None:
+        node = root = Node("html", {"lang": language} if language else NO_ATTRS)
+        items = iter(sight.inside(sight.root()))
+        above: list[tuple[Iterator[Seen | LexborNode], Node, bool, bool]] = []
+        while True:
+            for seen in items:
+                if isinstance(seen, LexborNode):
+                    text = seen.text_content or ""
+                    if pre or not text.isspace():
+                        add_text(node, text, pre=pre)
+                    elif node.children or node.tag not in LINES:  # most are between blocks
+                        add_space(node)
+                elif (begun := self._begin(seen, node, pre, len(above))) is not None:
+                    inner, in_listing, boxed = begun
+                    above.append((items, node, pre, boxed))
+                    node, pre, items = inner, in_listing, iter(sight.inside(seen))
+                    break
+            else:
+                if not above:
+                    break
                 done = node
-                node, pre, boxed = above.pop()
+                items, node, pre, boxed = above.pop()
                 if done is not node:
                     attach(node, done)
                 if boxed:
                     add_line(node) if pre else add_space(node)
-            else:
-                if not (steps := steps + 1) & 0x3FFF:
-                    check_cancelled()
-                if (begun := self._begin(seen, node, pre, len(above))) is None:
-                    sight.pruned = True
-                    continue
-                inner, in_listing, boxed = begun
-                above.append((node, pre, boxed))
-                node, pre = inner, in_listing
-        trim(node)
+        trim(root)
         mark_cells(self._cells)
-        root = join_texts(node) if self._made > MAX_NODES else node
+        root = join_texts(root) if self._made > MAX_NODES else root
         return root, sight.unseen_words + self._unseen_words
 
     def _begin(self, seen: Seen, parent: Node, pre: bool, depth: int) -> _Begun | None:
@@ -186,79 +186,80 @@ class _Builder:
             pre: Whether that is a listing.
             depth: Elements around it.
         """
-        current, tag, attributes, found, below = seen
-        kind, apart = tag.built, False
+        current, tag, attributes, found, below, _, _ = seen
+        kind = tag.built
         if pre:
             kind = DROP if found & OPENS else tag.listed
         if kind <= FRAME:
             self._add_standing(seen, kind, parent, pre)
             return None
         if pre or found:
-            tag, kind, apart = self._as_found(seen, kind, parent, pre)
+            tag, kind, found = self._as_found(seen, kind, parent, pre)
             if kind == DROP:
                 return None
         if kind == NODE:
             self._made += 1
-            if depth > MAX_DEPTH or self._made > MAX_NODES or parent.tag in tag.wraps:
+            if depth >= MAX_DEPTH or self._made > MAX_NODES or parent.tag in tag.wraps:
                 kind = THROUGH if pre else BOX
-        if not (apart or found & _NO_LEAF) and below.tag_id == TEXT_NODE and below.next is None:
+        if (
+            below is not None
+            and below.tag_id == TEXT_NODE
+            and below.next is None
+            and not found & _NO_LEAF
+        ):
             self._add_leaf(parent, tag, kind, attributes, below.text_content or "", pre, current)
             return None
-        boxed = apart or CELL < kind < NODE
-        if kind == NODE:
-            node = self._make(tag, attributes, current, None if pre else parent)
-            if found & OPENS:
-                node.furniture = node.furniture or OPENED
-            return node, pre or tag.name in VERBATIM, boxed
-        if kind == BOX:
-            add_space(parent)
-        elif kind > THROUGH:
-            add_line(parent, "\n" if kind == LINE else "\t")
-        return parent, pre, boxed
+        boxed = found & APART != 0 or CELL < kind < NODE
+        if kind != NODE:
+            if kind > THROUGH:
+                add_space(parent) if kind == BOX else add_line(parent, _LINE_MARKS[kind])
+            return parent, pre, boxed
+        node = self._make(tag, attributes, current, parent, pre)
+        if found & OPENS:
+            node.furniture = node.furniture or OPENED
+        return node, pre or tag.name in VERBATIM, boxed
 
-    def _as_found(self, seen: Seen, kind: int, parent: Node, pre: bool) -> tuple[Tag, int, bool]:
-        """Return what an element is by what was found of it, and whether it is a box apart from the
-        words around it; what says a value is written, and dropped."""
-        current, tag, attributes, found, _ = seen
+    def _as_found(self, seen: Seen, kind: int, parent: Node, pre: bool) -> tuple[Tag, int, int]:
+        """Return what an element is by what was found of it, and what was found that counts in its
+        parent; what says a value is written, and dropped."""
+        current, tag, attributes, found, *_ = seen
         is_empty = found & EMPTY != 0
         if is_empty and tag.mute and parent.tag not in STAYS_EMPTY:
-            return tag, DROP, False
+            return tag, DROP, found
         if pre or found & (MARKED | LINED):
             lined = found & LINED != 0
             tag, kind = as_marked(current, tag, kind, attributes, parent, pre, lined=lined)
-        if kind == DROP or (is_empty and not tag.alone):
-            return tag, DROP, False
-        if pre:
-            return tag, LINE if kind == THROUGH and found & BOXED else kind, False
-        apart = found & APART != 0 and not tag.block
-        if apart:
+        if is_empty and not tag.alone:
+            return tag, DROP, found
+        if pre and kind == THROUGH and found & BOXED:
+            kind = LINE
+        if pre or tag.block:
+            found &= ~APART
+        elif found & APART and kind != DROP:
             add_space(parent)
-        return tag, kind, apart
+        return tag, kind, found
 
     # What stands for words
 
     def _add_standing(self, seen: Seen, kind: int, parent: Node, pre: bool) -> None:
         """Add the words that an image, frame, drawing or the like stands for."""
-        current, tag, attributes, _, _ = seen
-        if kind == IMAGE or kind == FRAME or tag.name == "svg":
-            if kind == DROP or self._images >= MAX_NODES or (pre and kind != IMAGE):
-                return
+        current, tag, attributes, _, _, shade, place = seen
+        if kind == SAYS and tag.name != "svg":
+            is_metadata = tag.name == "script" and parent.tag in ROOTS
+            said = "" if is_metadata else stands_for(current, tag.name, attributes, parent.tag)
+            if said and tag.name == "math" and attributes.get("display") != "block":
+                add_text(parent, said, pre=False)
+            elif said:
+                add_boxed(parent, said, pre=False)
+        elif kind != DROP and self._images < MAX_NODES and (kind == IMAGE or not pre):
             self._images += 1
             if kind == IMAGE:
                 _add_image(parent, attributes)
             elif kind == FRAME:
                 self._add_frame(parent, tag.name, attributes)
             else:
-                _add_drawing(parent, current, attributes, self._sight.words)
-        elif (
-            (tag.name != "script" or parent.tag not in ROOTS)
-            and kind == SAYS
-            and (said := stands_for(current, tag.name, attributes, parent.tag))
-        ):
-            if tag.name == "math" and attributes.get("display") != "block":
-                add_text(parent, said, pre=False)
-            else:
-                add_boxed(parent, said, pre=False)
+                words = self._sight.words_in(current, shade, place)
+                _add_drawing(parent, current, attributes, words)
 
     def _add_frame(self, parent: Node, name: str, attributes: Mapping[str, str | None]) -> None:
         """Read what a frame holds in place of it; of another keep the address."""
@@ -299,23 +300,19 @@ class _Builder:
         """Add an element that holds one text and nothing else."""
         if not pre and text[:1].isalnum():
             text = _parted(parent, tag, kind, text, current)
-        is_verbatim = pre or tag.name in VERBATIM
         if kind == THROUGH:
             add_text(parent, text, pre=pre)
         elif kind == BOX:
             if tag.name != "button" or text.strip().lower() not in _COPIES:
                 add_boxed(parent, text, pre=pre)
         elif kind < NODE:  # of a listing
-            mark = "\n" if kind == LINE else "\t"
-            add_line(parent, mark)
+            add_line(parent, _LINE_MARKS[kind])
             add_text(parent, text, pre=True)
             if kind == LINE:
                 add_line(parent)
-        elif is_verbatim or tag.stays or not text.isspace():
-            node = self._make(tag, attributes, current, None if is_verbatim else parent)
-            if tag.name == "td" and not may_be_icon(text):
-                self._cells.pop()
-            add_text(node, text, pre=is_verbatim)
+        elif (verbatim := pre or tag.name in VERBATIM) or tag.stays or not text.isspace():
+            node = self._make(tag, attributes, current, parent, pre)
+            add_text(node, text, pre=verbatim)
             attach(parent, node)
         else:
             add_space(parent)
@@ -325,16 +322,18 @@ class _Builder:
         tag: Tag,
         attributes: dict[str, str | None],
         current: LexborNode,
-        parent: Node | None = None,
+        parent: Node,
+        pre: bool,
     ) -> Node:
-        """Return the node of an element, with the attributes that mean something; in a listing it
-        has no parent."""
-        if tag.linking and parent is not None and parent.children:
+        """Return the node of an element, with the attributes that mean something."""
+        if tag.linking and not pre and parent.children:
             part_links(parent)
         node = Node(tag.name)
         node.furniture = tag.furniture
         if tag.name == "td":
             self._cells.append((node, current))
+        if not (attributes or tag.listing):
+            return node
         named = tag.named
         if tag.listing or not tag.kept.isdisjoint(attributes):
             named = keep(node, tag, attributes, current)

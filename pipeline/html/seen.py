@@ -6,7 +6,8 @@ Not for: what becomes of an element that is seen (`clean.py`), what a style hide
 opens (`closed.py`).
 """
 
-from collections.abc import Iterator, Set
+from collections.abc import Set
+from functools import cached_property
 from typing import Final, Literal
 
 from selectolax.lexbor import LexborNode
@@ -47,9 +48,9 @@ PLAIN, MARKED, LINED, OPENS, APART, BOXED, UNSEEN, EMPTY = 0, 1, 2, 4, 8, 16, 32
 its class keeps line breaks; a reader opens it; it is drawn apart from the words around it; that is
 by its own style; nobody sees the texts right in it; it holds nothing."""
 _Attributes = dict[str, str | None]
-Seen = tuple[LexborNode, Tag, _Attributes, int, LexborNode]
-"""An element, what is done with its name, its attributes, what was found of it, and its first node,
-or itself where it holds none."""
+Seen = tuple[LexborNode, Tag, _Attributes, int, LexborNode | None, Shade, ElementContext | None]
+"""An element, what is done with its name, its attributes, what was found of it, its first node,
+what text in it inherits, and its place among the page's rules."""
 
 
 class Sight:
@@ -76,10 +77,6 @@ class Sight:
         self._show = show
         self._around = styles.place if show != "all" else None
         self._uncovered = uncovered
-        self.pruned = False
-        """Set by who reads the walk: what is in the element that came last is not walked."""
-        self.words: list[str] = []
-        """Those in the drawing that came last."""
         self.covered: set[int] = set()
         """Addresses of elements of more than `WAITING_WORDS` words that `aria-hidden` covers."""
         self.covered_words = 0
@@ -94,60 +91,52 @@ class Sight:
         """By Lexbor's numbers for names, which mean something in one page only."""
         self._verdicts: dict[str | None, Verdict] = {None: ""}
         self._line_keepers = line_keepers(styles.texts)
-        self._controlled: Set[str] | None = None
         self._is_drawn = False
         """Whether the last element that was asked about is hidden from screen readers and by no
         style."""
-        self._moves: bool | None = None
-        self._blank: bool | None = None
         self._segments = Segments(top)
 
-    def walk(self) -> Iterator[Seen | LexborNode | None]:
-        """Yield what is seen below the root element: elements, texts, and None at the end of each
-        element that is not pruned, last at that of the root."""
-        met, verdicts, enter = self._met, self._verdicts, self.styles.enter
-        item, behind, around = self.top.first_child, self.styles.ground, self._around
-        above = [(item, behind, around)]
-        while above:
-            item, behind, around = above.pop()
-            while item is not None:
-                current, number, item = item, item.tag_id, item.next
-                if number == TEXT_NODE:
-                    if behind.unseen:
-                        self._miss(current)
-                    else:
-                        yield current
-                    continue
-                tag = met.get(number) or self._meet(number, current)
-                below = current.first_child
-                if tag.kind <= PLACED:
-                    below, item = self._placed(tag, current)
-                    if below is None:
-                        continue
-                attributes, place, found, shade = current.attributes, None, PLAIN, behind
-                is_odd = tag.odd | behind.parts | behind.unseen
-                if around is not None:
-                    place = enter(around, tag.name, attributes)
-                    is_odd |= not place.is_plain
-                if (
-                    is_odd
-                    or below is None
-                    or verdicts.get(attributes.get("class")) != ""
-                    or not tag.telling.isdisjoint(attributes)
-                ):
-                    looked = self._look(current, tag, attributes, below, behind, place)
-                    if looked is None:
-                        continue
-                    found, shade, inside = looked
+    def root(self) -> Seen:
+        """Return the root element."""
+        top, tag, ground = self.top, tag_of("html"), self.styles.ground
+        return top, tag, top.attributes, PLAIN, top.first_child, ground, self._around
+
+    def inside(self, around: Seen) -> list[Seen | LexborNode]:
+        """Return the elements and texts that are seen right in an element."""
+        _, _, _, _, item, behind, above = around
+        met, verdicts = self._met, self._verdicts
+        found: list[Seen | LexborNode] = []
+        place, is_uneven = None, behind.parts or behind.unseen
+        while item is not None:
+            current, number, item = item, item.tag_id, item.next
+            if number == TEXT_NODE:
+                if behind.unseen:
+                    self._miss(current)
                 else:
-                    inside = below
-                yield current, tag, attributes, found, inside
-                if self.pruned:
-                    self.pruned = False
+                    found.append(current)
+                continue
+            tag = met.get(number) or self._meet(number, current)
+            below = current.first_child
+            if tag.kind <= PLACED:
+                below, item = self._placed(tag, current)
+                if below is None:
                     continue
-                above.append((item, behind, around))
-                item, behind, around = below, shade, place
-            yield None
+            attributes, is_odd = current.attributes, is_uneven or tag.odd
+            if above is not None:
+                place = self.styles.enter(above, tag.name, attributes)
+                is_odd |= not place.is_plain
+            if (
+                is_odd
+                or below is None
+                or verdicts.get(attributes.get("class")) != ""
+                or not tag.telling.isdisjoint(attributes)
+            ):
+                seen = self._look(current, tag, attributes, below, behind, place)
+                if seen is not None:
+                    found.append(seen)
+            else:
+                found.append((current, tag, attributes, PLAIN, below, behind, place))
+        return found
 
     def _meet(self, number: int, current: LexborNode) -> Tag:
         """Return what is done with elements of a name that the walk met for the first time."""
@@ -167,18 +156,18 @@ class Sight:
         below: LexborNode | None,
         behind: Shade,
         place: ElementContext | None,
-    ) -> tuple[int, Shade, LexborNode] | None:
-        """Return what is found of an element that may not be plain, what text in it inherits, and
-        its first node or itself; None where it is left out."""
+    ) -> Seen | None:
+        """Return an element that may not be plain as it is seen; None where it is left out."""
         if PLACED < tag.kind <= FRAME:
-            shown = self._is_shown(current, tag, attributes, place)
-            return (PLAIN, behind, current) if shown else None
+            drawn = self._drawn(current, tag, attributes, place)
+            return drawn and (current, tag, attributes, PLAIN, None, drawn, place)
         if below is None and tag.mute and "aria-label" not in attributes:
             return None
-        if tag.kind == SHUT and not self._is_open(current, attributes):
-            return None
-        found = EMPTY * (below is None) | OPENS * (tag.kind == SHUT and "open" not in attributes)
-        shade = behind
+        found, shade = EMPTY * (below is None), behind
+        if tag.kind == SHUT and "open" not in attributes:
+            if not (self._show or can_be_opened(current, attributes, lambda: self._controlled)):
+                return None
+            found |= OPENS
         if not tag.shown:
             hiding, shade, verdict = self._asked(current, attributes, behind, place)
             if hiding:
@@ -188,20 +177,9 @@ class Sight:
             found |= LINED * (verdict == "lines") | MARKED * (
                 not tag.marking.isdisjoint(attributes)
             )
-        own = shade is not behind
-        boxed, parts = own and shade.apart, own and shade.parts
-        found |= BOXED * boxed | APART * (boxed or behind.parts) | UNSEEN * shade.unseen
-        if shade.apart or shade.parts is not parts:
-            shade = shade._replace(apart=False, parts=parts)
-        return found, shade, below or current
-
-    def _is_open(self, current: LexborNode, attributes: _Attributes) -> bool:
-        """Whether a dialog is open, or a reader opens it."""
-        return (
-            "open" in attributes
-            or self._show != ""
-            or can_be_opened(current, attributes, self._ids_of_buttons)
-        )
+        if shade is not behind or behind.parts or behind.unseen:
+            found, shade = _laid(found, shade, behind)
+        return current, tag, attributes, found, below, shade, place
 
     def _asked(
         self,
@@ -301,59 +279,61 @@ class Sight:
             return True
         if hiding == "shut" and self._is_drawn and is_covered_part(current, attributes):
             return True
-        if hiding == "soft" and moves_into_sight(current, attributes, self._something_moves):
+        if hiding == "soft" and moves_into_sight(
+            current, attributes, lambda: self._something_moves
+        ):
             return True
-        return can_be_opened(current, attributes, self._ids_of_buttons)
+        return can_be_opened(current, attributes, lambda: self._controlled)
 
+    @cached_property
     def _something_moves(self) -> bool:
-        if self._moves is None:
-            self._moves = something_moves(self.top)
-        return self._moves
+        """Whether anything on the page waits for an animation."""
+        return something_moves(self.top)
 
-    def _ids_of_buttons(self) -> Set[str]:
-        """Return the ids of what the page's buttons say that they control."""
-        if self._controlled is None:
-            buttons = [button.attributes for button in self.top.css(CONTROLS)]
-            named = [button.get(name) or "" for button in buttons for name in CONTROLLING]
-            self._controlled = frozenset(" ".join(named).replace("#", " ").split())
-        return self._controlled
+    @cached_property
+    def _controlled(self) -> Set[str]:
+        """The ids of what the page's buttons say that they control."""
+        buttons = [button.attributes for button in self.top.css(CONTROLS)]
+        named = [button.get(name) or "" for button in buttons for name in CONTROLLING]
+        return frozenset(" ".join(named).replace("#", " ").split())
 
     # What is drawn
 
-    def _is_shown(
+    def _drawn(
         self,
         current: LexborNode,
         tag: Tag,
         attributes: _Attributes,
         place: ElementContext | None,
-    ) -> bool:
-        """Whether an image, frame, drawing, or what else stands for words is not hidden; the words
-        in a drawing are kept."""
+    ) -> Shade | None:
+        """Return what text in an image, frame, drawing or what else stands for words inherits; None
+        where that is hidden. What is hidden from screen readers only is drawn."""
         if tag.kind == IMAGE and not attributes.get("alt"):
-            return False
+            return None
         if tag.kind == SAYS and tag.name != "svg":
-            return not self._asked(current, attributes, Shade(), place)[0]
-        own = presented(attributes) if tag.name == "svg" else attributes
-        if "aria-hidden" in own:  # hidden from screen readers only, it is drawn
-            own = {key: value for key, value in own.items() if key != "aria-hidden"}
+            hiding, shade, _ = self._asked(current, attributes, Shade(), place)
+            return None if hiding else shade
+        own = presented(attributes) if tag.kind == SAYS else attributes
+        own = {name: value for name, value in own.items() if name != "aria-hidden"}
         hiding, shade, _ = self._asked(current, own, self.styles.ground, place)
         if hiding not in _DRAWN_ALL_THE_SAME[tag.kind] or "hidden" in own or is_pixel(own):
-            return False
+            return None
         # Its own opacity and the like means nothing, and frameworks set it until it has come.
         style = own.get("style")
         is_styled = hiding or (place is not None and not place.is_plain)
-        if style and is_styled and self.styles.hides_image(style):
-            return False
-        if tag.name == "svg":
-            has_words = current.css_first("text, foreignobject") is not None and not self._fills()
-            self.words = words_of(current, self._looked, shade, place) if has_words else []
-        return True
+        return None if style and is_styled and self.styles.hides_image(style) else shade
 
-    def _fills(self) -> bool:
+    def words_in(self, svg: LexborNode, shade: Shade, place: ElementContext | None) -> list[str]:
+        """Return the words that a drawing shows; none where a style sheet may fill letters so that
+        nobody sees them."""
+        if svg.css_first("text, foreignobject") is None:
+            return []
+        return [] if self._fills_blank else words_of(svg, self._looked, shade, place)
+
+    @cached_property
+    def _fills_blank(self) -> bool:
         """Whether a style sheet may fill letters of drawings so that nobody sees them."""
-        if self._blank is None:
-            self._blank = any(map(BLANK_FILL.search, self.styles.texts))
-        return self._blank
+        return any(map(BLANK_FILL.search, self.styles.texts))
 
     def _looked(
         self,
@@ -363,9 +343,7 @@ class Sight:
         around: ElementContext | None,
     ) -> tuple[bool, Shade, ElementContext | None]:
         """Return whether an element of a drawing is hidden, and what what stands in it inherits."""
-        place = None
-        if around is not None:
-            place = self.styles.enter(around, node.tag or "", attributes)
+        place = around and self.styles.enter(around, node.tag or "", attributes)
         hiding, shade, _ = self._asked(node, attributes, behind, place)
         return hiding != "", shade, place
 
@@ -377,3 +355,17 @@ def _is_line_number(current: LexborNode, attributes: _Attributes, verdict: Verdi
         return True
     style = attributes.get("style") or ""
     return "user-select" in style and current.text(deep=True).strip().isdecimal()
+
+
+def _laid(found: int, shade: Shade, behind: Shade) -> tuple[int, Shade]:
+    """Return what is found of an element, with how it is laid out, and what text in it inherits."""
+    own = shade is not behind
+    if own and shade.apart:
+        found |= BOXED | APART
+    if behind.parts:
+        found |= APART
+    if shade.unseen:
+        found |= UNSEEN
+    if shade.apart or (shade.parts and not own):
+        shade = shade._replace(apart=False, parts=shade.parts and own)
+    return found, shade

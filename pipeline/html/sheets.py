@@ -66,7 +66,7 @@ _CUTS: Final = frozenset({"overflow", "overflow-x", "overflow-y"})
 _MOST_CUTTING: Final = 200
 """Selectors of rules that cut off, against each of which an element may be matched."""
 _ESCAPE: Final = r"\\(?:[\da-fA-F]{1,6}\s?|[^\n\da-fA-F])"
-_LETTERS: Final = rf"(?:[\w-]|[^\x00-\x7f]|{_ESCAPE})"
+_LETTERS: Final = rf"(?:[\w\x80-\U0010ffff-]++|{_ESCAPE})"
 _IDENT: Final = rf"(?:--|-?(?:[^\W\d]|[^\x00-\x7f]|{_ESCAPE})){_LETTERS}*+"
 _ESCAPED: Final = re.compile(r"\\(?:([\da-fA-F]{1,6})\s?|(.))")
 _PIECE: Final = re.compile(
