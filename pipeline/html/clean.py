@@ -148,7 +148,7 @@ class _Builder:
         sight, pre = self._sight, False
         language = sight.top.attributes.get("lang")
         node = root = Node("html", {"lang": language} if language else NO_ATTRS)
-        items = iter(sight.inside(sight.root()))
+        items = sight.inside(sight.root())
         above: list[tuple[Iterator[Seen | LexborNode], Node, bool, bool]] = []
         while True:
             for seen in items:
@@ -161,7 +161,7 @@ class _Builder:
                 elif (begun := self._begin(seen, node, pre, len(above))) is not None:
                     inner, in_listing, boxed = begun
                     above.append((items, node, pre, boxed))
-                    node, pre, items = inner, in_listing, iter(sight.inside(seen))
+                    node, pre, items = inner, in_listing, sight.inside(seen)
                     break
             else:
                 if not above:
@@ -186,7 +186,7 @@ class _Builder:
             pre: Whether that is a listing.
             depth: Elements around it.
         """
-        current, tag, attributes, found, below, _, _ = seen
+        _, tag, _, found, below, _, _ = seen
         kind = tag.built
         if pre:
             kind = DROP if found & OPENS else tag.listed
@@ -207,22 +207,28 @@ class _Builder:
             and below.next is None
             and not found & _NO_LEAF
         ):
-            self._add_leaf(parent, tag, kind, attributes, below.text_content or "", pre, current)
+            self._add_leaf(seen, tag, kind, below, parent, pre)
             return None
+        return self._open(seen, tag, kind, found, parent, pre)
+
+    def _open(self, seen: Seen, tag: Tag, kind: int, found: int, parent: Node, pre: bool) -> _Begun:
+        """Return where the inside of an element is added, begun as its kind asks."""
         boxed = found & APART != 0 or CELL < kind < NODE
-        if kind != NODE:
-            if kind > THROUGH:
-                add_space(parent) if kind == BOX else add_line(parent, _LINE_MARKS[kind])
-            return parent, pre, boxed
-        node = self._make(tag, attributes, current, parent, pre)
-        if found & OPENS:
-            node.furniture = node.furniture or OPENED
-        return node, pre or tag.name in VERBATIM, boxed
+        if kind == NODE:
+            node = self._make(seen, tag, parent, pre)
+            if found & OPENS and not node.furniture:
+                node.furniture = OPENED
+            return node, pre or tag.name in VERBATIM, boxed
+        if kind == BOX:
+            add_space(parent)
+        elif kind > THROUGH:
+            add_line(parent, _LINE_MARKS[kind])
+        return parent, pre, boxed
 
     def _as_found(self, seen: Seen, kind: int, parent: Node, pre: bool) -> tuple[Tag, int, int]:
         """Return what an element is by what was found of it, and what was found that counts in its
         parent; what says a value is written, and dropped."""
-        current, tag, attributes, found, *_ = seen
+        current, tag, attributes, found, _, _, _ = seen
         is_empty = found & EMPTY != 0
         if is_empty and tag.mute and parent.tag not in STAYS_EMPTY:
             return tag, DROP, found
@@ -288,18 +294,13 @@ class _Builder:
             parent.children.append(Node("iframe", {"href": address}))
 
     def _add_leaf(
-        self,
-        parent: Node,
-        tag: Tag,
-        kind: int,
-        attributes: dict[str, str | None],
-        text: str,
-        pre: bool,
-        current: LexborNode,
+        self, seen: Seen, tag: Tag, kind: int, only: LexborNode, parent: Node, pre: bool
     ) -> None:
         """Add an element that holds one text and nothing else."""
-        if not pre and text[:1].isalnum():
-            text = _parted(parent, tag, kind, text, current)
+        text = only.text_content or ""
+        first = text[:1]
+        if not pre and (first.isupper() or first.isdecimal()):
+            text = _parted(parent, tag, kind, text, seen[0])
         if kind == THROUGH:
             add_text(parent, text, pre=pre)
         elif kind == BOX:
@@ -311,21 +312,15 @@ class _Builder:
             if kind == LINE:
                 add_line(parent)
         elif (verbatim := pre or tag.name in VERBATIM) or tag.stays or not text.isspace():
-            node = self._make(tag, attributes, current, parent, pre)
+            node = self._make(seen, tag, parent, pre)
             add_text(node, text, pre=verbatim)
             attach(parent, node)
         else:
             add_space(parent)
 
-    def _make(
-        self,
-        tag: Tag,
-        attributes: dict[str, str | None],
-        current: LexborNode,
-        parent: Node,
-        pre: bool,
-    ) -> Node:
+    def _make(self, seen: Seen, tag: Tag, parent: Node, pre: bool) -> Node:
         """Return the node of an element, with the attributes that mean something."""
+        current, _, attributes, _, _, _, _ = seen
         if tag.linking and not pre and parent.children:
             part_links(parent)
         node = Node(tag.name)
@@ -365,18 +360,15 @@ def _body_of(root: Node) -> list[Node | str]:
 
 
 def _parted(parent: Node, tag: Tag, kind: int, text: str, current: LexborNode) -> str:
-    """Return an element's only text, parted from what stands before the element where it does not
-    go on with that: numbers, and spans, dates and labels drawn as lines of their own."""
+    """Return an element's only text, which begins with a digit or capital, parted from what stands
+    before the element where it does not go on with that."""
     if text[0].isdecimal():
         if kind == THROUGH or tag.name in {"sup", "time"}:
             return part_number(parent, text, current, raised=tag.name == "sup")
-    elif (
-        text[0].isupper()
-        and not tag.block
-        and parent.children
-        and is_apart(parent, text, current, marks=kind == NODE and tag.name != "time")
-    ):
-        add_space(parent)
+    elif not tag.block and parent.children:
+        is_marked = kind == NODE and tag.name != "time"
+        if is_apart(parent, text, current, marks=is_marked):
+            add_space(parent)  # spans, dates and labels drawn as lines of their own
     return text
 
 

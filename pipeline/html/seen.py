@@ -6,7 +6,7 @@ Not for: what becomes of an element that is seen (`clean.py`), what a style hide
 opens (`closed.py`).
 """
 
-from collections.abc import Set
+from collections.abc import Iterator, Set
 from functools import cached_property
 from typing import Final, Literal
 
@@ -101,11 +101,10 @@ class Sight:
         top, tag, ground = self.top, tag_of("html"), self.styles.ground
         return top, tag, top.attributes, PLAIN, top.first_child, ground, self._around
 
-    def inside(self, around: Seen) -> list[Seen | LexborNode]:
-        """Return the elements and texts that are seen right in an element."""
+    def inside(self, around: Seen) -> Iterator[Seen | LexborNode]:
+        """Yield the elements and texts that are seen right in an element."""
         _, _, _, _, item, behind, above = around
         met, verdicts = self._met, self._verdicts
-        found: list[Seen | LexborNode] = []
         place, is_uneven = None, behind.parts or behind.unseen
         while item is not None:
             current, number, item = item, item.tag_id, item.next
@@ -113,7 +112,7 @@ class Sight:
                 if behind.unseen:
                     self._miss(current)
                 else:
-                    found.append(current)
+                    yield current
                 continue
             tag = met.get(number) or self._meet(number, current)
             below = current.first_child
@@ -133,10 +132,9 @@ class Sight:
             ):
                 seen = self._look(current, tag, attributes, below, behind, place)
                 if seen is not None:
-                    found.append(seen)
+                    yield seen
             else:
-                found.append((current, tag, attributes, PLAIN, below, behind, place))
-        return found
+                yield current, tag, attributes, PLAIN, below, behind, place
 
     def _meet(self, number: int, current: LexborNode) -> Tag:
         """Return what is done with elements of a name that the walk met for the first time."""
