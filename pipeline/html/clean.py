@@ -72,6 +72,7 @@ from pipeline.html.seen import (
 from pipeline.html.sheets import StyleJudge
 from pipeline.html.values import bare_tex, stands_for, title_of
 from pipeline.text.frame import LONGEST
+from pipeline.work import check_cancelled
 
 _COPIES: Final = frozenset({"copy", "copied", "copied!", "copy code", "copy to clipboard"})
 _DRAWN_TEXT: Final = re.compile(r"math|latex|tex\b|emoji", re.IGNORECASE)
@@ -145,7 +146,7 @@ class _Builder:
     def build(self) -> tuple[Node, int]:
         """Return the tree of what is seen, and the number of words that no click brings to
         light."""
-        sight, pre = self._sight, False
+        sight, steps, pre = self._sight, 0, False
         language = sight.top.attributes.get("lang")
         node = root = Node("html", {"lang": language} if language else NO_ATTRS)
         items = sight.inside(sight.root())
@@ -158,24 +159,29 @@ class _Builder:
                         add_text(node, text, pre=pre)
                     elif node.children or node.tag not in LINES:  # most are between blocks
                         add_space(node)
-                elif (begun := self._begin(seen, node, pre, len(above))) is not None:
+                    continue
+                if not (steps := steps + 1) & 0x3FFF:
+                    check_cancelled()
+                if (begun := self._begin(seen, node, pre, len(above))) is not None:
                     inner, in_listing, boxed = begun
                     above.append((items, node, pre, boxed))
                     node, pre, items = inner, in_listing, sight.inside(seen)
                     break
             else:
                 if not above:
-                    break
+                    return self._done(root), sight.unseen_words + self._unseen_words
                 done = node
                 items, node, pre, boxed = above.pop()
                 if done is not node:
                     attach(node, done)
                 if boxed:
                     add_line(node) if pre else add_space(node)
+
+    def _done(self, root: Node) -> Node:
+        """Return the tree that was filled, its end trimmed and its cells marked."""
         trim(root)
         mark_cells(self._cells)
-        root = join_texts(root) if self._made > MAX_NODES else root
-        return root, sight.unseen_words + self._unseen_words
+        return join_texts(root) if self._made > MAX_NODES else root
 
     def _begin(self, seen: Seen, parent: Node, pre: bool, depth: int) -> _Begun | None:
         """Return where the inside of an element is added; None where nothing is left to be added.

@@ -2,7 +2,7 @@
 say.
 
 One answer a name, made once (`tag_of`), since cleaning asks for each element. Not for: what an
-element's attributes or style add to that (`clean.py`).
+element's attributes or style add to that (`seen.py`).
 """
 
 from functools import lru_cache
