@@ -326,7 +326,7 @@ class _Builder:
 
     def _make(self, seen: Seen, tag: Tag, parent: Node, pre: bool) -> Node:
         """Return the node of an element, with the attributes that mean something."""
-        current, _, attributes, _, _, _, _ = seen
+        current, attributes = seen[0], seen[2]
         if tag.linking and not pre and parent.children:
             part_links(parent)
         node = Node(tag.name)

@@ -45,6 +45,8 @@ _FRAMES: Final = tags("embed frame iframe object")
 _VALUED: Final = tags("span time")
 """Elements that may hold nothing and yet say something by their attributes, as any may in a table's
 cell."""
+_BLANK: Final = tags("table tbody tfoot thead tr")
+"""Elements in which every text is blank (HTML §13.2.6.4.9) and means nothing."""
 _UNCHANGED: Final = tags("del ins rt s strike sub sup")
 """Marked where they stand in a sentence, but nothing is inserted in a listing."""
 _ROLE_PARENTS: Final = frozenset({"table", ROLE_ROW})
@@ -94,8 +96,8 @@ class Tag:
     each costs a tenth."""
 
     __slots__ = (
-        "alone", "attributes", "block", "built", "counted", "furniture", "kept", "kind", "linking", "listed", "listing",
-        "marking", "mute", "name", "named", "neutral", "odd", "shown", "stays", "telling", "wraps",
+        "alone", "attributes", "blank", "block", "built", "counted", "furniture", "kept", "kind", "linking",
+        "listed", "listing", "marking", "mute", "name", "named", "neutral", "odd", "shown", "stays", "telling", "wraps",
     )  # fmt: skip
 
     def __init__(self, name: str) -> None:
@@ -118,6 +120,7 @@ class Tag:
         elif self.neutral or name in _LINED:
             self.marking |= {"style"}
         self.block = name in BLOCK_TAGS
+        self.blank = name in _BLANK
         self.furniture = NAMED * (name in FURNITURE)
         self.named = name in NAMED_TAGS and not self.furniture
         self.neutral = name in NEUTRAL

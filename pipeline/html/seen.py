@@ -103,7 +103,7 @@ class Sight:
 
     def inside(self, around: Seen) -> Iterator[Seen | LexborNode]:
         """Yield the elements and texts that are seen right in an element."""
-        _, _, _, _, item, behind, above = around
+        _, holder, _, _, item, behind, above = around
         met, verdicts = self._met, self._verdicts
         place, is_uneven = None, behind.parts or behind.unseen
         while item is not None:
@@ -111,7 +111,7 @@ class Sight:
             if number == TEXT_NODE:
                 if behind.unseen:
                     self._miss(current)
-                else:
+                elif not holder.blank:
                     yield current
                 continue
             tag = met.get(number) or self._meet(number, current)
