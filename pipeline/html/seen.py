@@ -47,10 +47,34 @@ PLAIN, MARKED, LINED, OPENS, APART, BOXED, UNSEEN, EMPTY = 0, 1, 2, 4, 8, 16, 32
 """What is found of an element, added up: an attribute may say that it is not what its name says;
 its class keeps line breaks; a reader opens it; it is drawn apart from the words around it; that is
 by its own style; nobody sees the texts right in it; it holds nothing."""
+_SAYS_NOTHING: Final[Verdict] = ""
 _Attributes = dict[str, str | None]
 Seen = tuple[LexborNode, Tag, _Attributes, int, LexborNode | None, Shade, ElementContext | None]
 """An element, what is done with its name, its attributes, what was found of it, its first node,
 what text in it inherits, and its place among the page's rules."""
+
+
+class _Verdicts(dict[str | None, Verdict]):
+    """What the value of a class attribute alone says about an element, looked up once."""
+
+    def __init__(self, line_keepers: frozenset[str]) -> None:
+        """Take the classes by which the page's style sheets keep line breaks."""
+        super().__init__({None: ""})
+        self._said: tuple[tuple[frozenset[str], Verdict], ...] = (
+            (_DROPPED_CLASSES, "dropped"),
+            (READER_CLASSES, "reader"),
+            (_NUMBER_CLASSES, "number"),
+            (line_keepers, "lines"),
+        )
+        self._saying = frozenset[str]().union(*(names for names, _ in self._said))
+
+    def __missing__(self, classes: str | None) -> Verdict:
+        """Return and remember what is said by classes that were not asked for before."""
+        names, found = (classes or "").split(), _SAYS_NOTHING
+        if not self._saying.isdisjoint(names):
+            found = next(said for known, said in self._said if not known.isdisjoint(names))
+        self[classes] = found
+        return found
 
 
 class Sight:
@@ -89,8 +113,7 @@ class Sight:
         """Words that were hidden by opacity or visibility, which pages use before an animation."""
         self._met: dict[int, Tag] = {}
         """By Lexbor's numbers for names, which mean something in one page only."""
-        self._verdicts: dict[str | None, Verdict] = {None: ""}
-        self._line_keepers = line_keepers(styles.texts)
+        self._verdicts = _Verdicts(line_keepers(styles.texts))
         self._is_drawn = False
         """Whether the last element that was asked about is hidden from screen readers and by no
         style."""
@@ -127,7 +150,7 @@ class Sight:
             if (
                 is_odd
                 or below is None
-                or verdicts.get(attributes.get("class")) != ""
+                or verdicts[attributes.get("class")]
                 or not tag.telling.isdisjoint(attributes)
             ):
                 seen = self._look(current, tag, attributes, below, behind, place)
@@ -187,9 +210,7 @@ class Sight:
         place: ElementContext | None,
     ) -> tuple[Hiding, Shade, Verdict]:
         """Return how an element is hidden, what its text inherits, and what its class says."""
-        verdict = self._verdicts.get(attributes.get("class"))
-        if verdict is None:
-            verdict = self._judge_classes(attributes["class"] or "")
+        verdict = self._verdicts[attributes.get("class")]
         known = behind if place is None else place.shade_in(behind)
         if known is not None and not verdict and WATCHED.isdisjoint(attributes):
             return "", known, verdict
@@ -247,22 +268,6 @@ class Sight:
         """Count words that are left out since nobody sees them."""
         self.hid = True
         self.unseen_words += count_words(current.text(deep=True))
-
-    def _judge_classes(self, classes: str) -> Verdict:
-        """Return what the value of a class attribute alone says about an element, and remember
-        it."""
-        names = classes.split()
-        verdict: Verdict = ""
-        if not _DROPPED_CLASSES.isdisjoint(names):
-            verdict = "dropped"
-        elif not READER_CLASSES.isdisjoint(names):
-            verdict = "reader"
-        elif not _NUMBER_CLASSES.isdisjoint(names):
-            verdict = "number"
-        elif not self._line_keepers.isdisjoint(names):
-            verdict = "lines"
-        self._verdicts[classes] = verdict
-        return verdict
 
     # What opens
 
