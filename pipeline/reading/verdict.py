@@ -63,7 +63,8 @@ SURE: Final = 0.6
 that the reader was not trained on, .25 of their 397 almost-answered twins, .08 of 309 on other
 pages; .5 gives .83, .33, .10."""
 NONE: Final = 0.12
-"""Confidence below which nothing answers, where the meaning says so too; see `NEVER`."""
+"""Confidence below which nothing answers: of one page where the meaning says so too, see `NEAR` and
+`NEVER`, of several wherever a reader read them."""
 NEAR: Final = 0.34
 """Cosine from which a window is near enough in meaning that the answer is never None. With both,
 .006 of 785 questions are None on their own page and .69 of 459 on another; with a confidence of .2
@@ -165,7 +166,9 @@ def judge(question: str, relevance: Relevance) -> Verdict:
         return Verdict("answered", round(confidence, 4), f"{reason}.")
     lacking = _lacking(question, pages, relevance.index)
     absent = _common(lacking)
-    never = best.read is not None and best.size > 0 and confidence < NEVER
+    # Among many windows one is near to any question
+    bound = NONE if len(pages) > 1 else NEVER if best.size > 0 else 0.0
+    never = best.read is not None and confidence < bound
     if not never and (confidence >= NONE or any(map(_is_near, pages))):
         return Verdict("unsure", round(confidence, 4), f"{reason}.", absent, lacking)
     if relevance.foreign and any(page.cosine is None for page in pages):
