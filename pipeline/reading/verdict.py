@@ -26,6 +26,7 @@ from pipeline.text.words import (
     guess_language,
     heard,
     index_terms,
+    language_asked,
     languages,
     meanings,
     raw_words,
@@ -73,10 +74,11 @@ NEVER: Final = 0.04
 """Confidence below which nothing answers however near it is in meaning, where a reader chose among
 more than `_SMALL` windows: none of 92 questions on long documents, 15 of their 92 twins."""
 FAR: Final = 0.06
-FAR_ACROSS: Final = 0.09
-"""Of the two logistics of other languages, the values below which nothing answers. The least of the
-questions on their own page are .083 and .138 (of twins .024, .09); .57 of the questions on other
-pages of like subjects are None so in one language, .28 across two."""
+FAR_ACROSS: Final = 0.08
+"""Of the two logistics of other languages, the values below which nothing answers. In one language
+the least of the questions on their own page is .083, and .57 of the questions on other pages of like
+subjects are None. Across two one of 720 is below it on its own page and .16 on others; below .09 two
+and .24, below .05 none and .05."""
 
 ABSENT_DIGITS: Final = 3
 """Digits of a number from which its absence is worth a word."""
@@ -273,7 +275,7 @@ def read_features(question: str, relevance: Relevance) -> list[Features]:
     index = relevance.index
     texts = [heard(question, language) for language in index.languages]
     looked_for = {text: _Asked(text, index) for text in dict.fromkeys(texts)}
-    spoken = guess_language(question)
+    spoken = language_asked(question, index.languages)
     size = math.log(max(len(relevance.windows), _SMALL) / _SMALL)
     stretches = pairwise(index.page_starts.tolist())
     found: list[Features] = []
