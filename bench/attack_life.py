@@ -33,6 +33,8 @@ _PAGE: Final = str(LIBRARY / "ferry-winter-cuts.html")
 _ENDS: Final = 60.0
 """Seconds in which a server has ended, on a machine that others use; it takes one."""
 _SIGNALS: Final = ("TERM", "INT", "HUP")
+_UNANSWERED: Final = 3
+"""Calls that a server has still to answer when it is killed."""
 
 
 def _asks(process: subprocess.Popen[bytes], number: int) -> bool:
@@ -47,15 +49,12 @@ def _begun(process: subprocess.Popen[bytes]) -> subprocess.Popen[bytes]:
     return process
 
 
-def _by_signal(name: str) -> Callable[[Path], str]:
-    def tried(cache: Path) -> str:
-        with started(cache) as process:
-            say(_begun(process), call(2, "research", question=_QUESTION))
-            process.send_signal(getattr(signal, f"SIG{name}"))
-            process.wait(_ENDS)
-        return _again(cache)
-
-    return tried
+def _by_signal(cache: Path, name: str) -> str:
+    with started(cache) as process:
+        say(_begun(process), call(2, "research", question=_QUESTION))
+        process.send_signal(getattr(signal, f"SIG{name}"))
+        process.wait(_ENDS)
+    return _again(cache)
 
 
 def _eof(cache: Path) -> str:
@@ -81,20 +80,16 @@ def _pipe(cache: Path) -> str:
     return _again(cache)
 
 
-def _killed(answers: int) -> Callable[[Path], str]:
-    def tried(cache: Path) -> str:
-        with started(cache) as process:
-            say(
-                _begun(process),
-                *(call(n, "research", question=f"{_QUESTION} {n}") for n in range(2, 6)),
-            )
-            for _ in range(answers):
-                line(process)
-            process.kill()
-            process.wait(_ENDS)
-        return _again(cache)
-
-    return tried
+def _killed(cache: Path, answers: int) -> str:
+    """Kill a server that has `_UNANSWERED` calls still to answer, after so many answers."""
+    with started(cache) as process:
+        numbers = range(2, 2 + answers + _UNANSWERED)
+        say(_begun(process), *(call(n, "research", question=f"{_QUESTION} {n}") for n in numbers))
+        for _ in range(answers):
+            line(process)
+        process.kill()
+        process.wait(_ENDS)
+    return _again(cache)
 
 
 def _two(cache: Path) -> str:
@@ -130,36 +125,33 @@ def _again(cache: Path) -> str:
         return "" if _asks(_begun(process), 2) else "no answer from the cache that was left"
 
 
-_LIVES: Final[tuple[Callable[[Path], str], ...]] = (
-    _killed(1),
-    _eof,
-    _cancelled,
-    *map(_by_signal, _SIGNALS),
-    _pipe,
-    _two,
-    _many,
-    *map(_killed, range(7)),
-    *map(_by_signal, _SIGNALS),
-    _eof,
-    _pipe,
-    _two,
-    _cancelled,
+_LIVES: Final[tuple[tuple[Callable[..., str], str | int | None], ...]] = (
+    (_killed, 1),
+    (_eof, None),
+    (_cancelled, None),
+    *((_by_signal, name) for name in _SIGNALS),
+    (_pipe, None),
+    (_two, None),
+    (_many, None),
+    *((_killed, answers) for answers in range(7)),
+    *((_by_signal, name) for name in _SIGNALS),
+    (_eof, None),
+    (_pipe, None),
+    (_two, None),
+    (_cancelled, None),
 )
 
 
 def lives(_rng: random.Random, count: int) -> Iterator[str]:
     """Ends of a server in the middle of its work: signals, closed pipes, kill -9; the next one answers
     from the cache that was left."""
-    for tried in _LIVES[:count]:
+    for tried, given in _LIVES[:count]:
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as place:
-            yield _without_fault(tried, Path(place, "cache"))
-
-
-def _without_fault(tried: Callable[[Path], str], cache: Path) -> str:
-    try:
-        return tried(cache)
-    except (AssertionError, OSError, subprocess.TimeoutExpired) as error:
-        return f"{tried.__name__}: {str(error)[:120]}"
+            cache = Path(place, "cache")
+            try:
+                yield tried(cache) if given is None else tried(cache, given)
+            except (AssertionError, OSError, subprocess.TimeoutExpired) as error:
+                yield f"{tried.__name__} {given or ''}: {str(error)[:120]}"
 
 
 _ENVIRONMENTS: Final[tuple[tuple[str, dict[str, str], tuple[str, ...]], ...]] = (

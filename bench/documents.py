@@ -36,6 +36,11 @@ PARTS: Final = (2, 5)
 """Fewest and most random parts of a file."""
 SAVED_AGAIN: Final = 4
 """Of so many files one is saved again by LibreOffice, where that is installed."""
+_SAVED_AS: Final = (
+    ("docx", "docx"), ("docx", "odt"), ("docx", "rtf"), ("xlsx", "xlsx"), ("xlsx", "ods"), ("xlsx", "fods"),
+    ("pptx", "pptx"), ("pptx", "odp"),
+)  # fmt: skip
+"""Forms of files, and those in which LibreOffice saves them."""
 _SYLLABLES: Final = (
     "ba be bo da de do fa fe ga go ka ke ko la le lo ma me mo na ne no pa pe po "
     "ra re ro sa se so ta to va ve vo"
@@ -434,16 +439,18 @@ def saved_again(given: list[Sample]) -> Iterator[Sample]:
     if not shutil.which("soffice"):
         return
     with tempfile.TemporaryDirectory() as folder:
-        for form in ("docx", "xlsx", "pptx"):
+        for form, other in _SAVED_AS:
             own = [one for one in given if one.name.endswith(form)][::SAVED_AGAIN]
-            source, target = Path(folder) / form, Path(folder) / f"{form}-again"
+            source, target = Path(folder) / form, Path(folder) / f"{form}-{other}"
             for path in (source, target):
-                path.mkdir()
+                path.mkdir(exist_ok=True)
             for one in own:
                 (source / one.name).write_bytes(one.body)
-            office(form, target, [source / one.name for one in own])
-            for one in [one for one in own if (target / one.name).exists()]:
-                yield Sample(one.name, (target / one.name).read_bytes(), one.known, "LibreOffice")
+            office(other, target, [source / one.name for one in own])
+            for one in own:
+                saved = target / f"{Path(one.name).stem}.{other}"
+                if saved.exists():
+                    yield Sample(saved.name, saved.read_bytes(), one.known, f"LibreOffice, {other}")
 
 
 def outcome(sample: Sample) -> Outcome:

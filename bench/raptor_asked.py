@@ -76,10 +76,8 @@ async def picked(one: Asked, question: str, method: str, embedder: Embedder, bud
     sentences."""
     tree = one.tree
     if method in MODES:
-        by_cosine = method.startswith("paper's")
-        return (
-            await answered(one, question, MODES[method], embedder, budget, by_cosine=by_cosine)
-        )[1]
+        repeats = method.startswith("paper's")
+        return (await answered(one, question, MODES[method], embedder, budget, repeats=repeats))[1]
     if method == "leaves, BM25":
         scores = tree.word_scores(question)
     else:
@@ -96,7 +94,7 @@ async def answered(
     embedder: Embedder | None,
     budget: int,
     *,
-    by_cosine: bool = False,
+    repeats: bool = False,
     reader: Reader | None = None,
 ) -> tuple[str, Spans]:
     """Return the words that a mode puts into `budget` tokens, without anything around them, and
@@ -109,7 +107,7 @@ async def answered(
                 question,
                 mode=mode,
                 max_tokens=budget,
-                by_cosine=by_cosine,
+                repeats=repeats,
                 embedder=embedder,
             ),
         )

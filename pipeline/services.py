@@ -113,7 +113,7 @@ class Services:
     documents: DocumentMemory = field(default_factory=DocumentMemory)
     any_pruner: bool = False
     """Whether block paths are scored by any generator, not only by one trained to prune."""
-    pruning: Literal["winnow", "paper"] = "winnow"
+    pruning: Literal["winnow", "blocks", "paper"] = "winnow"
     """How pages are pruned: by our scores, or as HtmlRAG prints it (Algorithms 2 and 3)."""
     asking: Asking | None = None
     """A model that writes beside the extractor's rules, and how it is asked."""

@@ -327,20 +327,19 @@ class Settings:
     pruner: Literal["trained", "any"] = _setting(
         "trained", "Which generator scores block paths: trained (HTML-Pruner models only), or any."
     )
-    pruning: Literal["winnow", "paper"] = _setting(
+    pruning: Literal["winnow", "blocks", "paper"] = _setting(
         "winnow",
-        "How pages are pruned: winnow, or paper (HtmlRAG's Algorithm 2, and 3 where a generator "
-        "scores block paths).",
+        "How pages are pruned: winnow; paper (HtmlRAG's Algorithm 2 by the embedder, and 3 where a "
+        "generator scores block paths); blocks (the same by words and embedder).",
     )
     extractor: Literal["rules", "lines", "tags", "votes"] = _setting(
         "rules", "How a generator helps to extract: rules (not at all), lines, tags or votes."
     )
     idms: str = _setting(
         "partition",
-        "How idms chunks are cut: partition (all boundaries at once), or running (the paper's "
-        "mean of the margins so "
-        "far). +density behind it lets a generator write forms of chunks that are searched as "
-        "well (+density:model: it "
+        "How idms chunks are cut: partition (all boundaries at once), or running (as printed: the "
+        "mean of the margins so far, no bounds on length, density by Eq. 2). +density behind it "
+        "lets a generator write forms of chunks that are searched as well (+density:model: it "
         "lists the names, too).",
         _one_of(*IDMS),
     )

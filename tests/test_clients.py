@@ -244,19 +244,23 @@ SHAPES = [
 """Of answers; all answers of a shape take 8 s of the processor."""
 
 
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cache for all answers: the structured ones find read what the others have read."""
+    return tmp_path_factory.mktemp("clients")
+
+
 @pytest.fixture(scope="module", params=SHAPES)
-def answers(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Answers]:
+def answers(request: pytest.FixtureRequest, folder: Path) -> Iterator[Answers]:
     """An answer of each kind, with and without the structured part."""
-    yield anyio.run(ask_all, request.param, tmp_path_factory.mktemp("clients"))
+    yield anyio.run(ask_all, request.param, folder)
 
 
 async def ask_all(structured: str, folder: Path) -> Answers:
     stock = folder / "own" / "stock.html"
-    stock.parent.mkdir()
+    stock.parent.mkdir(exist_ok=True)
     stock.write_text(STOCK, encoding="utf-8")
-    (folder / "empty").mkdir()
+    (folder / "empty").mkdir(exist_ok=True)
     answers: dict[str, CallToolResult] = {}
     for empty, folders in ((False, f"{LIBRARY}:{stock.parent}"), (True, str(folder / "empty"))):
         settings = {

@@ -237,6 +237,35 @@ def chunked(body: str, end: bytes) -> Answer:
     return lambda request: head + b"%x\r\n%b\r\n" % (len(body), body.encode()) + end
 
 
+def behind_cookies(count: int) -> Answer:
+    """Return a page that is shown to who brings a cookie from each of so many hops."""
+
+    def reply(request: str) -> bytes:
+        path, _, step = request.split()[1].partition("?")
+        if (at := int(step or 0)) < count:
+            return to(f"{path}?{at + 1}", more=f"Set-Cookie: c{at}=v{at}; Path=/\r\n")
+        known = all(f"c{hop}=v{hop}" in request for hop in range(count))
+        return answer(
+            page("<p>Key K-4.</p>") if known else "", status="200 OK" if known else "403 No"
+        )
+
+    return reply
+
+
+def reloading(request: str) -> bytes:
+    """A page that reloads itself once its cookie is set, and names no address."""
+    if "seen=yes" in request:
+        return answer(page("<p>Key K-4.</p>"))
+    wait = '<meta http-equiv="refresh" content="1"><title>One moment</title><p>Please wait</p>'
+    return answer(wait, more="Set-Cookie: seen=yes\r\n")
+
+
+def accented(request: str) -> bytes:
+    """A page behind a redirect whose address is written in UTF-8 as it is."""
+    path = request.split()[1]
+    return answer(page("<p>Key K-4.</p>")) if "%C3%85" in path else to(f"{path}?n=Å")
+
+
 XHTML = '<?xml version="1.0"?><html xmlns="http://www.w3.org/1999/xhtml">'
 CUT = page("<p>Key K-4.</p>" + "<p>More of it is here.</p>" * 40)
 BASINS = "".join(
@@ -297,35 +326,50 @@ KINDS: dict[str, list[Asked]] = {
     "lists: the numbers that the page shows": [
         Asked(page('<ol type="A" start="3"><li>No fires<li>No nets</ol>'), r"C\. No fires.*D\. No nets"),
         Asked(page('<ol reversed><li value="20">Tar<li><p>Rope</p></ol>'), r"20\. Tar.*19\. Rope"),
+        Asked(page('<ol start="4"><li>Four<ol type="i" start="2"><li>two<li value="9">nine</ol><li>Five</ol>'), r"4\. Four.*ii\. two.*ix\. nine.*5\. Five"),
+        Asked(page('<ol style="list-style: none"><li>Tar of the yard<li>Rope of the yard</ol>'), "Tar of the yard.*Rope", r"\d\. (Tar|Rope)"),
+        Asked(page("<ol><li>§ 4 No nets on the quay.<li>§ 5 No fires on the quay.</ol>"), "§ 4 No nets.*§ 5 No fires", r"\d\. §"),
+        Asked(page("<table><tr><th>Yard<th>Rules<tr><td>East<td><ol><li>7.1. No nets.<li>7.2. No fires.</ol></table>"), r"7\.1\. No nets\. 7\.2\. No fires", r"1\. 7\.1"),
     ],
     "definition lists whose dd opens with a list, code or table": [
         Asked(page("<dl><dt>Options</dt><dd><table><tr><th>Name<th>Use<tr><td>-v<td>talks</table></dd><dt>Exit</dt><dd>0 when well.</dd></dl>"), r"Options.*-v.*Exit\W+0 when well"),
         Asked(page("<dl><div><dt>Synopsis</dt><dd><pre>gate --open</pre></dd></div><div><dt>Needs</dt><dd><ol><li>key<li>lamp</ol></dd></div></dl>"), r"Synopsis.*gate --open.*Needs.*1\. key"),
+        Asked(page("<dl><dt>gate(level)</dt><dd><dl><dt>Parameters</dt><dd><dl><dt>level</dt><dd>metres</dd></dl></dd><dt>Returns</dt><dd>True</dd></dl></dd></dl>"), r"gate\(level\).*Parameters.*level\W+metres.*Returns\W+True"),
     ],
     "framed content": [
         Asked(page('<iframe data-src="/tariff" src="about:blank"></iframe>'), "31 crowns"),
         Asked(page('<object type="text/html" data="/tariff"></object>'), "31 crowns"),
         Asked("<html><frameset cols='20%,*'><frame src='/tariff'></frameset></html>", "31 crowns"),
+        Asked(page('<embed type="text/html" src="/tariff">'), "31 crowns"),
+        Asked(page("<svg><title>Plan</title><text x=1>Gate <tspan>North</tspan></text><foreignObject><div><p>Sill 4.5 m</p></div></foreignObject></svg>"), "Gate North.*Sill 4.5 m"),
         Asked(page('<iframe src="https://forms.example.org/fee?id=4" title="Fee"></iframe>'), r"forms\.example\.org/fee\?id=4", part="links"),
     ],
     "base href": [
         Asked(page('<p>See <a href="plan.pdf">the plan of works</a>.</p>', '<base href="//static.example.net/a/">'), r"http://static\.example\.net/a/plan\.pdf", part="links"),
         Asked(page('<p>See <a href="plan.pdf">the plan of works</a>.</p>', '<base target=_top><base href="/one/"><base href="/two/">'), r"\d/one/plan\.pdf", part="links"),
+        Asked(page('<iframe src="tariff"></iframe>', '<base href="/">'), "31 crowns"),
     ],
     "page data that is not plain JSON in a script": [
         Asked(drawn_by_scripts(f'<div x-data="{{post: {{body: `{SHUT}`, more: \'{CALLS}\'}}}}"></div>'), BOTH),
         Asked(drawn_by_scripts(f'<div ng-init="post = {escape(DATA)}"></div>'), BOTH),
         Asked(drawn_by_scripts(f'<script>start(JSON.parse(atob("{b64encode(DATA.encode()).decode()}")))</script>'), BOTH),
         Asked(drawn_by_scripts(f'<my-post :post="{escape(DATA)}"></my-post>'), BOTH),
+        Asked(drawn_by_scripts(f"<script>document.write('<p>{SHUT}</p><p>{CALLS}<\\/p>')</script>"), BOTH),
+        Asked(drawn_by_scripts(f'<div id=app></div><script>render("#app", `<article><p>{SHUT}</p><p>{CALLS}</p></article>`)</script>'), BOTH),
+        Asked(drawn_by_scripts(f'<script>window.__remixContext = {{"state": {{"loaderData": {{"post": {DATA}}}}}}};</script>'), BOTH),
     ],
     "closed or animated text that is judged hidden": [
         Asked(page('<div class="accordion-title">Fee</div><div style="height:0;overflow:hidden"><p>The fee is 31 crowns.</p></div>'), "31 crowns", question="What is the fee?"),
         Asked(page('<style>#t~.c{max-height:0;overflow:hidden}</style><input type=checkbox id=t><label for=t>Fee</label><div class=c><p>The fee is 31 crowns.</p></div>'), "31 crowns", question="What is the fee?"),
         Asked(page(f"<div aria-hidden=true><p>The letter says that a berth costs 31 crowns a night, and that no boat may stay for longer than a week. {STORY}</p></div>"), "31 crowns", question="What does a berth cost?"),
+        Asked(page('<style>.c{display:grid;grid-template-rows:0fr}.c>div{overflow:hidden}</style><button aria-expanded=false>Fee</button><div class=c><div><p>The fee is 31 crowns.</p></div></div>'), "31 crowns", question="What is the fee?"),
+        Asked(page('<div data-aos="fade" style="clip-path:inset(0 0 100% 0)"><p>The fee is 31 crowns.</p></div>'), "31 crowns", question="What is the fee?"),
     ],
     "marks in table cells that are no text": [
         Asked(marked('<i class="codicon codicon-x"></i>', '<svg data-testid="CheckIcon"></svg>'), r"Crane \| ✗ \| ✓"),
         Asked(marked('<i class="el-icon-close"></i>', '<svg><use href="/s.svg#icon-check"/></svg>'), r"Crane \| ✗ \| ✓"),
+        Asked(marked('<svg class="bi bi-x-lg"><path d="M2"/></svg>', "<input type=checkbox disabled checked>"), r"Crane \| ✗ \| ✓"),
+        Asked(marked('<span class="material-icons">close</span>', "<img src=/i/checkmark.svg>"), r"Crane \| ✗ \| ✓"),
     ],
     "pdf: ReportLab ends every string with T*": [
         Asked(ruled([["Berth", "Depth", "Fee"], ["East 2", "", "310"], ["West 1", "4.0", "120"]]), r"East 2 \| +\| 310.*West 1 \| 4\.0 \| 120", name=".pdf"),
@@ -362,25 +406,41 @@ KINDS: dict[str, list[Asked]] = {
         Asked("<title>Gone</title><script>window.location.replace('/landing')</script>", "K-9"),
         Asked('<title>x</title><META CONTENT="0;URL=\'/landing\'" HTTP-EQUIV=Refresh><p>Moved.</p>', "K-9"),
         Asked(sent("<p>Wait</p>", more="Refresh: 0; url=/landing\r\n"), "K-9"),
+        Asked("<title>x</title><script>setTimeout(function(){window.location.href='/landing';}, 500);</script><p>Redirecting...</p>", "K-9"),
+        Asked("<title>x</title><body onload=\"location.href='/landing'\"><p>Redirecting...</p></body>", "K-9"),
+        Asked("<title>x</title><script>setTimeout(() => { location.href = '/landing' }, 60000)</script><p>Wait a minute.</p>", "/landing"),
+        Asked(behind_cookies(5), "K-4"),
+        Asked(reloading, "K-4"),
+        Asked(accented, "K-4"),
     ],
     "XHTML is parsed as HTML": [
         Asked(sent(f"{XHTML}<head><title>T</title><script src='a.js' /></head><body><textarea/><p>Key K-4.</p></body></html>", "application/xhtml+xml; charset=utf-8"), "K-4"),
         Asked(sent(f"{XHTML}<head><style/></head><body><iframe src='x'/><a id='a'/><p><![CDATA[Key < K-4.]]></p></body></html>", "application/xml"), "K-4"),
+        Asked(sent(f"{XHTML}<head><title/></head><body><div id='a'/><p>Key K-4.</p><a name='x'/><p>More of it.</p></body></html>", "application/xhtml+xml"), r"K-4.*More of it"),
     ],
     "bodies that were cut are thrown away whole": [
         Asked(lambda request: answer(CUT, left=900), "K-4"),
         Asked(lambda request: answer(gzip.compress(CUT.encode())[:-9], more="Content-Encoding: gzip\r\n"), "K-4"),
         Asked(chunked(CUT, b"zz\r\n"), "K-4"),
+        Asked(chunked(CUT, b""), "K-4"),
+        Asked(lambda request: answer(f"{page('<p>Key K-4.</p>')}<p>and <a hre", left=500), "K-4"),
     ],
     "interstitials served with 200 count as the page": [
         Asked("<title>Access Denied</title><h1>Access Denied</h1><p>You don't have permission to access this page.</p><p>Reference #18.2f3a1602.17</p>", "bot check", question="What is the fee of the harbour?"),
         Asked("<title>Connexion</title><form><input name=user><input type=password name=mdp><input type=submit value='Se connecter'></form>", "behind a log-in", question="What is the fee of the harbour?"),
         Asked("<title>Seite nicht gefunden | Hafen</title><h1>Hoppla!</h1><p>Diese Seite gibt es nicht mehr.</p>", "is not there", question="What is the fee of the harbour?"),
+        Asked("<title>Avant d'accéder à la page</title><h1>Avant de continuer</h1><p>Nous utilisons des cookies.</p><form><button>Tout refuser</button><button>Tout accepter</button></form>", "question for consent", question="What is the fee of the harbour?"),
+        Asked("<title>Privacy Gate</title><h1>Wij gebruiken cookies</h1><p>Om verder te gaan moet je toestemming geven.</p><form><button>Akkoord</button></form>", "question for consent", question="What is the fee of the harbour?"),
+        Asked("<title>しばらくお待ちください...</title><h1>お使いのブラウザを確認しています</h1><script>window._cf_chl_opt={}</script>", "bot check", question="What is the fee of the harbour?"),
+        Asked("<title>Iniciar sesión</title><h1>Iniciar sesión</h1><form><input type=email><input type=password><button>Entrar</button></form>", "behind a log-in", question="What is the fee of the harbour?"),
+        Asked("<title>Página não encontrada - Porto</title><h1>Ops!</h1><p>A página que você procura não foi encontrada.</p>", "is not there", question="What is the fee of the harbour?"),
     ],
     "the fragment of an address is ignored": [
         Asked(page(BASINS.replace('id="b10"', 'id="user-content-b10"')), "in week 20", place="b10", tokens=400),
         Asked(page(BASINS.replace('id="b9"', "")), "in week 19", place="basin-9", tokens=400),
         Asked(page(BASINS), "in week 18", place=":~:text=Basin%208%20is,week", tokens=400),
+        Asked(page("<h2>Fees</h2><table><tr><th>No<th>Fee" + "".join(f"<tr id=r{n}><td>{n}<td>{n * 7} crowns for the boat of that length" for n in range(1, 90)) + "</table>"), "560 crowns", place="r80", tokens=300),
+        Asked(page(BASINS.replace('<h2 id="b9">', '<a name="nine"></a><h2>')), "in week 19", place="nine", tokens=400),
     ],
     "files that a folder's search does not see": [
         Asked({"INSTALL": "The fee of the lock is 31 crowns.\n", "other.txt": STORY}, "31 crowns", name="lock", question="What is the fee of the lock?"),
@@ -394,6 +454,9 @@ KINDS: dict[str, list[Asked]] = {
     "a stray byte makes a text binary / declared type believed": [
         Asked(sent(CSV.replace(b",", b";"), "application/vnd.ms-excel"), FEES),
         Asked(sent(CSV, "application/vnd.ms-excel; charset=windows-1252", "Content-Disposition: attachment; filename=fees.csv\r\n"), FEES),
+        Asked(sent(CSV, "application/octet-stream", "Content-Disposition: attachment; filename*=UTF-8''fees.csv\r\n"), FEES),
+        Asked(sent('{"fee": "31 crowns", "berths": ["A4", "B7"]}', "text/html"), "31 crowns.*B7"),
+        Asked(sent(page("<p>Key <b>K-4</b>.</p>"), "image/png"), "Key K-4"),
     ],
     "epub and mail parts that are left out": [
         Asked(book({"a": "<p>Riddle 3: what climbs?</p>", "z": "<p>The answer to riddle 3 is smoke.</p>"}, last="z"), "riddle 3 is smoke", name=".epub"),

@@ -208,7 +208,8 @@ async def test_a_page_over_the_context_is_fitted_by_whole_blocks_and_said(
     found = paper_blocks([page], max_words=20)
     scorer = path_scorer(stories, [page], seconds=60)
     assert scorer is not None
-    ranking = await rank_finer([page], "cat 7", found, list(range(len(found.blocks))), scorer)
+    order = list(range(len(found.blocks)))
+    ranking = await rank_finer([page], "cat 7", found, order, scorer, budget=9_000)
     assert 0 < ranking.shown < ranking.total == len(found.blocks)
     assert len(ranking.scores) == len(ranking.blocks.blocks) > 0
 

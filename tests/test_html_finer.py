@@ -1,5 +1,8 @@
 """The second step of the paper's pruning: a scorer of finer blocks decides."""
 
+import re
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -7,9 +10,10 @@ from pipeline.document.page import Block
 from pipeline.document.tree import text_of
 from pipeline.html.blocks import resolve
 from pipeline.prune.paper import PaperBlocks, PathScorer, finer_blocks, paper_blocks
-from pipeline.prune.prune import PruneOptions, prune
+from pipeline.prune.prune import Method, Pruned, PruneOptions, prune
 from pipeline.reading.bm25 import Floats
 from pipeline.reading.relevance import Blend
+from tests.support.doubles import Letters
 from tests.support.pages import document
 
 pytestmark = pytest.mark.anyio
@@ -45,6 +49,46 @@ async def test_the_second_step_scores_finer_blocks_of_the_survivors_only() -> No
     assert max(len(block.text.split()) for block in scorer.shown) < 128
     assert "Sentence 3.4" in result.pages[0].text
     assert result.tokens <= 150
+
+
+async def test_what_the_second_step_was_not_shown_comes_in_further_parts() -> None:
+    one, scorer = document(SECTIONS), Wanting("3.4")
+    options = PruneOptions(150, "html", method="paper")
+    parts: list[Pruned] = []
+    while not parts or parts[-1].parts_left:
+        options = replace(options, part=len(parts) + 1)
+        result = await prune(
+            [one], "Part 3 Sentence", options=options, reader=Blend(None), finer=scorer
+        )
+        parts.append(result)
+    shown = " ".join(page.text for part in parts for page in part.pages)
+    assert all(sentence in shown for sentence in re.findall(r"Sentence \d\.\d+", one.text))
+    assert len(scorer.shown) < len(paper_blocks([one], max_words=128).blocks)
+
+
+async def test_the_second_step_is_shown_twice_the_budget() -> None:
+    one, scorer = document(SECTIONS), Wanting("3.4")
+    scorer.max_tokens = 100_000
+    options = PruneOptions(150, "html", method="paper")
+    await prune([one], "Part 3 Sentence", options=options, reader=Blend(None), finer=scorer)
+    few = sum(block.tokens for block in scorer.shown)
+    options = replace(options, max_tokens=600)
+    await prune([one], "Part 3 Sentence", options=options, reader=Blend(None), finer=scorer)
+    assert 150 < few <= 300 < sum(block.tokens for block in scorer.shown) <= 1_200
+
+
+async def test_the_papers_method_goes_by_the_embedder_alone_and_blocks_by_words_too() -> None:
+    """`Letters` takes the second block for the nearer one; a word of the question is in the first."""
+    one = document(f"<p>harbour {'zzzz ' * 150}</p><p>{'hr abour ' * 150}</p>")
+    kept = {}
+    methods: tuple[Method, ...] = ("paper", "blocks")
+    for method in methods:
+        options = PruneOptions(700, "html", method=method)
+        found = await prune(
+            [one], "harbour", options=options, reader=Blend(None), embedder=Letters()
+        )
+        kept[method] = "zzzz" in found.pages[0].text
+    assert kept == {"paper": False, "blocks": True}
 
 
 def test_finer_blocks_split_the_kept_ones_without_loss_and_their_paths_resolve() -> None:

@@ -142,3 +142,27 @@ async def test_a_heading_is_not_cut_before_the_number_that_answers(
     question = "What is asked for a key when none is known, by the default server?"
     text = await answer(connect, page, question, "extract_relevant", max_tokens=200)
     assert "as number 2.2.29: Change the default server" in text
+
+
+KETTLES: Final = ("Amber", "Birch", "Cedar", "Dune", "Ember", "Fjord", "Grove", "Heath")
+PICTURE: Final = '<figure><img alt="A kettle on a table"></figure>'
+CARDS: Final = "".join(
+    f"<li><article>{PICTURE * (place % 2)}<p>Model: K{place}</p><h3>{name} kettle</h3>"
+    f"<p>${place}.50</p><p>Add to cart</p></article></li>"
+    for place, name in enumerate(KETTLES, start=30)
+)
+
+
+async def test_a_card_is_quoted_whole_although_its_name_is_in_its_middle(
+    connect: Connect, tmp_path: Path
+) -> None:
+    page = tmp_path / "shop.html"
+    page.write_text(f"<title>Shop</title><h1>Kettles</h1><ul>{CARDS}</ul>", "utf-8")
+
+    text = await answer(
+        connect, page, "What does the Dune kettle cost?", "extract_relevant", max_tokens=512
+    )
+
+    best = text.partition("(a)")[2].partition("\n(")[0]
+    assert "Model: K33" in best and "Dune kettle" in best and "$33.50" in best
+    assert "Model: K34" not in best

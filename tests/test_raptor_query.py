@@ -15,7 +15,7 @@ from pipeline.document.page import Document, Page, Reading, Sentence
 from pipeline.html.document import read_document
 from pipeline.question.broad import is_broad
 from pipeline.raptor.build import build_tree
-from pipeline.raptor.query import ChosenNode, NodeMode, lifted, query_tree, take
+from pipeline.raptor.query import ChosenNode, NodeMode, Walk, lifted, query_tree, take
 from pipeline.raptor.tree import Clustering, Tree, TreeOptions
 from pipeline.text.tokens import count_tokens
 from tests.support import ROOT
@@ -179,11 +179,10 @@ async def test_collapsed_and_traversal_return_nodes_of_several_layers(
     documents = [chronicle(), chronicle("b", 120)]
     tree = await build_tree(documents, embedder=embedder, options=options, store=None)
     for mode in ("collapsed", "traversal"):
-        answer = await ask(tree, "Give me an overview", embedder, max_tokens=1500, mode=mode)
+        answer = await ask(tree, "Chronicle of the castle", embedder, max_tokens=1500, mode=mode)
         assert len({passage.node.layer for passage in answer}) > 1
         ranked = [passage.score for passage in sorted(answer, key=lambda one: -one.score)]
-        # The paper's trees are asked as in the paper, by cosine; others by a blend.
-        assert (max(ranked) <= 1.0001) or clustering == "kmeans"
+        assert max(ranked) <= 1.0001, "no cosine"
 
 
 @pytest.mark.anyio
@@ -192,7 +191,7 @@ async def test_the_papers_collapsed_tree_takes_the_nearest_nodes_repeats_and_all
 ) -> None:
     tree = await tree_of([chronicle("a", 60), chronicle("b", 60)], embedder)
     question = "How deep is the well below the castle?"
-    paper = await ask(tree, question, embedder, mode="collapsed", by_cosine=True, max_tokens=600)
+    paper = await ask(tree, question, embedder, mode="collapsed", repeats=True, max_tokens=600)
     ours = await ask(tree, question, embedder, mode="collapsed", max_tokens=600)
     assert sum("112 metres" in passage.text for passage in paper) > 1
     assert sum("112 metres" in passage.text for passage in ours) < sum(
@@ -201,6 +200,19 @@ async def test_the_papers_collapsed_tree_takes_the_nearest_nodes_repeats_and_all
     vector = (await embedder.embed([question], kind="query"))[0]
     cosines = np.sort(tree.vectors.astype(np.float32) @ vector)[::-1]
     assert max(passage.score for passage in paper) == pytest.approx(cosines[0], abs=1e-3)
+
+
+@pytest.mark.anyio
+async def test_a_traversal_keeps_so_many_nodes_of_so_many_layers(embedder: OnnxEmbedder) -> None:
+    tree = await tree_of([chronicle(), chronicle("b", 120)], embedder)
+    layers = {}
+    for walk in (Walk(1), Walk(3), Walk(3, 1)):
+        given = {"mode": "traversal", "max_tokens": 9_000, "walk": walk, "repeats": True}
+        found = await ask(tree, "the well", embedder, **given)
+        layers[walk] = [one.node.layer for one in found]
+    top = len(tree.layers) - 1
+    assert len(layers[Walk(1)]) <= 1 + top < len(layers[Walk(3)]) <= 3 * (1 + top)
+    assert set(layers[Walk(3, 1)]) == {top}
 
 
 @pytest.mark.anyio

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from models.onnx import OnnxEmbedder
 from models.protocols import Ability, Prompt, Said
 from pipeline.segment.density import ITERATIONS, DensityModels, densities, enrich
+from pipeline.text.tokens import count_tokens
+from pipeline.text.words import find_entities
 
 pytestmark = pytest.mark.anyio
 CHUNKS = (
@@ -53,6 +55,22 @@ async def test_a_chunk_of_names_is_denser_than_idle_talk(embedder: OnnxEmbedder)
     found = await densities(CHUNKS, DensityModels(embedder), language="en")
     assert found[1] > found[0] == found.min()
     assert len(await densities((), DensityModels(embedder), language="en")) == 0
+
+
+async def test_density_as_printed_is_the_product_summed_over_the_entities(
+    embedder: OnnxEmbedder,
+) -> None:
+    found = await densities(CHUNKS, DensityModels(embedder, printed=True), language="en")
+    whole = await embedder.embed([" ".join(chunk) for chunk in CHUNKS], kind="passage")
+    names = find_entities(" ".join(CHUNKS[1]), language="en")
+    around = await embedder.embed([*CHUNKS[1], *names], kind="passage")
+    effective = float(np.clip(around[len(CHUNKS[1]) :] @ whole[1], 0, 1).sum())
+    pairs = around[: len(CHUNKS[1])] @ around[: len(CHUNKS[1])].T
+    cohesion = float(pairs[~np.eye(len(pairs), dtype=bool)].mean()) if len(pairs) > 1 else 1.0
+    relation = max(float(whole[i] @ whole[1]) for i in range(len(CHUNKS)) if i != 1)
+    length = count_tokens(" ".join(CHUNKS[1]))
+    printed = effective * len(names) * cohesion * relation / length
+    assert len(names) > 1 and found[1] == pytest.approx(printed, rel=1e-4)
 
 
 async def test_a_rating_counts_and_entities_that_a_generator_lists_must_stand_in_the_text(

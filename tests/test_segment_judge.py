@@ -82,6 +82,16 @@ async def test_every_rule_finds_the_one_boundary_that_the_model_sees(rule: Rule)
     assert starts == {0, 3} or (rule == "running" and 3 in starts)
 
 
+async def test_the_papers_rule_shows_the_model_the_open_chunk_alone() -> None:
+    reader = Reader()
+    found = await Judge(reader, store=None, seconds=30).chunks(TEXTS)
+    assert [start for start, _ in found] == [0, 2, 3] and found[-1][1] == len(TEXTS)
+    for gap, prefix in enumerate(reader.prefixes):
+        start = max(start for start, _ in found if start <= gap)
+        shown = [number for number, text in enumerate(TEXTS) if text in prefix]
+        assert shown == list(range(start, gap + 1))
+
+
 async def test_each_prompt_goes_on_from_the_one_before_until_the_window_is_full() -> None:
     reader = Reader()
     await Judge(reader, store=None, seconds=30).margins(TEXTS * 40)

@@ -21,7 +21,7 @@ from pipeline.question.broad import is_broad
 from pipeline.raptor.build import build_tree
 from pipeline.raptor.evidence import fit_evidence, write_shown
 from pipeline.raptor.overview import overview
-from pipeline.raptor.query import Mode, NodeMode, query_tree, read_tree
+from pipeline.raptor.query import WALK, Mode, NodeMode, Walk, query_tree, read_tree
 from pipeline.raptor.summarise import Writer
 from pipeline.raptor.tree import SCHEME, Tree, TreeOptions
 from pipeline.reading.extract import left_unread, read_documents
@@ -92,6 +92,13 @@ async def raptor_query(
     chunking: Annotated[
         Literal["sentences", "idms"], Field(description="Leaves: fixed size, or by subject.")
     ] = "sentences",
+    walk: Annotated[
+        str,
+        Field(
+            description="traversal: nodes a layer, or nodes x layers, as 5x2.",
+            pattern=r"^[1-9]\d?(x[1-9]\d?)?$",
+        ),
+    ] = f"{WALK.nodes}",
 ) -> Annotated[CallToolResult, RaptorQueryResult]:
     """Ask long documents (reports, books, whole folders) a question, through a RAPTOR tree; cites
     passages.
@@ -113,7 +120,8 @@ async def raptor_query(
     sheet = Sheet(max_tokens, reserve=hint_room(max_tokens) + room_for(failures, max_tokens))
     sheet.add(notice_within(mark, max_tokens))
     # 2. Passages within the budget: units as the core reads them, or nodes of the tree
-    found = await _asked(tree, loaded, mode)(question, services, max_tokens=sheet.room, mark=mark)
+    asked = _asked(tree, loaded, mode, Walk(*map(int, walk.split("x"))))
+    found = await asked(question, services, max_tokens=sheet.room, mark=mark)
     failures += found.unread
     sheet.add(found.assembled.shown.text)
     sheet.release()
@@ -180,10 +188,14 @@ class _Found(NamedTuple):
     unread: Sequence[Failure] = ()
 
 
-def _asked(tree: Tree | None, loaded: Loaded, mode: Mode) -> Callable[..., Awaitable[_Found]]:
+def _asked(
+    tree: Tree | None, loaded: Loaded, mode: Mode, walk: Walk
+) -> Callable[..., Awaitable[_Found]]:
     if tree is None:
         return partial(_from_documents, loaded)
-    return partial(_guided, tree) if mode == "guided" else partial(_by_nodes, tree, mode=mode)
+    if mode == "guided":
+        return partial(_guided, tree)
+    return partial(_by_nodes, tree, mode=mode, walk=walk)
 
 
 async def _guided(
@@ -212,12 +224,19 @@ async def _guided(
 
 
 async def _by_nodes(
-    tree: Tree, question: str, services: Services, *, mode: NodeMode, max_tokens: int, mark: str
+    tree: Tree,
+    question: str,
+    services: Services,
+    *,
+    mode: NodeMode,
+    walk: Walk,
+    max_tokens: int,
+    mark: str,
 ) -> _Found:
     """Return leaves and summaries as they score in `mode`, those written where a generator is set,
     and their pages."""
     passages = await query_tree(
-        tree, question, mode=mode, max_tokens=max_tokens, embedder=services.embedder
+        tree, question, mode=mode, max_tokens=max_tokens, embedder=services.embedder, walk=walk
     )
     if services.generator is not None:
         writer, seconds = Writer(services.generator), services.seconds * WRITE_SHARE

@@ -12,11 +12,12 @@ from dataclasses import dataclass, field
 from typing import Final, Literal, get_args
 
 Kind = Literal[
-    "page", "word", "cell", "formula", "chart", "diagram", "form field",
+    "page", "sheet", "word", "cell", "formula", "chart", "diagram", "form field",
     "comment", "footnote", "attachment", "embedded object", "image",
 ]  # fmt: skip
 """What is counted, in the order in which messages name it. A formula is one whose value was never
-computed, an image one without text or description, a page one whose text cannot be read."""
+computed, a sheet one of macros or of a dialog, an image one without text or description, a page
+one whose text cannot be read."""
 
 _OF_TABLES: Final[frozenset[Kind]] = frozenset({"word", "cell", "formula", "page"})
 """Kinds that may be cells of a table: where one is missing, nothing is computed."""

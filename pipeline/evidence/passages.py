@@ -11,7 +11,7 @@ record, as far as there is room: one place whole before many in part. Not for: s
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import accumulate, pairwise
+from itertools import accumulate, groupby
 from typing import Final, NamedTuple
 
 from pipeline.document.cite import one_place
@@ -44,7 +44,6 @@ BEARS: Final = 0.2
 """Share of the best score that the middle unit of a whole must have for it to come whole beyond
 `MOST` tokens."""
 _PARTS: Final = {"list": "item", "table": "row", "listing": "line"}
-_ENTRIES: Final = frozenset({"definition", "item"})
 NAMED: Final = 0.4
 """Share of the best score that a section must have somewhere to come whole because the question
 names its heading."""
@@ -130,7 +129,8 @@ class PassageMaker:
         """All that are chosen."""
         self.cited: set[int] = set()
         """Documents of which a passage is chosen."""
-        self._blocks: dict[int, list[int]] = {}
+        self._list_entries: dict[tuple[int, str], list[int]] = {}
+        """First unit of each entry of a list, by the list's first unit and its element."""
         self._lines: dict[int, list[int]] = {}
         self._rows: dict[int, Counter[str]] = {}
         """Of tables, by their first unit, how many rows are below each header."""
@@ -447,7 +447,8 @@ class PassageMaker:
     def _begins_section(self, row: int) -> bool:
         """Whether a passage that begins with a unit is shown by itself: under a heading of its own,
         which the passage before it is not under, or at another place of its file."""
-        return self._kind(row) == "heading" or self._begins_place(row)
+        wholes, first = self._wholes(row)
+        return row - first in wholes.begins or self._begins_place(row)
 
     def _begins_place(self, row: int) -> bool:
         """Whether a unit begins a page, slide or message of its file: a passage is cited by one of
@@ -488,22 +489,37 @@ class PassageMaker:
         return f"{count} more {part if count == 1 else f'{part}s'}" if count else ""
 
     def _is_one_entry(self, run: Sequence[int], whole: Whole) -> bool:
-        """Whether a stretch is one block, or one entry of a list with what explains it, without
-        the words that lead into the list."""
-        entries = {self._unit(row).block for row in run if self._kind(row) in _ENTRIES}
+        """Whether a stretch is one block, or part of one entry of a list, without the words that
+        lead into the list."""
         one_block = self._unit(run[0]).block == self._unit(run[-1]).block
-        return one_block or (run[0] >= whole.start and len(entries) == 1 and whole.kind == "list")
+        inside = run[0] >= whole.start and whole.kind == "list"
+        return one_block or (inside and self._entry(run[0], whole) == self._entry(run[-1], whole))
+
+    def _entry(self, row: int, whole: Whole) -> str:
+        """Return the name of the child of a whole's element that a unit is in."""
+        blocks = self._documents[self._owners[row]].blocks
+        below = blocks[self._unit(row).block].path[len(whole.path) + 1 :]
+        return below.partition("/")[0]
 
     def _count_after(self, last: int, whole: Whole) -> int:
-        """Return how many blocks of a whole, lines of a listing, follow a unit in it."""
+        """Return how many entries of a list, lines of a listing, follow a unit in it."""
         owner = self._owners[last]
         if whole.kind == "listing":
             ends = self._line_ends(owner)
             return bisect_right(ends, self._unit(whole.stop - 1).end) - bisect_right(
                 ends, self._unit(last).end
             )
-        first, begun = self._firsts[owner], self._blocks_begun(owner)
-        return begun[whole.stop - 1 - first] - begun[last - first]
+        entries = self._entries(whole)
+        return len(entries) - bisect_right(entries, last)
+
+    def _entries(self, whole: Whole) -> list[int]:
+        """Return the first unit of each entry of a list; found once."""
+        known = whole.start, whole.path
+        if known not in self._list_entries:
+            rows = range(whole.start, whole.stop)
+            named = groupby(rows, key=lambda row: self._entry(row, whole))
+            self._list_entries[known] = [next(entry) for _, entry in named]
+        return self._list_entries[known]
 
     def _rows_in(self, table: Whole, header: str) -> int:
         """Return how many rows a table has below a header; counted once."""
@@ -516,16 +532,6 @@ class PassageMaker:
 
     def _header(self, row: int) -> str:
         return self._documents[self._owners[row]].blocks[self._unit(row).block].header
-
-    def _blocks_begun(self, owner: int) -> list[int]:
-        """Return of each unit of a document how many blocks begin up to it, after the first;
-        counted once."""
-        if owner not in self._blocks:
-            changes = (
-                after.block != before.block for before, after in pairwise(self._tagged[owner])
-            )
-            self._blocks[owner] = list(accumulate(changes, initial=0))
-        return self._blocks[owner]
 
     def _line_ends(self, owner: int) -> list[int]:
         """Return where each line of a document ends that has more than white space; found once."""
@@ -580,7 +586,7 @@ class PassageMaker:
         documents are."""
         wholes, first = self._wholes(row)
         for whole in wholes.around(row - first):
-            yield Whole(first + whole.start, first + whole.stop, whole.kind)
+            yield whole._replace(start=first + whole.start, stop=first + whole.stop)
 
     def _free(self, start: int, stop: int) -> bool:
         return not any(self._taken[start:stop])
@@ -629,10 +635,12 @@ class PassageMaker:
         options: list[tuple[float, int, int]] = []
         if start > low and not self._taken[start - 1] and not self._is_entry(start):
             before, _ = self._atom(start - 1, most - used)
-            options.append((max(self._values[max(before, low) : start]), max(before, low), stop))
+            if before >= low:
+                options.append((max(self._values[before:start]), before, stop))
         if stop < high and not self._taken[stop]:
             _, after = self._atom(stop, most - used)
-            options.append((max(self._values[stop : min(after, high)]), start, min(after, high)))
+            if after <= high:
+                options.append((max(self._values[stop:after]), start, after))
         wanted = [
             option
             for option in options

@@ -6,8 +6,9 @@ labels and values have. Class names are not read. Not for: choosing units (`pass
 """
 
 import re
+from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 from typing import Final, Literal, NamedTuple
@@ -18,7 +19,10 @@ WholeKind = Literal["paragraph", "list", "table", "listing", "record"]
 SIBLINGS: Final = 3
 """Elements of one structure from which each is a record; two may be columns of a layout."""
 SHAPE_SHARE: Final = 0.6
-"""Share of the siblings that must begin alike: a card may lack its picture or its price."""
+"""Share of the siblings that must have a part in common: a card may lack its picture or its
+price."""
+COMMON: Final = 2
+"""Parts that records have in common at least: a label and its value, a title and its price."""
 SHAPE_BLOCKS: Final = 12
 """Blocks of an element beyond which it is a part of a page and no record."""
 _KINDS: Final[dict[str, WholeKind]] = {
@@ -39,6 +43,8 @@ class Whole(NamedTuple):
     start: int
     stop: int
     kind: WholeKind
+    path: str
+    """Of its element."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +58,11 @@ class Wholes:
     outer: tuple[int, ...]
     """Of each whole the index of the next larger one, -1 for none."""
     starts: tuple[int, ...]
-    """Of each unit the first unit after the heading above it."""
+    """Of each unit the first unit after the heading above it, or of its record that has one."""
     stops: tuple[int, ...]
-    """Of each unit the next heading after it, or the number of units."""
+    """Of each unit the next heading after it, the end of its record, or the number of units."""
+    begins: frozenset[int]
+    """Units that begin a section: headings, but not inside a record that has a part before it."""
 
     def around(self, unit: int) -> Iterator[Whole]:
         """Yield the wholes that hold a unit, the smallest first."""
@@ -85,13 +93,13 @@ def find_wholes(document: Document, units: Sequence[Sentence]) -> Wholes:
         kind = _kind(element, blocks, units, records)
         if kind:
             found.setdefault(
-                (element.start, element.stop), Whole(element.start, element.stop, kind)
+                (element.start, element.stop),
+                Whole(element.start, element.stop, kind, element.path),
             )
     # 3. What is inside what
     wholes = tuple(found.values())
     inner, outer = _nested(wholes, len(units))
-    starts, stops = _sections(blocks, units)
-    return Wholes(wholes, inner, outer, starts, stops)
+    return Wholes(wholes, inner, outer, *_sections(blocks, units, wholes))
 
 
 def _elements(paths: Sequence[str]) -> list[_Element]:
@@ -128,10 +136,19 @@ def _records(
             continue
         shapes = [_shape(element, blocks, units) for element in alike]
         several = sum(1 < len(shape) <= SHAPE_BLOCKS for shape in shapes)
-        first = Counter(shape[0] for shape in shapes).most_common(1)[0][1]
-        if several * 2 >= len(alike) and first >= SHAPE_SHARE * len(alike):
+        shared = Counter(part for shape in shapes for part in _parts(shape)).values()
+        common = sum(count >= SHAPE_SHARE * len(alike) for count in shared)
+        if several * 2 >= len(alike) and common >= COMMON:
             found.update(element.path for element in alike)
     return found
+
+
+def _parts(shape: Sequence[str]) -> Iterator[tuple[str, int]]:
+    """Yield each path of a shape with how often it was there before."""
+    seen: Counter[str] = Counter()
+    for path in shape:
+        yield path, seen[path]
+        seen[path] += 1
 
 
 def _shape(
@@ -178,9 +195,12 @@ def _nested(wholes: Sequence[Whole], size: int) -> tuple[tuple[int, ...], tuple[
 
 
 def _sections(
-    blocks: Sequence[Block], units: Sequence[Sentence]
-) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return for each unit where the text between the headings around it begins and ends."""
+    blocks: Sequence[Block], units: Sequence[Sentence], wholes: Iterable[Whole]
+) -> tuple[tuple[int, ...], tuple[int, ...], frozenset[int]]:
+    """Return `starts`, `stops` and `begins` of `Wholes`.
+
+    A heading inside a small record names that record alone, wherever in it the heading is.
+    """
     heads = [number for number, unit in enumerate(units) if blocks[unit.block].kind == "heading"]
     starts: list[int] = []
     stops: list[int] = []
@@ -191,4 +211,14 @@ def _sections(
             stops.append(after)
         starts += [before + 1] * (after - before - 1)
         stops += [after] * (after - before - 1)
-    return tuple(starts), tuple(stops)
+
+    begins = set(heads)
+    for one in wholes:
+        size = one.stop - one.start
+        inside = heads[bisect_left(heads, one.start) : bisect_left(heads, one.stop)]
+        if one.kind == "record" and size <= SHAPE_BLOCKS and inside:
+            starts[one.start : one.stop] = [one.start] * size
+            stops[one.start : one.stop] = [one.stop] * size
+            begins.difference_update(inside)
+            begins.add(one.start)
+    return tuple(starts), tuple(stops), frozenset(begins)

@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from email.message import Message
 from functools import partial
 from pathlib import Path
 from typing import Final, TypeGuard
@@ -122,6 +123,17 @@ def _refuse_front(raw: Raw, page: Page | None) -> None:
             what, source=raw.url, hint="Check the address, or search for where the page is now."
         )
     raise SourceBlocked(what, source=raw.url, hint="Use another source for this.")
+
+
+_LONGEST_NAME: Final = 1_000
+"""Characters of a header that are looked at for the name of a download."""
+
+
+def _file_name(answer: ServerAnswer) -> str:
+    """Return the name that a server gives a download, else the path of its address."""
+    said = Message()
+    said["Content-Disposition"] = answer.headers.get("content-disposition", "")[:_LONGEST_NAME]
+    return said.get_filename("") or answer.target.url.path
 
 
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
@@ -371,7 +383,7 @@ class Fetcher:
             final_url=str(answer.target.url) + name_span(span),
             content_type=answer.headers.get("content-type", ""),
             address=answer.address,
-            name=answer.target.url.path,
+            name=_file_name(answer),
             fetched_at=self._now(),
             span=span,
             most=self._limits.max_unpacked,

@@ -1,5 +1,5 @@
 """Pages that send their reader on by themselves: the `Refresh` header, `<meta http-equiv=refresh>`,
-and a script that does nothing else.
+and a script that does nothing else, at once or after a moment.
 
 Read as browsers do (HTML, "shared declarative refresh steps"), without running scripts: one linear
 scan over the beginning of a page, which skips comments and elements whose text is no markup. A
@@ -9,6 +9,7 @@ address. Not for: following them (`pipeline/fetch/exchange.py`), and scripts tha
 
 import re
 from collections.abc import Iterator, Mapping
+from html import unescape
 from typing import Final, NamedTuple
 from urllib.parse import urljoin, urlsplit
 
@@ -30,7 +31,8 @@ or to itself."""
 _LONGEST: Final = 2_000
 """Letters of an attribute and of an address."""
 _SAID: Final = re.compile(
-    r"\s*(?=[\d.])(\d{0,9})[\d.]*(?:\s*[;,]\s*|\s+)(?:url\s*=\s*)?+(.*)", re.IGNORECASE | re.DOTALL
+    r"\s*(?=[\d.])(\d{0,9})[\d.]*(?:\s*[;,]\s*|\s+|$)(?:url\s*=\s*)?+(.*)",
+    re.IGNORECASE | re.DOTALL,
 )
 _TAG: Final = re.compile(
     r"<(/?)([a-z][a-z0-9]*)((?:[^<>\"']|\"[^\"]{0,2000}\"|'[^']{0,2000}')*)>", re.IGNORECASE
@@ -39,14 +41,20 @@ _RAW: Final = frozenset(
     {"script", "style", "title", "textarea", "template", "iframe", "xmp", "noembed", "noframes"}
 )
 """Elements whose content is no markup of the page."""
-
-
-_SCRIPT: Final = re.compile(r"<script\b[^<>]*>([^<]{1,2000})</script", re.IGNORECASE)
-_GOES: Final = re.compile(
-    r"""\s*(?:(?:window|document|self|top)\s*\.\s*)?location(?:\s*\.\s*href)?\s*"""
-    r"""(?:=|\.\s*(?:replace|assign)\s*\()\s*(["'])([^"'\\]{1,2000})\1\s*\)?\s*;?\s*"""
+_SCRIPT: Final = re.compile(
+    r"<script\b[^<>]*>([^<]{1,2000})</script"
+    r"|<body\b[^<>]{0,500}?\sonload\s*=\s*(?:\"([^\"<>]{1,2000})|'([^'<>]{1,2000}))",
+    re.IGNORECASE,
 )
-"""A script that gives the page another address, and does nothing else."""
+_GOES: Final = re.compile(
+    r"""\s*(?:(?:window\s*\.\s*)?(?:setTimeout\s*\(|onload\s*=)\s*)?"""
+    r"""(?:(?:function\s*\(\s*\)|\(\s*\)\s*=>)\s*\{?)?"""
+    r"""\s*(?:(?:window|document|self|top)\s*\.\s*)?location(?:\s*\.\s*href)?\s*"""
+    r"""(?:=|\.\s*(?:replace|assign)\s*\()\s*(["'])([^"'\\]{1,2000})\1\s*\)?\s*;?"""
+    r"""\s*\}?\s*(?:,\s*(\d{1,6})\s*\))?\s*;?\s*"""
+)
+"""A script that gives the page another address, after so many milliseconds, and does nothing
+else."""
 _NO_TEXT: Final = 40
 """Visible letters from which a page is more than a way to another ("Redirecting …")."""
 
@@ -69,10 +77,10 @@ def refresh_of(headers: Mapping[str, str], body: bytes, url: str) -> Refresh | N
     read there.
 
     A page with text of its own is read where it sends on only readers without scripts, or to its
-    own address.
+    own address, which is what it means where it names none.
     """
     for content, base, unscripted in _said_by(headers, body):
-        found = _parsed(content, urljoin(url, base))
+        found = _parsed(content, urljoin(url, base), url)
         if found is not None:
             is_own = unscripted or found.address == url.partition("#")[0]
             return None if is_own and _shows(body, headers) else found
@@ -85,10 +93,11 @@ def _scripted(headers: Mapping[str, str], body: bytes, url: str) -> Refresh | No
     if len(body) > _BEGINNING or b"location" not in body:
         return None
     html = _text(body, headers)
-    goes = [found[2] for script in _SCRIPT.finditer(html) if (found := _GOES.fullmatch(script[1]))]
-    if not goes or shows(html, _NO_TEXT):
+    scripts = (unescape(found[1] or found[2] or found[3]) for found in _SCRIPT.finditer(html))
+    goes = next((found for script in scripts if (found := _GOES.fullmatch(script))), None)
+    if goes is None or shows(html, _NO_TEXT):
         return None
-    sent = _parsed(f"0;url={goes[0]}", url)
+    sent = _parsed(f"{int(goes[3] or 0) // 1000};url={goes[2]}", url)
     return sent if sent is not None and sent.address != url.partition("#")[0] else None
 
 
@@ -110,13 +119,13 @@ def _shows(body: bytes, headers: Mapping[str, str]) -> bool:
     return shows(_text(body[: 4 * _BEGINNING], headers), _OWN_TEXT)
 
 
-def _parsed(content: str, base: str) -> Refresh | None:
-    """Return what a refresh says; None for a page that is only to be read again, or an address that
-    is none."""
+def _parsed(content: str, base: str, own: str = "") -> Refresh | None:
+    """Return what a refresh says, `own` where it names no address; None for an address that is
+    none."""
     found = _SAID.fullmatch(content[: 2 * _LONGEST])
     if found is None:
         return None
-    said = found[2].strip()
+    said = found[2].strip() or own
     if said[:1] in {"'", '"'}:
         said = said[1:].partition(said[0])[0]
     try:

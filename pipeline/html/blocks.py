@@ -290,7 +290,9 @@ class _UnitCollector:
     def _push(
         self, node: Node, path: str, kind: BlockKind, *, mark: Mark | None, lead: str = ""
     ) -> _Container:
-        scoped = node.tag in _SCOPES or (bool(self._stack) and _is_inset(node, self._stack[-1]))
+        several = node.tag == "article" and path[-1].isdigit()
+        inset = bool(self._stack) and _is_inset(node, self._stack[-1])
+        scoped = node.tag in _SCOPES or several or inset
         back = self._headings if scoped else None
         frame = _Container(node, path, kind, mark, headings=back, lead=lead)
         frame.labels = label_children(node)

@@ -13,8 +13,16 @@ from pipeline.document.tree import Node
 from pipeline.text.numerals import numeral
 
 _INTEGER: Final = re.compile(r"\s*([-+]?\d{1,9})")
-_STYLED: Final = re.compile(r"list-style(?:-type)?\s*:[^;]*?\b(lower|upper)-(alpha|latin|roman)")
+_STYLED: Final = re.compile(
+    r"list-style(?:-type)?\s*:[^;]*?\b(?:(none)\b|(lower|upper)-(alpha|latin|roman))"
+)
 _FORMS: Final = {"lower-alpha": "a", "lower-latin": "a", "lower-roman": "i"}
+_NONE: Final = "none"
+"""Type of a list whose items have no numbers."""
+_OWN: Final = re.compile(
+    r"\s*(?:§+\s*\d|\d{1,4}(?:\.\d{1,3})*[.)]\s|\((?:\d{1,3}|[a-z]|[ivx]{2,5})\)\s)"
+)
+"""A number in an item's own text; where all items have one, a page shows no others."""
 
 
 def ordinals_of(items: Node) -> Iterator[Ordinal]:
@@ -22,6 +30,8 @@ def ordinals_of(items: Node) -> Iterator[Ordinal]:
     form = items.attrs.get("type", "1")
     down = "reversed" in items.attrs
     below = items_of(items)
+    if form == _NONE or (below and all(_OWN.match(_begin(item)) for item in below)):
+        return
     following = _integer(items.attrs.get("start", ""), len(below) if down else 1)
     for item in below:
         value = _integer(item.attrs.get("value", ""), following)
@@ -35,6 +45,14 @@ def items_of(items: Node) -> list[Node]:
     return [child for child in items.children if isinstance(child, Node) and child.tag == "li"]
 
 
+def _begin(item: Node) -> str:
+    """Return the first text of an item."""
+    first: Node | str = item
+    while isinstance(first, Node):
+        first = next((child for child in first.children if child and child != " "), "")
+    return first
+
+
 def type_of(attributes: Mapping[str, str | None]) -> str:
     """Return the `type` of a list, or of an item with one of its own, by its style or attribute;
     empty for none."""
@@ -42,8 +60,10 @@ def type_of(attributes: Mapping[str, str | None]) -> str:
     if styled is None:
         said = (attributes.get("type") or "").strip()
         return said if said in {"1", "a", "A", "i", "I"} else ""
-    form = _FORMS[f"lower-{styled[2]}"]
-    return form.upper() if styled[1] == "upper" else form
+    if styled[1]:
+        return _NONE
+    form = _FORMS[f"lower-{styled[3]}"]
+    return form.upper() if styled[2] == "upper" else form
 
 
 def _integer(text: str, other: int) -> int:

@@ -4,6 +4,7 @@ and streams.
     <script id="__NEXT_DATA__">{…}          window.__STATE__ = {…}      <div data-page="{…}">  (Inertia, Discourse)
     window.__NUXT__ = (function(a){…})(…)   start(app, {data: […]})     <astro-island props="{…}">
     streamController.enqueue("[…]")         __NUXT_DATA__               (values that name each other by number)
+    document.write("<p>…")                  element.innerHTML = `<p>…`
 
 Not for: which of it reads like text (`scripts.py`), or running scripts.
 """
@@ -26,9 +27,9 @@ _OTHER_TYPE: Final = re.compile(
     re.IGNORECASE,
 )
 _BEGINS: Final = re.compile(
-    r"(?:=>?|[(,:?]|\breturn)\s{0,5}(?=[{\[])|(?:=|\()\s{0,5}(?=[\"'`]\s{0,5}(?:(?:[A-Z]?\d*:)?[{\[]|%[57]B|eyJ|W3si))"
+    r"(?:=>?|[(,:?]|\breturn)\s{0,5}(?=[{\[])|[=(,]\s{0,5}(?=[\"'`]\s{0,20}(?:(?:[A-Z]?\d*:)?[{\[]|%[57]B|eyJ|W3si|<[a-z]))"
 )
-"""Where an object or list may begin in a script, or a string that holds one."""
+"""Where an object or list may begin in a script, or a string that holds one, or markup."""
 _VALUE: Final = r"\s{0,5}(?:[a-z_$][\w$.]{0,40}\s{0,3}=\s{0,3})?(?:[{\[]|%[57]B|eyJ|W3si)"
 _ATTRIBUTE: Final = re.compile(
     rf"""\s[:a-z][\w:-]{{1,60}}\s{{0,3}}=\s{{0,3}}(?:"({_VALUE}[^"]*+)"|'({_VALUE}[^']*+)')""",

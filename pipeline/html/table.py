@@ -219,7 +219,7 @@ def _cell_text(cell: Node) -> str:
     marks = {
         id(item): number.mark
         for one in lists
-        for item, number in zip(items_of(one), ordinals_of(one), strict=True)
+        for item, number in zip(items_of(one), ordinals_of(one), strict=False)
     }
     text = " ".join("".join(pieces(cell, marks)).split()) if marks else text_of(cell)
     images = [node.attrs.get("alt", "") for node in walk(cell) if node.tag == "img"]

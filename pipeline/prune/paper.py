@@ -34,9 +34,8 @@ PROMPT: Final = "prune_html"
 HEAD_WORDS: Final = 4
 """Words of the text after a path that ends at an opened node, which the paths of its children go on
 from."""
-SHOWN: Final = 1_500
-"""Most tokens of HTML in one prompt: on two cores under a load of 15 a model of 135 M parameters
-read 42 a second."""
+SHOWN: Final = 2
+"""Tokens of HTML in one prompt, over those of the budget (HtmlRAG §4.5: 8K of 4K)."""
 PATH_WEIGHT: Final = 0.25
 """Weight of a general model's path scores against the other scores, both standardised. Such a model
 was never taught the task (HtmlRAG §3.4.2 says as much): with SmolLM2-135M, shown 600 tokens, 12 of
@@ -80,18 +79,21 @@ def finer_blocks(
     """Return the blocks of at most `max_words` words that the `kept` blocks of `found` are made of.
 
     Algorithm 1 at fewer words only cuts further, so each finer block lies in exactly one block of
-    the first step.
+    the first step. They come in the order of `kept`.
     """
     finer = paper_blocks(documents, max_words=max_words)
-    survivors = {(found.documents[number], found.blocks[number].path) for number in kept}
-    result = PaperBlocks(split=finer.split)
+    places = {
+        (found.documents[number], found.blocks[number].path): place
+        for place, number in enumerate(kept)
+    }
+    inside: list[tuple[int, int, Block]] = []
     for index, block in zip(finer.documents, finer.blocks, strict=True):
         # A node that was opened already in the first step stands for its own text alone.
         above = ancestors([block.path]) - found.split[index]
-        if any((index, path) in survivors for path in (block.path, *above)):
-            result.documents.append(index)
-            result.blocks.append(block)
-    return result
+        own = [places.get((index, path)) for path in (block.path, *above)]
+        inside += [(place, index, block) for place in own if place is not None]
+    inside.sort(key=lambda one: one[0])
+    return PaperBlocks([one[1] for one in inside], [one[2] for one in inside], finer.split)
 
 
 def keep_within(
@@ -229,7 +231,7 @@ class PathScorer:
         self._documents = documents
         self.name = model.name
         # Tokenizers split markup finer than the one that we count with.
-        self.max_tokens = min(SHOWN, int(context_tokens * SHRINK))
+        self.max_tokens = int(context_tokens * SHRINK)
         trained = is_pruner(model.name)
         # The authors' weights could not be run here, so theirs is not measured.
         self.weight = 1.0 if trained else PATH_WEIGHT
@@ -269,6 +271,9 @@ async def rank_finer(
     found: PaperBlocks,
     order: Sequence[int],
     scorer: PathScorer,
+    *,
+    budget: int,
+    max_words: int = PAPER_WORDS // 2,
 ) -> PathRanking:
     """Return the finer blocks of what `scorer` can be shown of the first step's survivors, with
     their scores.
@@ -278,16 +283,18 @@ async def rank_finer(
 
     Args:
         order: Their indices, best first.
+        budget: Tokens that the answer has; the scorer is shown `SHOWN` times as many.
+        max_words: Words of a finer block.
 
     A model that fails, or has no room for a single block, scores nothing; the reason is in the
     result.
     """
     failure = "its context has no room for a block of these pages"
-    for limit in shrinking(scorer.max_tokens):
+    for limit in shrinking(min(scorer.max_tokens, SHOWN * budget)):
         kept, _ = await in_thread(keep_within, documents, found, order, limit)
         if not kept:
             break
-        finer = await in_thread(finer_blocks, documents, found, kept)
+        finer = await in_thread(finer_blocks, documents, found, kept, max_words=max_words)
         try:
             scores = await scorer.score(query, finer)
         except ContextExceeded:

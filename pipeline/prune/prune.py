@@ -1,10 +1,10 @@
 """Pruning: what several pages hold about a question, within one budget of tokens, written as pages.
 
-Two methods: `winnow` (default) takes the units that the core finds relevant (`pipeline/reading`) and
-writes them compactly in document order; `paper` deletes the lowest blocks of the block tree
-(HtmlRAG Algorithms 2 and 3). At 256 to 4,096 tokens the paper's loses to plain chunks, since markup
-costs tokens and one large block shuts out small ones. Not for: fetching, or cited passages
-(`pipeline/evidence`).
+`winnow` (default) takes the units that the core finds relevant (`pipeline/reading`) and writes them
+compactly in document order. `paper` deletes the lowest blocks of the block tree by their cosine
+with the question (HtmlRAG Algorithms 2 and 3), `blocks` does by words and cosine. At 256 to 4,096
+tokens both lose to plain chunks, since markup costs tokens and one large block shuts out small
+ones. Not for: fetching, or cited passages (`pipeline/evidence`).
 """
 
 from bisect import bisect_left
@@ -24,11 +24,13 @@ from pipeline.evidence.assemble import UNASKED, fill, quotable
 from pipeline.evidence.forms import Form
 from pipeline.evidence.passages import END, PassageMaker, UnitRange
 from pipeline.evidence.render import Kept, Style, is_header_row, render
+from pipeline.html.block_tree import PAPER_WORDS
 from pipeline.html.opinion import main_content
 from pipeline.prune.paper import (
     PaperBlocks,
     PathRanking,
     PathScorer,
+    finer_blocks,
     keep_within,
     kept_units,
     paper_blocks,
@@ -41,7 +43,7 @@ from pipeline.reading.relevance import WORTH, Reader, score_texts
 from pipeline.text.tokens import count_each, count_tokens
 from pipeline.work import check_cancelled, in_thread, traced
 
-Method = Literal["winnow", "paper"]
+Method = Literal["winnow", "blocks", "paper"]
 UNASKED_PAGE: Final = 2000
 """Tokens without a question, when there are no scores to go by."""
 
@@ -59,6 +61,8 @@ class PruneOptions:
     method: Method = "winnow"
     part: int = 1
     """1 for the best part, 2 for what would have come next, and so on."""
+    block_words: int = PAPER_WORDS
+    """Most words of a block of the paper's first step; those of the second have half as many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +136,7 @@ async def prune(
             hint="Parts count from 1; the budget is zero or more tokens.",
         )
     question = question.strip()
-    if options.method == "paper":
+    if options.method != "winnow":
         printed = await _prune_as_printed(documents, question, options, embedder, finer)
         # The paper knows no blocks but texts: a page of described images has none, and is read as
         # others are.
@@ -148,7 +152,7 @@ async def prune(
     reading = await read_documents(question, documents, reader=reader)
     by = ""
     if finer is not None:
-        by, reading = await _with_paths(documents, question, reading, embedder, finer)
+        by, reading = await _with_paths(documents, question, reading, options, embedder, finer)
     # 2. Fill the budget, once for each part up to the one asked for
     open_end = options.max_tokens is None
     options = replace(options, max_tokens=UNASKED if open_end else options.max_tokens)
@@ -316,28 +320,31 @@ class _Pages:
 
 
 async def _first_step(
-    documents: Sequence[Document], question: str, embedder: Embedder | None
+    documents: Sequence[Document], question: str, options: PruneOptions, embedder: Embedder | None
 ) -> tuple[PaperBlocks, list[int]]:
-    """Return the paper's blocks at 256 words, and their order by words and embedding (HtmlRAG
-    §3.4.1)."""
-    found = await in_thread(paper_blocks, documents)
-    relevance = await score_texts(
-        [block.text for block in found.blocks], question, embedder=embedder
-    )
-    return found, best_first(relevance)
+    """Return the paper's blocks and their order (HtmlRAG §3.4.1): by cosine for `paper`, else by
+    words and cosine; by words where no embedder reads the question."""
+    found = await in_thread(paper_blocks, documents, max_words=options.block_words)
+    texts = [block.text for block in found.blocks]
+    if options.method == "paper" and texts and embedder is not None and embedder.reads(question):
+        asked = await embedder.embed([question], kind="query")
+        return found, best_first(await embedder.embed(texts, kind="passage") @ asked[0])
+    return found, best_first(await score_texts(texts, question, embedder=embedder))
 
 
 async def _with_paths(
     documents: Sequence[Document],
     question: str,
     reading: Reading,
+    options: PruneOptions,
     embedder: Embedder | None,
     finer: PathScorer,
 ) -> tuple[str, Reading]:
     """Return who scored the paths, and the reading with the score of the finer block around each
     unit."""
-    found, order = await _first_step(documents, question, embedder)
-    ranking = await rank_finer(documents, question, found, order, finer)
+    found, order = await _first_step(documents, question, options, embedder)
+    budget = options.max_tokens or UNASKED
+    ranking = await rank_finer(documents, question, found, order, finer, budget=budget)
     places = [(place, unit.block) for place, unit in reading.places]
     spread = await in_thread(spread_scores, documents, ranking, places)
     mixed = unit_range(standardise(reading.values) + np.float32(finer.weight) * spread)
@@ -359,20 +366,26 @@ async def _prune_as_printed(
 ) -> Pruned:
     """Prune by HtmlRAG Algorithm 2; the text is HTML whatever the format asked for."""
     if not question:
-        found = await in_thread(paper_blocks, documents)
+        found = await in_thread(paper_blocks, documents, max_words=options.block_words)
         return await in_thread(
             _paper_parts, documents, found, list(range(len(found.blocks))), options
         )
-    # 1. By embedding, at 256 words.
-    found, order = await _first_step(documents, question, embedder)
+    # 1. By embedding
+    found, order = await _first_step(documents, question, options, embedder)
     by = ""
     if finer is not None:
-        # 2. By generation, at 128 words, on what the scorer can be shown of the first step's
-        # survivors.
-        ranking = await rank_finer(documents, question, found, order, finer)
+        # 2. By generation, at half the words, on what the scorer can be shown of the first step's
+        # survivors; the others follow in their order
+        budget = options.max_tokens or UNASKED_PAGE
+        words = options.block_words // 2
+        ranking = await rank_finer(
+            documents, question, found, order, finer, budget=budget, max_words=words
+        )
         by = _made_by(finer, ranking)
         if ranking.shown:
-            found, order = ranking.blocks, best_first(ranking.scores)
+            scored = best_first(ranking.scores)
+            found = await in_thread(finer_blocks, documents, found, order, max_words=words)
+            order = [*scored, *range(len(scored), len(found.blocks))]
     return replace(await in_thread(_paper_parts, documents, found, order, options), scored_by=by)
 
 

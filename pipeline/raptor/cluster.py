@@ -2,15 +2,14 @@
 window (RAPTOR §3).
 
 Three methods with one result, clusters of node numbers in which every node stands at least once:
-- `kmeans`: spherical k-means in two steps, some nodes in two clusters. Loses 0 to 0.7 points of
-collapsed recall
-  against UMAP and a Gaussian mixture at a three-hundredth of their time, hence the default.
-- `gmm`: the paper's soft Gaussian mixture, its size chosen by BIC, on principal components instead
-of UMAP. With
-  *diagonal* covariances BIC wants clusters of two or three; full ones, priced by their parameters, do not.
-- `umap`: the same on UMAP's points, as in the paper (extra `umap`; 30 to 40 ms a leaf, and no
-better for finding). Deterministic: one seed, ties to the lower number. Not for: summaries, or which
-nodes make a layer (`build.py`).
+- `kmeans`: spherical k-means in two steps, some nodes in two clusters: the default, at a
+  three-hundredth of the time of the others (`python -m bench.papers_trees`).
+- `umap`: as printed, a soft Gaussian mixture on UMAP's points, its size chosen by BIC (extra
+  `umap`; 30 to 40 ms a leaf).
+- `gmm`: the same on principal components.
+
+Deterministic: one seed, ties to the lower number. Not for: summaries, or which nodes make a layer
+(`build.py`).
 """
 
 import math
@@ -61,8 +60,11 @@ MEMBER: Final = 0.1
 """A node belongs to every cluster that it has at least this probability of (the paper's code)."""
 SEED: Final = 224
 """Of every random start (the paper's code), so that two builds agree."""
-SIZES_AFTER: Final = 3
-"""Sizes tried after the best one before the search ends."""
+RIDGE: Final = 1e-6
+"""Added to the diagonal of every covariance (scikit-learn, which the paper's code uses). At a
+thousandth of the points' variance clusters are three to five times as large."""
+STEPS: Final = 100
+"""Most steps of expectation-maximisation (scikit-learn)."""
 
 
 class Layer(NamedTuple):
@@ -128,20 +130,26 @@ def _in_order(groups: Groups, layer: Layer) -> list[tuple[int, ...]]:
 
 
 def _mixture(layer: Layer, *, by_umap: bool) -> Groups:
-    """Soft clusters by Gaussian mixture, global then local; those over the window are cut again."""
-    # Neighbours as in the paper's code: the square root of the nodes for the whole, ten within a
-    # part.
-    coarse = soft_mixture(
-        layer.vectors, neighbours=math.isqrt(len(layer.vectors) - 1) if by_umap else None
-    )
+    """Soft clusters by Gaussian mixture, global then local; one over the window is clustered
+    again, and halved where that leaves it whole."""
     clusters: Groups = []
-    for rough in coarse:
-        local = soft_mixture(layer.vectors[np.asarray(rough)], neighbours=10 if by_umap else None)
-        clusters.extend([rough[i] for i in group] for group in local)
-    if len(clusters) > len(layer.vectors) * 0.75:
-        # The mixture found more themes than a tree can stand on: take the coarse step alone.
-        clusters = coarse
-    return [part for group in clusters for part in _capped(layer, group, most=len(group))]
+    waiting = [list(range(len(layer.vectors)))]
+    while waiting:
+        part = waiting.pop()
+        # Neighbours as in the paper's code: the square root of the nodes, then ten
+        for rough in _mixed(layer, part, math.isqrt(len(part) - 1) if by_umap else None):
+            for group in _mixed(layer, rough, 10 if by_umap else None):
+                fits = sum(layer.tokens[i] for i in group) <= layer.window
+                if fits or len(group) == len(part):
+                    clusters += _capped(layer, group, most=len(group))
+                else:
+                    waiting.append(group)
+    return clusters
+
+
+def _mixed(layer: Layer, group: list[int], neighbours: int | None) -> Groups:
+    found = soft_mixture(layer.vectors[np.asarray(group)], neighbours=neighbours)
+    return [[group[i] for i in part] for part in found]
 
 
 def _soft_kmeans(layer: Layer) -> Groups:
@@ -304,28 +312,19 @@ def soft_mixture(vectors: Rows, *, neighbours: int | None = None) -> list[list[i
         MissingExtra: UMAP is wanted, and umap-learn is not installed.
     """
     n = len(vectors)
-    # Fewer points than parameters of one Gaussian in two dimensions: there is nothing to choose by.
-    if n <= 6:
+    # As in the paper's code: so few are one cluster.
+    if n <= DIMENSIONS + 1:
         return [list(range(n))]
-    rows, dimensions = vectors.astype(np.float64), min(DIMENSIONS, max(2, n // 8))
-    # The spectral start of a layout needs clearly more rows than dimensions.
-    layout = neighbours is not None and n >= 2 * DIMENSIONS
+    rows = vectors.astype(np.float64)
     points = (
-        umap_points(rows, dimensions, neighbours or 2)
-        if layout
-        else principal_components(rows, dimensions)
+        principal_components(rows, DIMENSIONS)
+        if neighbours is None
+        else umap_points(rows, DIMENSIONS, neighbours)
     )
     if float(points.var(axis=0).sum()) < 1e-9:
         return [list(range(n))]
-    best = _fitted(points, 1)
-    since = 0
-    size = 2
-    while size <= min(MOST_CLUSTERS, n // 3) and since < SIZES_AFTER:
-        check_cancelled()
-        fit = _fitted(points, size)
-        best, since = (fit, 0) if fit.bic < best.bic else (best, since + 1)
-        # Each size up to 8, then in steps of a quarter.
-        size += max(1, size // 4) if size >= 8 else 1
+    sizes = range(1, min(MOST_CLUSTERS, n))
+    best = min((_fitted(points, size) for size in sizes), key=lambda fit: fit.bic)
     inside = best.members >= MEMBER
     inside[np.arange(n), best.members.argmax(axis=1)] = True
     return [np.flatnonzero(column).tolist() for column in inside.T if column.any()]
@@ -390,24 +389,25 @@ def _fitted(points: Doubles, k: int) -> _Fit:
     """Expectation-maximisation from k-means++ seeds; BIC = ln(n) p - 2 ln L, with the
     memberships."""
     n, d = points.shape
-    # A share of the mean variance on every covariance, so that equal points do not collapse it.
-    ridge = 1e-3 * float(points.var(axis=0).mean()) + 1e-9
+    check_cancelled()
     apart = ((points[:, None, :] - points[None, spread_seeds(points, k), :]) ** 2).sum(axis=2)
     members = np.zeros((n, k))
     members[np.arange(n), apart.argmin(axis=1)] = 1.0
-    before, likelihood = -np.inf, -1e300
-    while likelihood - before >= 1e-4 * abs(likelihood):
+    likelihood = -np.inf
+    for _ in range(STEPS):
         before = likelihood
-        logs = _log_densities(points, members, ridge)
+        logs = _log_densities(points, members)
         top = logs.max(axis=1, keepdims=True)
         total = top[:, 0] + np.log(np.exp(logs - top).sum(axis=1))
         members = np.exp(logs - total[:, None])
         likelihood = float(total.sum())
+        if likelihood - before < 1e-3 * n:
+            break
     parameters = k * (d + d * (d + 1) / 2) + k - 1
     return _Fit(bic=float(np.log(n) * parameters - 2 * likelihood), members=members)
 
 
-def _log_densities(points: Doubles, members: Doubles, ridge: float) -> Doubles:
+def _log_densities(points: Doubles, members: Doubles) -> Doubles:
     """M-step from `members`, then ln(weight x density) of every point in every component, [n,
     k]."""
     n, d = points.shape
@@ -415,7 +415,7 @@ def _log_densities(points: Doubles, members: Doubles, ridge: float) -> Doubles:
     for c, share in enumerate(members.T):
         weight = float(share.sum()) + 1e-9
         away = points - share @ points / weight
-        covariance = (away * share[:, None]).T @ away / weight + ridge * np.eye(d)
+        covariance = (away * share[:, None]).T @ away / weight + RIDGE * np.eye(d)
         lower = np.linalg.cholesky(covariance)
         solved = np.linalg.solve(lower, away.T)
         log_volume = 2 * float(np.log(np.diag(lower)).sum())

@@ -45,8 +45,18 @@ LIFT: Final = 0.6
 """Part of the way to the best score by which the best surroundings lift a unit; the best unit stays
 the best. Between 0.5, which finds .01 to .02 less on meetings than 0.7, and 0.7, which shows .015
 less of the asked questions at 512."""
-LAYER_NODES: Final = 10
-"""Nodes that a traversal keeps of each layer (RAPTOR's top-k)."""
+
+
+class Walk(NamedTuple):
+    """How a traversal goes."""
+
+    nodes: int = 10
+    """Most nodes that it keeps of each layer (RAPTOR's k)."""
+    depth: int = 0
+    """Layers from the roots down (RAPTOR's d); 0 for all."""
+
+
+WALK: Final = Walk()
 
 
 class ChosenNode(NamedTuple):
@@ -140,28 +150,24 @@ def _candidates(tree: Tree, question: str, vector: Floats | None, most: int) -> 
     return sorted(order[kept].tolist())
 
 
-def _scores(
-    tree: Tree,
-    question: str,
-    vector: Floats | None,
-    *,
-    inner: bool = False,
-    by_cosine: bool = False,
-) -> Floats:
-    """One score a leaf, with `inner` a node: words (a summary's by its leaves' mean) and cosine
-    blended, or cosine."""
-    rows = tree.vectors if inner else tree.vectors[: len(tree.leaves)]
-    cosine = (
-        None if vector is None else np.asarray(rows.astype(np.float32) @ vector, dtype=np.float32)
-    )
-    if cosine is not None and by_cosine:
-        return cosine
+def _scores(tree: Tree, question: str, vector: Floats | None) -> Floats:
+    """One score a leaf: words and cosine blended."""
     shared = tree.word_scores(question)
-    if inner:
-        shared = np.array(
-            [shared[list(node.leaves)].mean() for node in tree.nodes], dtype=np.float32
-        )
-    return shared if cosine is None else blend([shared, cosine])
+    if vector is None:
+        return shared
+    return blend([shared, _cosines(tree.vectors[: len(tree.leaves)], vector)])
+
+
+def _node_scores(tree: Tree, question: str, vector: Floats | None) -> Floats:
+    """One score a node: its cosine; without a vector the words of its leaves."""
+    if vector is not None:
+        return _cosines(tree.vectors, vector)
+    shared = tree.word_scores(question)
+    return np.array([shared[list(node.leaves)].mean() for node in tree.nodes], dtype=np.float32)
+
+
+def _cosines(rows: NDArray[np.float16], vector: Floats) -> Floats:
+    return np.asarray(rows.astype(np.float32) @ vector, dtype=np.float32)
 
 
 def _units(
@@ -232,7 +238,8 @@ async def query_tree(
     mode: NodeMode,
     max_tokens: int,
     embedder: Embedder | None,
-    by_cosine: bool = False,
+    walk: Walk = WALK,
+    repeats: bool = False,
 ) -> tuple[ChosenNode, ...]:
     """Return the nodes of `tree` that answer `question` best, within `max_tokens` tokens in all.
 
@@ -240,18 +247,21 @@ async def query_tree(
 
     Args:
         question: In any language; words alone count where no embedder reads it.
-        mode: The paper's `collapsed` and `traversal`; `flat`: leaves as they score alone.
+        mode: The paper's `collapsed` and `traversal`, by cosine; `flat`: leaves as they score alone.
         embedder: The one that the tree was built with; None, or another, leaves words only.
-        by_cosine: For `collapsed` and `traversal`: the paper's cosine alone, repeats and all, as trees of the paper's
-            clusterings (`gmm`, `umap`) are always asked. Else words and embedding, with nothing said twice.
+        walk: How a traversal goes.
+        repeats: Whether `collapsed` and `traversal` may say a thing twice, as printed and as trees of the paper's
+            clusterings (`gmm`, `umap`) always do.
 
     Raises:
         UsageError: The question is empty.
         ModelError: The embedder failed.
     """
     question, vector = await _asked(tree, question, embedder)
-    by_cosine = mode != "flat" and (by_cosine or tree.built_with.options.clustering != "kmeans")
-    return await in_thread(_answer, tree, question, vector, mode, max_tokens, by_cosine=by_cosine)
+    repeats = mode == "flat" or repeats or tree.built_with.options.clustering != "kmeans"
+    return await in_thread(
+        _answer, tree, question, vector, mode, max_tokens, walk=walk, repeats=repeats
+    )
 
 
 def _answer(
@@ -261,18 +271,19 @@ def _answer(
     mode: NodeMode,
     max_tokens: int,
     *,
-    by_cosine: bool,
+    walk: Walk,
+    repeats: bool,
 ) -> tuple[ChosenNode, ...]:
     if not tree.leaves:
         return ()
-    scores = _scores(tree, question, vector, inner=mode != "flat", by_cosine=by_cosine)
+    scores = (_scores if mode == "flat" else _node_scores)(tree, question, vector)
     order = np.argsort(-scores, kind="stable").tolist()
     if mode == "traversal":
-        walked = _walk(tree, scores)
+        walked = _walked(tree, scores, walk)
         # Root first, the summaries alone would fill the budget of a deep tree: the likeliest of all
         # walked go in.
         order = [i for i in order if i in walked]
-    chosen = take(tree, order, max_tokens, distinct=mode != "flat" and not by_cosine)
+    chosen = take(tree, order, max_tokens, distinct=not repeats)
     return tuple(_passages(tree, chosen, scores))
 
 
@@ -296,13 +307,12 @@ def _passages(tree: Tree, chosen: Sequence[int], scores: Floats) -> list[ChosenN
     return [ChosenNode(node, node.text, node.tokens, score) for node, score in nodes]
 
 
-def _walk(tree: Tree, scores: Floats) -> set[int]:
-    """The `LAYER_NODES` likeliest nodes of each layer, from the roots down among the children of
-    those above."""
+def _walked(tree: Tree, scores: Floats, walk: Walk) -> set[int]:
+    """The likeliest nodes of each layer, from the roots down among the children of those above."""
     walked: set[int] = set()
     level = set(tree.roots)
-    while level:
-        best = sorted(level, key=lambda i: (-float(scores[i]), i))[:LAYER_NODES]
+    for _ in range(walk.depth or len(tree.layers)):
+        best = sorted(level, key=lambda i: (-float(scores[i]), i))[: walk.nodes]
         walked.update(best)
         level = {child for node in best for child in tree.nodes[node].children} - walked
     return walked

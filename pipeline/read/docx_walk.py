@@ -31,7 +31,7 @@ from pipeline.read.docx_styles import Number, Styles, value_of
 from pipeline.read.docx_symbols import symbol, without_private
 from pipeline.read.drawing import (
     RELATION,
-    chart_to_html,
+    chart_of,
     described,
     diagram_to_html,
     image_html,
@@ -524,15 +524,16 @@ class Walk:
 
     def _drawing(self, element: etree._Element) -> str:
         """Return a drawing by its description; a chart and a diagram follow the block."""
+        before = len(self.after)
         for chart in element.iter("{*}chart"):
             self._append_part(chart.get(f"{RELATION}id", ""), "chart")
         for diagram in element.iter("{*}relIds"):
             self._append_part(diagram.get(f"{RELATION}dm", ""), "diagram")
         inner = self._children(element)
-        if next(element.iter("{*}blip"), None) is None:
-            return inner
         about = next(element.iter("{*}docPr"), None)
         alt = described(about)
+        if next(element.iter("{*}blip"), None) is None:
+            return inner or (image_html(alt) if alt and len(self.after) == before else "")
         extent = next(element.iter("{*}extent"), None)
         area = (
             _count(extent.get("cx", ""), 0) * _count(extent.get("cy", ""), 0)
@@ -547,13 +548,21 @@ class Walk:
 
     def _append_part(self, key: str, kind: str) -> None:
         """Write a chart or diagram of its own part behind the block."""
-        root = self.package.tree(self.kinds.get(key, ("", ""))[1])
-        is_chart = kind == "chart"
-        made = "" if root is None else chart_to_html(root) if is_chart else diagram_to_html(root)
+        name, is_chart = self.kinds.get(key, ("", ""))[1], kind == "chart"
+        root = None if is_chart else self.package.tree(name)
+        made = chart_of(self.package, name) if is_chart else ""
+        made = diagram_to_html(root) if root is not None else made
         self.ledger.hold("chart" if is_chart else "diagram")
         if made:
             self.ledger.give("chart" if is_chart else "diagram")
             self.after.append(made)
+
+    def _word_art(self, element: etree._Element) -> str:
+        return escape(element.get("string", ""))
+
+    def _control(self, _: etree._Element) -> str:
+        self.ledger.hold("form field")
+        return ""
 
     def _object(self, element: etree._Element) -> str:
         if next(element.iter("{*}OLEObject"), None) is not None:
@@ -582,6 +591,8 @@ _INLINE: Final = {
     f"{W}commentReference": Walk._comment,
     f"{W}drawing": Walk._drawing,
     f"{W}object": Walk._object,
+    f"{W}control": Walk._control,
+    "{urn:schemas-microsoft-com:vml}textpath": Walk._word_art,
     f"{W}ins": Walk._inserted,
     f"{W}del": Walk._struck,
     f"{W}moveFrom": Walk._moved,

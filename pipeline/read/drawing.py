@@ -15,6 +15,7 @@ from pipeline.document.converted import escape, html_table
 from pipeline.document.tree import count_words
 from pipeline.html.values import DESCRIBED_WORDS
 from pipeline.read.equations import EQUATION, equation_text
+from pipeline.read.package import Package
 from pipeline.read.text import local_name
 
 A: Final = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
@@ -28,9 +29,24 @@ MOST_POINTS: Final = 20_000
 """Figures of one chart that are read."""
 
 
+def chart_of(package: Package, part: str) -> str:
+    """Return the chart of a part as `chart_to_html` does, with the texts that are drawn over it."""
+    chart = package.tree(part)
+    if chart is None:
+        return ""
+    drawn = (name for kind, name in package.targets(part).values() if kind == "chartUserShapes")
+    over = [root for name in drawn if (root := package.tree(name)) is not None]
+    texts = (text for root in over for text in texts_of(root) if text)
+    return "\n".join(
+        filter(None, [chart_to_html(chart), *(f"<p>{escape(one)}</p>" for one in texts)])
+    )
+
+
 def chart_to_html(chart: etree._Element) -> str:
     """Return a chart as a table: a row for each category, a column for each series; empty for one
     without figures."""
+    if chart.find("{*}chartData") is not None:
+        return _later_chart(chart)
     series = [_Series(one) for one in chart.iter("{*}ser")]
     places = list(
         dict.fromkeys(place for one in series for place in (*one.categories, *one.values))
@@ -49,6 +65,33 @@ def chart_to_html(chart: etree._Element) -> str:
     header = ["", *(one.name or f"series {number}" for number, one in enumerate(series, start=1))]
     caption = f"<caption>{escape(said)}</caption>" if said else ""
     return html_table([header, *rows], header=True, caption=caption)
+
+
+def _later_chart(chart: etree._Element) -> str:
+    """Return a chart of the kinds that Office 2016 brought (waterfall, funnel, map …), whose
+    figures are apart from what is drawn of them."""
+    titles = [words_of(one) for one in chart.iter("{*}title")]
+    names = ["".join(one.itertext()) for one in chart.iter("{*}txData")]
+    said = escape(" · ".join(filter(None, [*titles, *names])))
+    rows = []
+    for data in chart.iter("{*}data"):
+        columns = [_figures(one) for one in data.iterchildren("{*}strDim", "{*}numDim")]
+        places = sorted({place for column in columns for place in column})[:MOST_POINTS]
+        rows += [[column.get(place, "") for column in columns] for place in places]
+    caption = f"<caption>{said}</caption>" if said else ""
+    return (
+        html_table(rows, header=False, caption=caption) if rows else f"<p>{said}</p>" * bool(said)
+    )
+
+
+def _figures(dimension: etree._Element) -> dict[int, str]:
+    """Return what a dimension of such a chart has at each place, levels of categories joined."""
+    found: dict[int, str] = {}
+    for point in dimension.iter("{*}pt"):
+        place, text = point.get("idx", ""), "".join(point.itertext())
+        key = int(place) if place.isdecimal() and len(place) < 8 else len(found)
+        found[key] = f"{text} {found[key]}" if key in found else text
+    return found
 
 
 class _Series:

@@ -27,9 +27,15 @@ _MARKS: Final = frozenset(
 """Types, roles and classes of marks of notes."""
 _RAISED: Final = re.compile(r"\.([\w-]{1,60})\s*\{[^{}]{0,500}?vertical-align\s*:\s*super")
 """Classes that a book's styles raise."""
+_CHAPTER: Final = "application/xhtml+xml"
 _IMAGE: Final = re.compile(r"<(?:\w+:)?(?:img|image)\b[^<>]{0,2000}>", re.IGNORECASE)
 _TAG: Final = re.compile(r"<head\b.*?</head>|<[^<>]*>", re.DOTALL | re.IGNORECASE)
 _ALT: Final = re.compile(r"\salt\s*=\s*(?:\"([^\"]*)\"|'([^']*)')", re.IGNORECASE)
+_POPS_UP: Final = re.compile(
+    r"(<aside\b[^<>]{0,500}epub:type=[\"'][^\"'<>]*note[^<>]{0,500}?)\shidden(?:=[\"'][^\"'<>]*[\"'])?"
+)
+"""A note that a reading program shows over the page."""
+_MEDIA: Final = re.compile(r"<(?:audio|video)\b")
 _CONTAINER: Final = "META-INF/container.xml"
 
 
@@ -57,8 +63,14 @@ def epub_to_html(body: bytes) -> Converted:
             book.iter("{*}itemref"), key=lambda one: one.get("linear") == "no"
         )  # notes and answers, last
         order = [known.get(one.get("idref"), "") for one in spine]
+        further = [
+            known[one.get("id")]
+            for one in book.iter("{*}item")
+            if one.get("media-type") == _CHAPTER and "nav" not in one.get("properties", "").split()
+        ]
         sealed = _sealed(package)
-        shown = [name for name in dict.fromkeys(order) if name not in sealed]
+        wanted = dict.fromkeys([*order, *further])  # what is only linked to, last
+        shown = [name for name in wanted if name not in sealed]
         styles = "\n".join(
             decode(package.read(name)).text for name in package.names if name.endswith(".css")
         )
@@ -69,6 +81,8 @@ def epub_to_html(body: bytes) -> Converted:
             check_cancelled()
             if chapter := package.read(name):
                 text = _raised(xhtml_to_html(decode(chapter).text), raised)
+                text = _POPS_UP.sub(r"\1", text)
+                ledger.hold("embedded object", len(_MEDIA.findall(text)))
                 ledger.hold("image", _undescribed(text))
                 chapters.append(placed(fragment_to_html(text), f"chapter={number}"))
     if not chapters:
@@ -77,11 +91,12 @@ def epub_to_html(body: bytes) -> Converted:
             if sealed
             else "it is a book without chapters"
         )
+    lacking = len(wanted) - len(chapters)
+    unread = f"{lacking} of its {len(wanted)} chapters" if lacking else ""
     # What the styles of a book hide is hidden here as in any page.
     inner = f"<style>{styles.replace('</', '')}</style>\n" + "\n".join(chapters)
-    return Converted(
-        whole_page(inner, title=title, language=language), title, language, author, ledger=ledger
-    )
+    html = whole_page(inner, title=title, language=language)
+    return Converted(html, title, language, author, unread=unread, ledger=ledger)
 
 
 def _raised(text: str, names: set[str]) -> str:

@@ -12,6 +12,7 @@ from lxml import etree
 
 M: Final = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
 TEXT: Final = f"{M}t"
+_TEXTS: Final = frozenset({TEXT, "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}t"})
 EQUATION: Final = f"{M}oMath"
 _PLAIN: Final = re.compile(r"[^\W_]+|[^\w\s]")
 """What needs no brackets as one operand: a word, a number, a sign."""
@@ -23,7 +24,7 @@ def equation_text(element: etree._Element) -> str:
 
 
 def _written(element: etree._Element) -> str:
-    if element.tag == TEXT:
+    if element.tag in _TEXTS:
         return element.text or ""
     name = str(element.tag).removeprefix(M)
     if name.endswith("Pr"):

@@ -37,7 +37,7 @@ from pipeline.read.sniff import decode
 from pipeline.read.text import fragment_to_html
 from pipeline.work import check_cancelled
 
-_SHOWN: Final = ("From", "To", "Cc", "Date")
+_SHOWN: Final = ("From", "To", "Cc", "Bcc", "Reply-To", "Date")
 _BETWEEN: Final = re.compile(rb"(?:\A|(?<=\n)\r?\n)From [^\n]*\n")
 """What begins a message in an mbox file (RFC 4155)."""
 _QUOTED_FROM: Final = re.compile(rb"^>(>*From )", re.MULTILINE)
@@ -52,10 +52,14 @@ _UNREAD: Final = frozenset(
         "application/pgp-signature",
         "application/pkcs7-signature",
         "application/x-pkcs7-signature",
-        "text/x-vcard",
     }
 )
 """Types of attachments without words of the sender."""
+_BODIES: Final = frozenset({"text/plain", "text/html", *CALENDAR.types})
+_SEALED: Final = frozenset({"multipart/encrypted", "message/external-body", "message/partial"})
+"""Types of parts whose text is not in the message."""
+_SCREENSHOT: Final = 40_000
+"""Bytes of a picture within a message from which it is no logo or smile."""
 _TOLD: Final = 20
 """Damaged messages that are named."""
 
@@ -133,7 +137,7 @@ class _Attached:
         self.ledger.give("attachment")
         self.ledger.add(made.ledger)
         self.unread += [f"of attachment {self.number}: {made.unread}"] if made.unread else []
-        return _inside(made.html)
+        return fragment_to_html(made.html)
 
 
 def _inside(page: str) -> str:
@@ -151,11 +155,7 @@ def _read(body: bytes, level: str, attached: _Attached) -> tuple[EmailMessage, s
         raise Unreadable(f"it is mail of more than {_MAX_PARTS:,} parts")
     try:
         message = BytesParser(EmailMessage, policy=policy.default).parsebytes(body)
-        head = "".join(
-            f"<dt>{name}</dt><dd>{escape(said)}</dd>"
-            for name in _SHOWN
-            if (said := _header(message, name))
-        )
+        head = _head(message)
         subject = _header(message, "Subject")
         text, names = _parts(message, attached)
     except (*DAMAGED, MessageError) as e:
@@ -163,7 +163,14 @@ def _read(body: bytes, level: str, attached: _Attached) -> tuple[EmailMessage, s
     items = "".join(f"<li>{escape(name)}</li>" for name in names)
     listed = f"<p>Attachments:</p><ul>{items}</ul>" if items else ""
     heading = f"<{level}>{escape(subject or '(without subject)')}</{level}>"
-    return message, "\n".join(filter(None, (heading, f"<dl>{head}</dl>", *text, listed)))
+    return message, "\n".join(filter(None, (heading, head, *text, listed)))
+
+
+def _head(message: MIMEPart) -> str:
+    """Return who wrote to whom and when."""
+    said = {name: _header(message, name) for name in _SHOWN}
+    told = "".join(f"<dt>{name}</dt><dd>{escape(one)}</dd>" for name, one in said.items() if one)
+    return f"<dl>{told}</dl>"
 
 
 def _parts(message: EmailMessage, attached: _Attached) -> tuple[list[str], list[str]]:
@@ -172,44 +179,59 @@ def _parts(message: EmailMessage, attached: _Attached) -> tuple[list[str], list[
     texts, inside, names, skipped = list[str](), list[str](), list[str](), set[int]()
     for number, part in enumerate(message.walk()):
         check_cancelled()
-        name, kind = part.get_filename(), part.get_content_type()
+        kind = part.get_content_type()
         if number > _MAX_PARTS:
             raise Unreadable(f"it is mail of more than {_MAX_PARTS:,} parts")
-        if part.get_content_disposition() == "attachment" or (
-            name and not kind.startswith("text/")
-        ):
-            names.append(f"{name or 'without a name'} ({kind})")
-            inside += _attachment(part, attached)
-        elif kind in CALENDAR.types:
-            made = calendar_to_html(_decoded(part))
-            # An invitation comes twice: as a part to be answered, and as a file.
-            texts += [_inside(made.html)] if made is not None else []
-        elif kind == "multipart/alternative":
+        if id(part) in skipped:
+            continue
+        if kind == "multipart/alternative":
             skipped |= _unseen_alternatives(part)
-        elif kind in {"text/plain", "text/html"} and id(part) not in skipped:
-            texts.append(_text(part))
+        elif kind in _SEALED:
+            attached.ledger.hold("attachment")
+            skipped |= set(map(id, part.walk()))
+        elif kind == "message/delivery-status":
+            texts.append(_inside(plain_to_html(part.as_string()).html))
+            skipped |= set(map(id, part.walk()))
         elif kind == "message/rfc822":
-            texts.append("<h3>Forwarded message</h3>")
+            texts += [_forwarded(inner) for inner in part.iter_parts()]
+        elif kind in _BODIES and part.get_content_disposition() != "attachment":
+            texts += _text(part, attached)
+        elif not part.is_multipart():
+            names += [f"{part.get_filename() or 'without a name'} ({kind})"]
+            inside += _attachment(part, attached)
     return [*texts, *inside], names
+
+
+def _forwarded(message: MIMEPart) -> str:
+    """Return the head of a message within another, whose text follows."""
+    subject = _header(message, "Subject")
+    return f"<h3>{escape(f'Forwarded message: {subject}')}</h3>\n{_head(message)}"
 
 
 def _attachment(part: MIMEPart, attached: _Attached) -> list[str]:
     """Return what is read of an attachment below its name, nothing where none is."""
-    name, kind = part.get_filename(), part.get_content_type()
-    # Pictures that a message's HTML shows are part of its looks.
-    shown = kind.startswith("image/") and part.get_content_disposition() != "attachment"
-    if kind in _UNREAD or shown:
+    name, kind, body = part.get_filename(), part.get_content_type(), _content(part)
+    if kind in _UNREAD:
         return []
-    read = attached.read(name or "", kind, _content(part))
+    if kind.startswith("image/") and part.get_content_disposition() != "attachment":
+        attached.ledger.hold("image", len(body) >= _SCREENSHOT)
+        return []
+    read = attached.read(name or "", kind, body)
     return [f"<h3>{escape(f'Attachment {name or kind}')}</h3>", read] if read else []
 
 
 def _unseen_alternatives(part: MIMEPart) -> set[int]:
-    """Return the ids of those alternatives that a reader does not see: the plain ones, where one
-    is HTML."""
-    if all(one.get_content_type() != "text/html" for one in part.walk()):
-        return set()
-    return {id(one) for one in part.iter_parts() if one.get_content_type() == "text/plain"}
+    """Return the ids of those alternatives that a reader does not see: all texts but the HTML, or
+    but the plain one where none is HTML, and but invitations."""
+    kinds = {one.get_content_type() for one in part.walk()}
+    best = next((kind for kind in ("text/html", "text/plain") if kind in kinds), None)
+    return {
+        id(one)
+        for one in part.iter_parts()
+        if best
+        and (kind := one.get_content_type()).startswith("text/")
+        and kind not in {best, *CALENDAR.types}
+    }
 
 
 def _content(part: MIMEPart) -> bytes:
@@ -221,14 +243,20 @@ def _decoded(part: MIMEPart) -> str:
     return decode(_content(part), content_type=str(part.get("content-type", ""))).text
 
 
-def _text(part: MIMEPart) -> str:
-    text = _decoded(part)
-    if part.get_content_type() == "text/html":
-        return fragment_to_html(text)
-    return _inside(plain_to_html(text).html)
+def _text(part: MIMEPart, attached: _Attached) -> list[str]:
+    """Return a text of the message, none for an invitation that is damaged."""
+    text, kind = _decoded(part), part.get_content_type()
+    if kind == "text/html":
+        return [fragment_to_html(text)]
+    if kind == "text/plain":
+        return [_inside(plain_to_html(text).html)]
+    # An invitation comes twice: as a part to be answered, and as a file.
+    made = calendar_to_html(text)
+    attached.ledger.hold("attachment", made is None)
+    return [_inside(made.html)] if made is not None else []
 
 
-def _header(message: EmailMessage, name: str) -> str:
+def _header(message: MIMEPart, name: str) -> str:
     return " ".join(str(message.get(name, "")).split())
 
 

@@ -22,14 +22,14 @@ from pipeline.document.converted import (
 )
 from pipeline.document.ledger import Ledger
 from pipeline.read.opendocument_looks import Looks
-from pipeline.read.package import open_package
+from pipeline.read.package import MAX_TAGS, open_package
 from pipeline.read.sheets import MAX_CELLS, UNREAD, Row, sheet_to_html
-from pipeline.read.text import child_text
+from pipeline.read.text import child_text, parse_xml
 from pipeline.work import check_cancelled
 
-_TEXT, _TABLES, _DRAW, _STYLE, _OFFICE, _SHOW = (
+_TEXT, _TABLES, _DRAW, _STYLE, _OFFICE, _SHOW, _FORM = (
     f"{{urn:oasis:names:tc:opendocument:xmlns:{name}:1.0}}"
-    for name in ("text", "table", "drawing", "style", "office", "presentation")
+    for name in ("text", "table", "drawing", "style", "office", "presentation", "form")
 )
 _H, _P, _ITEM, _NOTE = (f"{_TEXT}{name}" for name in ("h", "p", "list-item", "note"))
 _TABLE, _ROW, _CELL, _COVERED = (
@@ -57,7 +57,8 @@ _CHART: Final = "{urn:oasis:names:tc:opendocument:xmlns:chart:1.0}"
 _SVG: Final = "{urn:oasis:names:tc:opendocument:xmlns:svg-compatible:1.0}"
 _MATH: Final = "{http://www.w3.org/1998/Math/MathML}math"
 _HREF: Final = "{http://www.w3.org/1999/xlink}href"
-_DESCRIBED: Final = frozenset({f"{_SVG}title", f"{_SVG}desc", f"{_DRAW}text-box"})
+_DESCRIBED: Final = frozenset({f"{_SVG}title", f"{_SVG}desc", f"{_DRAW}text-box", _TABLE})
+"""What in a frame says the same as a picture in it, or more."""
 _LARGE_IMAGE: Final = 15.0
 """Square centimetres: a picture of less is a logo or an icon."""
 _UNITS: Final = {"cm": 1.0, "mm": 0.1, "in": 2.54, "pt": 2.54 / 72}
@@ -65,8 +66,19 @@ _LENGTH: Final = re.compile(r"(\d{1,6}(?:\.\d{1,9})?)(cm|mm|in|pt)")
 _TELLING: Final = re.compile(r"[^\W\d_]{2,}.*?[\s\W][^\W_]|[^\W\d_]{5,}")
 """More than a page's number with a word."""
 _BLANKS: Final = {f"{_TEXT}s": " ", f"{_TEXT}tab": " ", f"{_TEXT}line-break": " "}
-_APART: Final = frozenset({"title", "page-number", "header", "footer", "date-time"})
-"""Frames of a slide that are its heading, or repeat on all."""
+_REPEATED: Final = frozenset({"header", "footer"})
+"""Frames of a slide that repeat on all."""
+_APART: Final = frozenset({"title", "page-number", "date-time"})
+"""Frames of a slide that are its heading, its number or today."""
+_FILLED: Final = frozenset(
+    f"{_FORM}{name}"
+    for name in ("text", "textarea", "formatted-text", "combobox", "number", "date", "time")
+)
+_NAMED_FIELDS: Final = frozenset(
+    f"{_FORM}{name}" for name in ("button", "checkbox", "radio", "fixed-text", "frame")
+)
+"""Parts of a form that show their label, as others show their value."""
+_MOVING: Final = tuple(f"{_DRAW}{name}" for name in ("plugin", "applet", "floating-frame"))
 _HIDING: Final = {
     f"{_STYLE}text-properties": (f"{_TEXT}display", "none"),
     f"{_STYLE}table-properties": (f"{_TABLES}display", "false"),
@@ -109,30 +121,23 @@ class _OpenDocumentReader:
     parts: Callable[[str], etree._Element | None] = lambda _: None
     """Returns a file inside this one by its name."""
     ledger: Ledger = field(default_factory=Ledger)
+    repeated: dict[str, None] = field(default_factory=dict)
+    """Heads and feet of slides."""
 
     def blocks(self, parent: etree._Element, *, in_item: bool = False) -> Iterator[str]:
         """Yield what stands in an element as HTML; a paragraph behind the frames that are anchored
         in it."""
         for child in parent.iterchildren(tag=etree.Element):
             check_cancelled()
-            if child.tag in _UNSHOWN or (
-                child.tag == _FRAME and child.get(f"{_SHOW}class") in _APART
-            ):
+            if child.tag in _UNSHOWN or self._is_apart(child):
                 continue
-            if child.tag == _SECTION and child.get(f"{_TEXT}display", "true") != "true":
-                self._miss(child)
+            if read := _WHOLLY.get(child.tag):
+                yield from read(self, child)
                 continue
-            if child.tag == _OBJECT:
-                yield from self._object(child)
-                continue
-            if child.tag in {_PAGE, _TABLE}:
-                yield from self._slide(child) if child.tag == _PAGE else self._table(child)
-                continue
-            if child.tag == _NOTE:
-                continue  # behind its paragraph
-            if child.tag == _LIST:
-                yield from self._list(child)
-                continue
+            if title := child.get(f"{_TABLES}title"):  # of what a cell says to whom fills it in
+                yield f"<p>{escape(title)}</p>"
+            if child.tag.startswith(_FORM):
+                yield from self._field(child)
             if child.tag == _ITEM:
                 self._next_item(child)
             inner = self.blocks(child, in_item=in_item or child.tag == _ITEM)
@@ -149,11 +154,23 @@ class _OpenDocumentReader:
                 )
                 yield from self._notes(child)
 
+    def _is_apart(self, element: etree._Element) -> bool:
+        """Whether an element is a hidden section, or a frame that is read elsewhere."""
+        if element.tag == _SECTION and element.get(f"{_TEXT}display", "true") != "true":
+            self._miss(element)
+            return True
+        kind = element.get(f"{_SHOW}class") if element.tag == _FRAME else None
+        if kind in _REPEATED:
+            self.repeated |= dict.fromkeys(self.blocks(element))
+        return kind in _APART or kind in _REPEATED
+
     def _object(self, element: etree._Element) -> Iterator[str]:
         """Yield an embedded formula as it was typed, a chart as its title and figures; what else is
         embedded is not read."""
         name = element.get(_HREF, "").removeprefix("./")
         tree = self.parts(f"{name}/content.xml")
+        if tree is None:  # a file of one part has it inside
+            tree = next(element.iterchildren(f"{_OFFICE}document", _MATH), None)
         if tree is None:
             return
         typed = next(tree.iter("{*}annotation"), None) if tree.tag == _MATH else None
@@ -169,17 +186,43 @@ class _OpenDocumentReader:
             return
         self.ledger.give("embedded object")
 
-    def margins(self, styles: etree._Element) -> Iterator[str]:
-        """Yield heads and feet of pages that say something, each once."""
-        names = {f"{_STYLE}{name}{left}" for name in ("header", "footer") for left in ("", "-left")}
-        said: dict[str, None] = {}
-        for margin in styles.iter(*names):
-            said |= dict.fromkeys(self.blocks(margin))
+    def margins(self, styles: etree._Element | None, content: etree._Element) -> Iterator[str]:
+        """Yield heads and feet of pages and slides, and what their masters print, where they say
+        something, each once."""
+        sides = ("", "-left", "-first")
+        names = {f"{{*}}{name}{side}" for name in ("header", "footer") for side in sides}
+        said = {**self.repeated}
+        for declared in content.iter(f"{_SHOW}footer-decl", f"{_SHOW}header-decl"):
+            said[f"<p>{escape(' '.join(declared.itertext()))}</p>"] = None
+        for margin in styles.iter(*names) if styles is not None else ():
+            if margin.get(f"{_STYLE}display") != "false":
+                said |= dict.fromkeys(self.blocks(margin))
+        for master in styles.iter(f"{_STYLE}master-page") if styles is not None else ():
+            for shape in master.iterchildren(tag=etree.Element):
+                if shape.tag.startswith(_DRAW) and shape.get(f"{_SHOW}class") is None:
+                    said |= dict.fromkeys(self.blocks(shape))
         yield from (one for one in said if _TELLING.search(re.sub("<[^>]*>", "", one)))
+
+    def _field(self, control: etree._Element) -> Iterator[str]:
+        """Yield what a part of a form shows."""
+        said = ""
+        if control.tag in _FILLED:
+            said = control.get(f"{_FORM}current-value") or control.get(f"{_FORM}value", "")
+        elif control.tag in _NAMED_FIELDS or "true" in {
+            control.get(f"{_FORM}{name}") for name in ("selected", "current-selected")
+        }:
+            said = control.get(f"{_FORM}label", "")
+        if said.strip():
+            yield f"<p>{escape(' '.join(said.split()))}</p>"
 
     def count(self, content: etree._Element) -> None:
         """Count what a document holds beside its text."""
         self.ledger.hold("comment", sum(1 for _ in content.iter(f"{_OFFICE}annotation")))
+        self.ledger.hold("embedded object", sum(1 for _ in content.iter(*_MOVING)))
+        for linked in content.iter(f"{_TEXT}section-source"):
+            section = linked.getparent()
+            is_read = section is not None and next(section.iter(_H, _P), None) is not None
+            self.ledger.hold("embedded object", not is_read)
         for frame in content.iter(_FRAME):
             held = {child.tag for child in frame.iterchildren(tag=etree.Element)}
             if held & {_OBJECT, f"{_OBJECT}-ole"}:
@@ -260,14 +303,18 @@ class _OpenDocumentReader:
             cells = [told for row in rows if any(told := self._cells(row))]
             if cells:
                 yield html_table(cells, header=len(cells) > 1)
-        elif not self._is_hidden(table, _TABLES):
-            for shapes in table.iterchildren(f"{_TABLES}shapes"):
-                yield from self.blocks(shapes)
-            gone = _hidden_columns(table)
-            yield sheet_to_html(
-                table.get(f"{_TABLES}name", ""), self._numbered(rows, gone), MAX_CELLS
-            ).html
+        elif self._is_hidden(table, _TABLES):
+            return
+        else:
+            name, gone = table.get(f"{_TABLES}name", ""), _hidden_columns(table)
+            made = sheet_to_html(name, self._numbered(rows, gone), MAX_CELLS).html
+            shapes = table.iterchildren(f"{_TABLES}shapes")
+            drawn = [block for shape in shapes for block in self.blocks(shape)]
+            yield from [made or f"<h2>{escape(name)}</h2>" * bool(drawn), *drawn]
             self.hidden_columns += len(gone)
+        for held in table.iter(_OBJECT):
+            if next(held.iterancestors(_TABLE)) is table and _is_in_cell(held):
+                yield from self._object(held)
 
     def _numbered(self, rows: Iterator[etree._Element], gone: frozenset[int]) -> Iterator[Row]:
         """Yield the filled rows of a sheet that are shown, as often as each is repeated, while
@@ -293,7 +340,8 @@ class _OpenDocumentReader:
     def _cells(self, row: etree._Element) -> list[str]:
         told = [
             (
-                " ".join(filter(None, map(self._text, cell.iter(_H, _P)))),
+                " ".join(filter(None, map(self._text, cell.iter(_H, _P))))
+                or cell.get(f"{_OFFICE}string-value", ""),
                 _count(cell, "number-columns-repeated"),
             )
             for cell in row.iterchildren(_CELL, _COVERED)
@@ -349,6 +397,20 @@ class _OpenDocumentReader:
     def _miss(self, element: etree._Element) -> None:
         """Count the words of what is left out."""
         self.looks.words += len(" ".join(element.itertext()).split())
+
+
+_WHOLLY: Final[dict[str, Callable[[_OpenDocumentReader, etree._Element], Iterator[str]]]] = {
+    _OBJECT: _OpenDocumentReader._object,
+    _PAGE: _OpenDocumentReader._slide,
+    _TABLE: _OpenDocumentReader._table,
+    _LIST: _OpenDocumentReader._list,
+    _NOTE: lambda _reader, _note: iter(()),  # behind its paragraph
+}
+"""Elements that are read by one method with all that they hold."""
+
+
+def _is_in_cell(element: etree._Element) -> bool:
+    return next(element.iterancestors(_CELL), None) is not None
 
 
 def _area(frame: etree._Element) -> float:
@@ -412,28 +474,49 @@ def opendocument_to_html(body: bytes) -> Converted:
     with open_package(body, "an OpenDocument file") as package:
         if b"encryption-data" in package.read("META-INF/manifest.xml"):
             raise Unreadable("it is an OpenDocument file with a password: save a copy without one")
-        meta = package.tree("meta.xml")
+        meta, content = package.tree("meta.xml"), package.tree("content.xml")
+        if content is None:
+            raise Unreadable("it is an OpenDocument file without text")
         about = meta[0] if meta is not None and len(meta) else None
-        title = child_text(about, "title") if about is not None else ""
-        author = child_text(about, "creator", "initial-creator") if about is not None else ""
-        content = package.tree("content.xml")
-        styles = package.tree("styles.xml")
-        # Automatic styles of the other part are those of headers and masters, by the same names.
-        common = styles.find(f"{_OFFICE}styles") if styles is not None else None
-        named = [tree for tree in (common, content) if tree is not None]
-        reader = _OpenDocumentReader(frozenset().union(*map(_hiding, named)))
-        reader.raised = _raised(content) if content is not None else frozenset()
-        for tree in (styles, content):
-            reader.numbers |= _numbers(tree) if tree is not None else {}
-        for tree in named:
-            reader.looks.add(tree)
-        reader.parts = package.tree
-        parts = list(reader.blocks(content)) if content is not None else []
-        if content is not None:
-            reader.count(content)
-        if styles is not None:
-            parts += reader.margins(styles)
-    if not any(parts):
+        return _converted(about, content, package.tree("styles.xml"), package.tree)
+
+
+def flat_opendocument_to_html(body: bytes) -> Converted | None:
+    """Return an OpenDocument file that is one XML file as HTML, None for other XML; raises
+    `Unreadable` for one that is too large or without text."""
+    if body.count(b"<") > MAX_TAGS:
+        raise Unreadable(f"it is an OpenDocument file of more than {MAX_TAGS:,} tags: split it")
+    root = parse_xml(body)
+    if root is None or root.tag != f"{_OFFICE}document":
+        return None
+    return _converted(root.find(f"{_OFFICE}meta"), root, root, lambda _: None)
+
+
+def _converted(
+    about: etree._Element | None,
+    content: etree._Element,
+    styles: etree._Element | None,
+    parts: Callable[[str], etree._Element | None],
+) -> Converted:
+    """Return a file by what it says of itself, its content and its styles; `parts` returns a file
+    inside it by its name."""
+    title = child_text(about, "title") if about is not None else ""
+    author = child_text(about, "creator", "initial-creator") if about is not None else ""
+    # Automatic styles of the other part are those of headers and masters, by the same names.
+    common = styles.find(f"{_OFFICE}styles") if styles is not None else None
+    named = [tree for tree in (common, content) if tree is not None]
+    reader = _OpenDocumentReader(frozenset().union(*map(_hiding, named)), parts=parts)
+    reader.raised = _raised(content)
+    for tree in filter(lambda tree: tree is not None, (styles, content)):
+        reader.numbers |= _numbers(tree)
+    for tree in named:
+        reader.looks.add(tree)
+    body = content.find(f"{_OFFICE}body")
+    body = content if body is None else body
+    blocks = list(reader.blocks(body))
+    reader.count(body)
+    blocks += reader.margins(styles, body)
+    if not any(blocks):
         raise Unreadable("it is an OpenDocument file without text")
     kind = "slides" if reader.slides else "sheets"
     left_out = {
@@ -448,7 +531,7 @@ def opendocument_to_html(body: bytes) -> Converted:
         if number
     )
     unread = UNREAD if reader.left < 0 else ""
-    html = whole_page("\n".join(parts), title=title)
+    html = whole_page("\n".join(blocks), title=title)
     hidden = reader.looks.words
     return Converted(
         html,

@@ -30,7 +30,7 @@ from pipeline.read.text import XML_OPTIONS, child_text, has_own_entities, local_
 MAX_TAGS: Final = 600_000
 """Of a part that is held as a tree, which then takes up to 70 MB; of what is shown, fewer become a
 page's elements."""
-_TEXTS: Final = (".xml", ".rels", ".opf", ".ncx", ".html", ".htm", ".xhtml", ".css")
+_TEXTS: Final = (".xml", ".rels", ".opf", ".ncx", ".html", ".htm", ".xhtml", ".css", ".svg", ".vml")
 _STRICT: Final = re.compile(rb"http://purl\.oclc\.org/ooxml/(\w+)/")
 """Beginning of the namespaces of Office files in the strict form, whose elements are those of the
 usual form."""

@@ -64,6 +64,8 @@ _STRAY: Final = 40
 is looked at."""
 _DRAWN: Final = 40
 """Paths from which a page without text is a drawing, whose letters may be outlines."""
+_OUTLINES: Final = 1_000
+"""Paths from which a page with hardly any letters may show outlines of others."""
 _UNMAPPED: Final = 0.3
 """Share of a page's letters of which the file does not say what they are, from which it cannot be
 read as text."""
@@ -85,6 +87,7 @@ _TROUBLE: Final = {
 _SCANNED: Final = frozenset({"refused", "unsighted", "image", "waiting"})
 _WHOLLY: Final = frozenset({"damaged", "slow", "heavy", "ending", "unmapped"})
 """What keeps a whole file from being read, where all its pages have it."""
+_XFA: Final = pypdfium2.raw.FORMTYPE_XFA_FULL
 _PDFIUM: Final = threading.Lock()
 """Held while PDFium works, which serves one thread at a time."""
 
@@ -116,6 +119,8 @@ class _PageLines:
     """Operators that show text of which PDFium gave no letter."""
     pictures: int = 0
     """Large images."""
+    attached: int = 0
+    media: int = 0
 
 
 def _line(
@@ -187,6 +192,7 @@ class PdfReading:
         about = self._file.get_metadata_dict()
         tools = f"{about.get('Creator', '')} {about.get('Producer', '')}"
         self._about = about.get("Title", "").strip(), person(about.get("Author", ""), tools)
+        self._is_xfa = pypdfium2.raw.FPDF_GetFormType(self._file.raw) == _XFA
         attached = range(min(self._file.count_attachments(), MOST_ATTACHED))
         self._attached = [self._file.get_attachment(number).get_name() for number in attached]
 
@@ -225,11 +231,7 @@ class PdfReading:
         if not self._guard.lets_pass(number):
             return _PageLines([], "heavy")
         with _PDFIUM, ended_after(PAGE_SECONDS):
-            page = self._file[number - 1]
-            try:
-                return _read_page(printed(page, self._file.formenv))
-            finally:
-                page.close()
+            return _read_page(printed(self._file, number))
 
     def _recognised(self, found: _PageLines, number: int) -> _PageLines:
         """Return a page that shows an image with what is read off that; one with a few letters as
@@ -320,7 +322,8 @@ class PdfReading:
     def _ledger(self) -> Ledger:
         """Return what no reading gives: attached files, and large images beside text."""
         ledger = Ledger()
-        ledger.hold("attachment", len(self._attached))
+        ledger.hold("attachment", len(self._attached) + sum(page.attached for page in self.pages))
+        ledger.hold("embedded object", sum(page.media for page in self.pages))
         ledger.hold(
             "image",
             sum(page.pictures for page in self.pages if not page.recognised and not page.trouble),
@@ -346,6 +349,8 @@ class PdfReading:
             number for number, page in enumerate(self.pages, self.first) if page.vanished
         ]:
             parts.append(f"letters on {len(vanished)} pages (the first is page {vanished[0]})")
+        if self._is_xfa:
+            parts.append("its form, which is of a kind (XFA) that few programs show")
         begin, rest = self.first + len(self.pages), ""
         if begin <= self._wanted:
             parts.append(f"pages {begin} to {self._wanted} of {self.count}")
@@ -448,7 +453,7 @@ class ImageReading(PdfReading):
 
         self._images = ImageScans(self._body)
         self.count = self._images.count
-        self._about, self._attached = ("", ""), []
+        self._about, self._attached, self._is_xfa = ("", ""), [], False
 
     def _read_page(self, number: int) -> _PageLines:
         return _PageLines([], "image")
@@ -512,5 +517,7 @@ def _read_page(page: Print) -> _PageLines:
         page.height,
         comments=page.comments,
         vanished=vanished,
-        pictures=0 if behind else page.pictures,
+        pictures=0 if behind else page.pictures + (letters < _STRAY and page.paths >= _OUTLINES),
+        attached=page.attached,
+        media=page.media,
     )

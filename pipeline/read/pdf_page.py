@@ -49,6 +49,16 @@ _UNSEEN_MODES: Final = frozenset({3, 7})
 _NOT_SHOWN: Final = 0b100010
 """Flags of an annotation (ISO 32000-1 §12.5.3): hidden, not viewed."""
 _SEGMENTS: Final = 400
+_MEDIA: Final = frozenset(
+    {
+        pdfium.FPDF_ANNOT_SOUND,
+        pdfium.FPDF_ANNOT_MOVIE,
+        pdfium.FPDF_ANNOT_SCREEN,
+        pdfium.FPDF_ANNOT_THREED,
+        pdfium.FPDF_ANNOT_RICHMEDIA,
+    }
+)
+_TAG: Final = re.compile("<[^<>]*>")
 
 Matrix = tuple[float, float, float, float, float, float]
 
@@ -108,6 +118,10 @@ class Print:
     """Letters of which the file does not say what they are."""
     values: list[FieldValue] = field(default_factory=list)
     comments: list[str] = field(default_factory=list)
+    attached: int = 0
+    """Files that are attached to a place of it."""
+    media: int = 0
+    """Films, sounds and models in space."""
 
 
 class PageFrame:
@@ -138,15 +152,27 @@ class PageFrame:
         return min(a, c), min(b, d), max(a, c), max(b, d)
 
 
-def printed(page: Any, form: Any) -> Print:
-    """Return what a loaded page of pypdfium2 shows; `form` is the file's form environment, or None.
+def printed(file: Any, number: int) -> Print:
+    """Return what a page of a file of pypdfium2 shows, counted from 1.
 
     Raises `Unreadable`: more letters or objects than a page can have.
     """
-    frame = PageFrame(page)
+    page = file[number - 1]
+    try:
+        frame = PageFrame(page)
+        found = Print([], frame.width, frame.height)
+        if _annotated(page, file.formenv, frame, found):
+            pdfium.FPDFPage_Flatten(page.raw, pdfium.FLAT_NORMALDISPLAY)
+            page.close()
+            page = file[number - 1]
+        return _with_print(page, frame, found)
+    finally:
+        page.close()
+
+
+def _with_print(page: Any, frame: PageFrame, found: Print) -> Print:
     text = page.get_textpage()
     try:
-        found = Print([], frame.width, frame.height)
         showing = _drawn(page, frame, found)
         said = _Text(text.raw, frame)
         found.unmapped = said.unmapped
@@ -157,7 +183,6 @@ def printed(page: Any, form: Any) -> Print:
         )
         for piece, is_seen, is_unseen in zip(said.pieces, seen, said.unseen, strict=True):
             (found.pieces if is_seen and not is_unseen else found.hidden).append(piece)
-        _annotated(page, form, frame, found)
         return found
     finally:
         text.close()
@@ -368,19 +393,24 @@ def _around(one: Box, other: Box) -> Box:
 def _drawn(page: Any, frame: PageFrame, found: Print) -> list[Any]:
     """Note images, paths and rulings of a page; return the objects that show text."""
     showing = []
+    strips: dict[tuple[int, int], float] = {}
+    """Area of images by their left edge and width, which the strips of one picture share."""
     for drawn, matrix in _objects(page.raw):
         kind = pdfium.FPDFPageObj_GetType(drawn)
         if kind == pdfium.FPDF_PAGEOBJ_TEXT:
             showing.append(drawn)
         elif kind == pdfium.FPDF_PAGEOBJ_IMAGE:
             found.images += 1
-            a, b, c, d, _, _ = _times(_matrix_of(drawn), matrix)
-            found.pictures += abs(a * d - b * c) >= PICTURE * frame.width * frame.height
+            a, b, c, d, left, _ = _times(_matrix_of(drawn), matrix)
+            strip = round(left), round(math.hypot(a, b))
+            strips[strip] = strips.get(strip, 0.0) + abs(a * d - b * c)
         elif kind == pdfium.FPDF_PAGEOBJ_PATH:
             found.paths += 1
             if found.paths <= MOST_RULINGS:
                 _ruled(drawn, matrix, frame, found)
     found.shown = len(showing)
+    least = PICTURE * frame.width * frame.height
+    found.pictures = sum(area >= least for area in strips.values())
     return showing
 
 
@@ -488,26 +518,73 @@ def _edges(points: Sequence[tuple[int, float, float, bool]], found: Print) -> No
         last = (x, y)
 
 
-def _annotated(page: Any, form: Any, frame: PageFrame, found: Print) -> None:
-    """Note the values of a form's fields and the comments of a page."""
+def _annotated(page: Any, form: Any, frame: PageFrame, found: Print) -> int:
+    """Note the values of a form's fields, the comments of a page and what is attached to it; return
+    how many stamps, signatures and buttons have print of their own. Only these can be made part of
+    the page then: all others are hidden."""
+    stamps = 0
     for number in range(min(pdfium.FPDFPage_GetAnnotCount(page.raw), MOST_FIELDS)):
         note = pdfium.FPDFPage_GetAnnot(page.raw, number)
         if not note:
             continue
-        kind = pdfium.FPDFAnnot_GetSubtype(note)
-        if not pdfium.FPDFAnnot_GetFlags(note) & _NOT_SHOWN:
-            if kind == pdfium.FPDF_ANNOT_WIDGET:
-                box = pdfium.FS_RECTF()
-                pdfium.FPDFAnnot_GetRect(note, box)
-                said = _value(note, form.raw) if form is not None else ""
-                if said.strip():
-                    found.values.append(
-                        FieldValue(said, frame.box(box.left, box.bottom, box.right, box.top))
-                    )
-            elif kind not in (pdfium.FPDF_ANNOT_LINK, pdfium.FPDF_ANNOT_POPUP):
-                said = _wide(pdfium.FPDFAnnot_GetStringValue, note, b"Contents").strip()
-                found.comments.extend([said] if said else [])
+        flags = pdfium.FPDFAnnot_GetFlags(note)
+        if not flags & _NOT_SHOWN:
+            if _noted(note, form, frame, found) or not _has_print(note):
+                pdfium.FPDFAnnot_SetFlags(note, flags | pdfium.FPDF_ANNOT_FLAG_HIDDEN)
+            else:
+                stamps += 1
         pdfium.FPDFPage_CloseAnnot(note)
+    return stamps
+
+
+def _noted(note: Any, form: Any, frame: PageFrame, found: Print) -> bool:
+    """Note what an annotation says or holds; return whether it does, or is none of a page's own
+    print."""
+    kind = pdfium.FPDFAnnot_GetSubtype(note)
+    if kind == pdfium.FPDF_ANNOT_WIDGET:
+        said = _value(note, form.raw) if form is not None else ""
+        if said.strip():
+            box = pdfium.FS_RECTF()
+            pdfium.FPDFAnnot_GetRect(note, box)
+            place = frame.box(box.left, box.bottom, box.right, box.top)
+            found.values.append(FieldValue(said, place))
+        return bool(said.strip())
+    if kind in (pdfium.FPDF_ANNOT_LINK, pdfium.FPDF_ANNOT_POPUP):
+        return True
+    found.attached += kind == pdfium.FPDF_ANNOT_FILEATTACHMENT
+    found.media += kind in _MEDIA
+    said = _wide(pdfium.FPDFAnnot_GetStringValue, note, b"Contents")
+    said = said or _TAG.sub(" ", _wide(pdfium.FPDFAnnot_GetStringValue, note, b"RC"))
+    found.comments.extend([said.strip()] if said.strip() else [])
+    return bool(said.strip())
+
+
+def _has_print(note: Any) -> bool:
+    """Whether an annotation shows text by an appearance of its own."""
+    todo = list(_listed(pdfium.FPDFAnnot_GetObjectCount, pdfium.FPDFAnnot_GetObject, note))
+    for _ in range(FORM_DEPTH):
+        kinds = [pdfium.FPDFPageObj_GetType(drawn) for drawn in todo]
+        if pdfium.FPDF_PAGEOBJ_TEXT in kinds:
+            return True
+        todo = [
+            inner
+            for drawn, kind in zip(todo, kinds, strict=True)
+            if kind == pdfium.FPDF_PAGEOBJ_FORM
+            for inner in _listed(
+                pdfium.FPDFFormObj_CountObjects, pdfium.FPDFFormObj_GetObject, drawn
+            )
+        ]
+    return False
+
+
+def _chosen(note: Any, form: Any) -> str:
+    """Return the labels of what is chosen of a list."""
+    count = min(pdfium.FPDFAnnot_GetOptionCount(form, note), MOST_FIELDS)
+    return ", ".join(
+        _wide(pdfium.FPDFAnnot_GetOptionLabel, form, note, number)
+        for number in range(count)
+        if pdfium.FPDFAnnot_IsOptionSelected(form, note, number)
+    )
 
 
 def _value(note: Any, form: Any) -> str:
@@ -516,7 +593,9 @@ def _value(note: Any, form: Any) -> str:
         return "[x]" if pdfium.FPDFAnnot_IsChecked(form, note) else "[ ]"
     if kind in (pdfium.FPDF_FORMFIELD_PUSHBUTTON, pdfium.FPDF_FORMFIELD_SIGNATURE):
         return ""
-    return _wide(pdfium.FPDFAnnot_GetFormFieldValue, form, note)
+    said = _wide(pdfium.FPDFAnnot_GetFormFieldValue, form, note)
+    is_list = kind in (pdfium.FPDF_FORMFIELD_COMBOBOX, pdfium.FPDF_FORMFIELD_LISTBOX)
+    return (_chosen(note, form) or said) if is_list else said
 
 
 def _wide(call: Callable[..., int], *given: Any) -> str:

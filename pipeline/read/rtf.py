@@ -46,7 +46,25 @@ _CELL_END: Final = re.compile(r"\s*\n\|")
 _NOTE: Final = re.compile(r"(?:\{\\super\s*\\chftn\s*\}\s*)?\{(?:\\\*\s*)?\\footnote(?![a-z])")
 _NOTE_MARK: Final = re.compile(r"\{?(?:\\super\s*)?\\chftn\b\s*\}?")
 _COMMENT: Final = re.compile(r"\{\\\*\s*\\annotation(?![a-z])")
-_BOX: Final = re.compile(r"\{\\shptxt(?![a-z])")
+_BOX: Final = re.compile(r"\{\\(?:shptxt|dptxbxtext)(?![a-z])")
+_TWIN: Final = re.compile(r"\{\\shprslt(?![a-z])")
+"""A shape for old readers, which is there twice."""
+_WORD_ART: Final = re.compile(r"\{\\sn gtextUNICODE\}\s*\{\\sv(?![a-z])")
+_UNICODE: Final = re.compile(r"\{\\upr(?![a-z])")
+_UNICODE_TEXT: Final = re.compile(r"\{\\\*\s*\\ud(?![a-z])")
+_FIELD: Final = re.compile(r"\{\\field(?![a-z])")
+_ENTRY: Final = re.compile(r"\{\\\*\s*\\ffl(?![a-z])([^{}]*)\}")
+_CHOSEN: Final = re.compile(r"\\ffres(\d{1,3})")
+_EQUATION: Final = re.compile(r"\{(?:\\\*\s*)?\\m(?:math|oMathPara|oMath)(?![a-zA-Z])")
+_UNSHOWN: Final = re.compile(r"\{(?:\\\*\s*)?\\m\w*(?:Pr|Pict)(?![a-zA-Z])")
+_OPERANDS: Final = {
+    re.compile(rf"\{{\\{name}(?![a-zA-Z])"): sign
+    for name, sign in (("mnum", ""), ("mden", "/"), ("msup", "^"), ("msub", "_"), ("md", ""))
+}
+"""Parts of an equation and the signs before them."""
+_TERM: Final = re.compile(r"[^\W_]+|[^\w\s]")
+"""What needs no brackets as one operand: a word, a number, a sign."""
+_MATH_CONTROL: Final = re.compile(r"\\(?!u-?\d)[a-zA-Z]+-?\d* ?|\\\*|[{}]")
 _MARGIN: Final = re.compile(r"\{\\(?:header|footer)[lrf]?(?![a-z])")
 _CONTROL: Final = re.compile(r"\{\\\*[^{}]*\}|\\[a-z]+-?\d* ?")
 _PARAGRAPH: Final = re.compile(r"\\par(?![a-z]) ?")
@@ -70,7 +88,8 @@ def _without(text: str, opening: re.Pattern[str], instead: Callable[[str], str])
                 break
         if depth:
             break  # a file that is cut within a group
-        kept += [text[at : found.start()], instead(text[found.end() : end - 1])]
+        # An empty group, so that a control word before it ends there.
+        kept += [text[at : found.start()], "{}", instead(text[found.end() : end - 1])]
         at = end
     return "".join([*kept, text[at:]])
 
@@ -94,14 +113,44 @@ def _all_behind(text: str) -> str:
         words = _CONTROL.sub("", inner).split()
         return "" if " PAGE" in inner and len(words) <= _FEW else moved(inner)
 
+    text = _without(text, _TWIN, lambda _: "")
     text = _without(text, _NOTE, noted)
     text = _without(text, _COMMENT, partial(moved, name="Comment: "))
-    text = _without(_without(text, _BOX, moved), _MARGIN, margin)
+    text = _without(_without(text, _WORD_ART, moved), _BOX, moved)
+    text = _without(text, _MARGIN, margin)
     last = text.rfind("}")
     if not behind or last < 0:
         return text
     lines = [f"\\par {_PARAGRAPH.sub(' ', one)}" for one in behind]
     return "".join([text[:last], *lines, "\\par ", text[last:]])
+
+
+def _equation(inner: str) -> str:
+    """Return an equation on one line, operands of several terms in brackets."""
+    inner = _without(inner, _UNSHOWN, lambda _: "")
+    for opening, sign in _OPERANDS.items():
+
+        def written(one: str, sign: str = sign) -> str:
+            said = _equation(one)
+            return f"{sign}{said if _TERM.fullmatch(said) else f'({said})'}"
+
+        inner = _without(inner, opening, written)
+    return " ".join(_MATH_CONTROL.sub("", inner).split())
+
+
+def _chosen(inner: str) -> str:
+    """Return a field, a list to choose from by what is chosen."""
+    entries, chosen = _ENTRY.findall(inner), _CHOSEN.search(inner)
+    number = int(chosen[1]) if chosen else 0
+    if "FORMDROPDOWN" in inner and number < len(entries):
+        return f"{{{entries[number]}}}"
+    return f"{{\\field{inner}}}"
+
+
+def _unicode(inner: str) -> str:
+    """Return what is there in two encodings in that of more letters."""
+    found = _UNICODE_TEXT.search(inner)
+    return f"{{{inner[found.end() :]}" if found else f"{{{inner}}}"
 
 
 def rtf_to_html(text: str) -> Converted:
@@ -115,6 +164,8 @@ def rtf_to_html(text: str) -> Converted:
     text, hidden = without_unseen(text)
     ledger.hold("embedded object", len(_OBJECT.findall(text)))
     text = text.replace("\\pntext", "\\listtext")
+    text = _without(_without(text, _UNICODE, _unicode), _FIELD, _chosen)
+    text = _without(text, _EQUATION, lambda inner: f" {_equation(inner)} ")
     text = _SUPER.sub(r"^\1", _all_behind(text))
     text = _LEVEL.sub(lambda _: f"\\u{ord(_HEADING)}?", text)
     # A pattern of striprtf for links reads to the end of a line from each field: one line for each

@@ -201,7 +201,8 @@ def front_of(html: str, title: str) -> Front | None:
     if shape.few and (found := _instead(html, said, shape)):
         return found
     is_short = shape.letters + shape.others <= _MOST_CONSENT
-    return "consent" if (said == "consent" or is_short) and _asks_for_consent(shape) else None
+    named = said == "consent"
+    return "consent" if (named or is_short) and _asks_for_consent(shape, named=named) else None
 
 
 def _speaks(html: str) -> bool:
@@ -291,14 +292,16 @@ def _accepts() -> frozenset[str]:
     return words("served.accept")
 
 
-def _asks_for_consent(shape: _Shape) -> bool:
-    """Whether a page has a button to accept, and its sentences speak of cookies, each of them."""
+def _asks_for_consent(shape: _Shape, *, named: bool) -> bool:
+    """Whether a page has a button to accept, and its sentences speak of cookies, each of them; a
+    label is enough where its title asks for consent."""
     folded = (" ".join(_NO_WORDS.sub(" ", one.casefold()).split()) for one in shape.buttons)
     if shape.letters > _MOST_CONSENT or not any(one in _accepts() for one in folded):
         return False
     about = [line for line in shape.lines if _about_cookies().search(line)]
     beside = sum(_size(line) for line in shape.lines) - sum(map(_size, about))
-    return any(_size(line) >= _LINE for line in about) and beside <= _BESIDE
+    longest = max(map(_size, about), default=0)
+    return longest >= (1 if named else _LINE) and beside <= _BESIDE
 
 
 def _size(text: str) -> int:

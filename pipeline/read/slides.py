@@ -19,7 +19,7 @@ from pipeline.read.drawing import (
     FALLBACK,
     RELATION,
     A,
-    chart_to_html,
+    chart_of,
     chosen,
     described,
     diagram_to_html,
@@ -34,8 +34,9 @@ from pipeline.work import check_cancelled
 
 _P: Final = "{http://schemas.openxmlformats.org/presentationml/2006/main}"
 _GROUP: Final = f"{_P}grpSp"
+_INK: Final = f"{_P}contentPart"
 _SHAPES: Final = frozenset(
-    f"{_P}{name}" for name in ("sp", "graphicFrame", "cxnSp", "pic", "contentPart")
+    {_INK, *(f"{_P}{name}" for name in ("sp", "graphicFrame", "cxnSp", "pic"))}
 )
 _TITLES: Final = frozenset({"title", "ctrTitle"})
 _UNSAID: Final = frozenset({"sldNum", "dt", "sldImg"})
@@ -89,6 +90,9 @@ class _Slide:
     def html(self, number: int) -> str:
         """Return the slide with its notes and comments, empty where it has nothing to read."""
         _hold_words(self.deck.ledger, self.root)
+        grounds = self.root.iterfind(f"{_P}cSld/{_P}bg//{A}blip")
+        self.deck.ledger.hold("image", sum(1 for _ in grounds))
+        self.deck.ledger.hold("form field", sum(1 for _ in self.root.iter(f"{_P}control")))
         heading, parts = "", list[str]()
         tree = self.root.find(f"{_P}cSld/{_P}spTree")
         for shape in _in_order(list(self._shapes(tree if tree is not None else self.root))):
@@ -111,8 +115,7 @@ class _Slide:
         """Yield what a slide shows, groups by their shapes."""
         frame = within or _GroupSpace()
         for element in chosen(tree):
-            about = next(element.iter("{*}cNvPr"), None)
-            if about is not None and about.get("hidden") in _ON:
+            if _is_hidden(element):
                 _give_words(self.deck.ledger, element)
             elif element.tag == _GROUP and depth < _DEEPEST:
                 yield from self._shapes(element, depth + 1, frame.inner(element))
@@ -138,39 +141,43 @@ class _Slide:
         if tables or drawn:
             return [*tables, *drawn]
         texts = list(filter(None, texts_of(element)))
+        if not texts:
+            return self._picture(shape)
         if _kind(element) == "body" and len(texts) > 1:
             return ["<ul>" + "".join(f"<li>{escape(text)}</li>" for text in texts) + "</ul>"]
         return [f"<p>{escape(text)}</p>" for text in texts]
 
     def _picture(self, shape: _SlideShape) -> list[str]:
+        """Return a shape without text by its description; what it shows is in the ledger."""
         about = next(shape.element.iter("{*}cNvPr"), None)
         if next(shape.element.iter("{*}videoFile", "{*}audioFile"), None) is not None:
             self.deck.ledger.hold("embedded object")
         if alt := described(about):
             return [f"<p>{image_html(alt)}</p>"]
         area = shape.box.width * shape.box.height if shape.box is not None else 0
-        if area >= _LARGE_IMAGE and not is_decorative(about):
+        shows = next(shape.element.iter(f"{A}blip", f"{_P}pic"), None) is not None
+        if shape.element.tag == _INK or (
+            shows and area >= _LARGE_IMAGE and not is_decorative(about)
+        ):
             self.deck.ledger.hold("image")
         return []
 
     def _charts(self, element: etree._Element) -> Iterator[str]:
         for chart in element.iter("{*}chart"):
             self.deck.ledger.hold("chart")
-            root = self._part(chart.get(f"{RELATION}id", ""))
-            if root is not None and (made := chart_to_html(root)):
+            part = self.links.get(chart.get(f"{RELATION}id", ""), ("", ""))[1]
+            if made := chart_of(self.deck.package, part):
                 self.deck.ledger.give("chart")
                 yield made
 
     def _diagrams(self, element: etree._Element) -> Iterator[str]:
         for diagram in element.iter("{*}relIds"):
             self.deck.ledger.hold("diagram")
-            root = self._part(diagram.get(f"{RELATION}dm", ""))
+            part = self.links.get(diagram.get(f"{RELATION}dm", ""), ("", ""))[1]
+            root = self.deck.package.tree(part)
             if root is not None and (made := diagram_to_html(root)):
                 self.deck.ledger.give("diagram")
                 yield made
-
-    def _part(self, key: str) -> etree._Element | None:
-        return self.deck.package.tree(self.links.get(key, ("", ""))[1])
 
     def _of_kind(self, kind: str) -> Iterator[etree._Element]:
         parts = (self.deck.package.tree(part) for name, part in self.links.values() if name == kind)
@@ -178,10 +185,15 @@ class _Slide:
 
     def _notes(self) -> list[str]:
         """Return what the speaker says."""
-        shapes = (shape for root in self._of_kind("notesSlide") for shape in root.iter(f"{_P}sp"))
-        own = [shape for shape in shapes if _kind(shape) == "body"]
-        said = [text for shape in own for text in texts_of(shape) if text]
-        return ["<h3>Notes</h3>" * bool(said), *(f"<p>{escape(text)}</p>" for text in said)]
+        said = list[str]()
+        for root in self._of_kind("notesSlide"):
+            for shape in root.iter(*_SHAPES):
+                tables = [_table(table) for table in shape.iter(f"{A}tbl")]
+                if tables or _kind(shape) in _UNSAID | _MARGINS:
+                    said += tables
+                else:
+                    said += [f"<p>{escape(text)}</p>" for text in texts_of(shape) if text]
+        return ["<h3>Notes</h3>", *said] if said else []
 
     def _comments(self) -> Iterator[str]:
         for root in self._of_kind("comments"):
@@ -294,6 +306,11 @@ def _follow(shapes: Sequence[_SlideShape], groups: Sequence[Sequence[_SlideShape
     return places == sorted(places) and any(len(group) > 1 for group in groups)
 
 
+def _is_hidden(shape: etree._Element) -> bool:
+    about = next(shape.iter("{*}cNvPr"), None)
+    return about is not None and about.get("hidden") in _ON
+
+
 def _kind(shape: etree._Element) -> str:
     place = next(shape.iter(f"{_P}ph"), None)
     return place.get("type", "body") if place is not None else ""
@@ -342,10 +359,13 @@ def _text_nodes(element: etree._Element) -> Iterator[etree._Element]:
             yield one
 
 
-def _layout(package: Package, links: dict[str, tuple[str, str]]) -> dict[tuple[str, str], _Box]:
+def _layout(
+    package: Package, links: dict[str, tuple[str, str]]
+) -> tuple[dict[tuple[str, str], _Box], list[str]]:
     """Return the boxes of the placeholders on a slide's layout, then on its master, by number and
-    by kind."""
+    by kind, and the texts that both print on each slide."""
     found: dict[tuple[str, str], _Box] = {}
+    printed = list[str]()
     name = next((part for kind, part in links.values() if kind == "slideLayout"), "")
     above = package.targets(name) if name else {}
     master = next((part for kind, part in above.values() if kind == "slideMaster"), "")
@@ -357,7 +377,9 @@ def _layout(package: Package, links: dict[str, tuple[str, str]]) -> dict[tuple[s
                 if part == name:
                     found.setdefault(("", holder.get("idx", "")), box)
                 found.setdefault((_kind(shape), ""), box)
-    return found
+            elif holder is None and not _is_hidden(shape):
+                printed += filter(None, texts_of(shape))
+    return found, printed
 
 
 def pptx_to_html(body: bytes) -> Converted:
@@ -383,7 +405,8 @@ def pptx_to_html(body: bytes) -> Converted:
             links = package.targets(name)
             key = next((part for kind, part in links.values() if kind == "slideLayout"), "")
             if key not in layouts:
-                layouts[key] = _layout(package, links)
+                layouts[key], printed = _layout(package, links)
+                deck.footers |= dict.fromkeys(printed)
             if inner := _Slide(deck, root, links, layouts[key]).html(number):
                 sections.append(placed(inner, f"slide={number}"))
         unread = package.unread

@@ -27,9 +27,11 @@ from pipeline.document.converted import (
 )
 from pipeline.document.ledger import Ledger
 from pipeline.read.drawing import (
+    FALLBACK,
     RELATION,
-    chart_to_html,
+    chart_of,
     described,
+    diagram_to_html,
     image_html,
     is_decorative,
     texts_of,
@@ -41,6 +43,7 @@ from pipeline.read.text import XML_OPTIONS
 from pipeline.read.workbook_looks import Unseen
 from pipeline.work import check_cancelled
 
+_VML: Final = "{urn:schemas-microsoft-com:vml}"
 X: Final = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
 MAX_ROW_BYTES: Final = 2_000_000
 """Of XML, which is held in memory as one; 16,384 cells take a third of it."""
@@ -57,6 +60,9 @@ _ON: Final = frozenset({"1", "true"})
 _CHUNK: Final = 1 << 18
 """Bytes of XML that are parsed at a time."""
 _MARGIN_CODE: Final = re.compile(r'&(?:"[^"]*"|\d{1,3}|K[\dA-F]{6}|[A-Z])')
+_TELLING: Final = 5
+"""Letters from which one word is more than the name of the page's number."""
+_ASKED: Final = re.compile(rb"<(?:\w+:)?dataValidation\b([^<>]*)>")
 _RAISED: Final = re.compile(r"[-+−]?\d{1,4}")
 
 
@@ -95,6 +101,9 @@ class _Book:
                 if said.isdecimal() and int(said) < len(self.strings)
                 else ""
             )
+        elif kind == "e" and cell.get("vm"):
+            self.ledger.hold("cell")  # a picture, or a record of another service
+            return ""
         elif kind == "b":
             return "TRUE" if said == "1" else "FALSE"
         return (
@@ -221,7 +230,9 @@ def xlsx_to_html(body: bytes) -> Converted:
             kind, part = known.get(sheet.get(f"{RELATION}id", ""), ("", ""))
             if sheet.get("state", "visible") != "visible":
                 hidden += bool(package.read(part))
-            elif kind in {"worksheet", "chartsheet"} and book.left >= 0:
+            elif kind not in {"worksheet", "chartsheet"}:
+                book.ledger.hold("sheet", bool(package.read(part)))
+            elif book.left >= 0:
                 sections.append(_sheet(book, " ".join(sheet.get("name", "").split()), part))
         unread = "; ".join(filter(None, (UNREAD if book.left < 0 else "", package.unread)))
     if not any(sections):
@@ -319,7 +330,13 @@ def _sheet(book: _Book, name: str, part: str) -> str:
         book.ledger.hold("cell", sum(1 for _ in _VALUE.finditer(body)))
         book.ledger.give("cell", made.cells + grid.dropped)
     links = book.package.targets(part)
-    further = [*_margin(body), *_comments(book, name, links), *_drawings(book, links)]
+    further = [
+        *_margin(body),
+        *_prompts(name, body),
+        *_comments(book, name, links),
+        *_drawings(book, links),
+        *_labels(book, links),
+    ]
     if body.count(b"oleObject ") and (
         objects := [kind for kind, _ in links.values() if kind in {"oleObject", "package"}]
     ):
@@ -355,14 +372,40 @@ def _merged(body: bytes) -> list[Merged]:
 
 def _margin(body: bytes) -> list[str]:
     """Return what header and footer of the printed sheet say, once."""
-    found = re.findall(rb"<(?:\w+:)?(?:odd|first)(?:Header|Footer)>([^<]{1,2000})<", body)
+    found = re.findall(rb"<(?:\w+:)?(?:odd|even|first)(?:Header|Footer)>([^<]{1,2000})<", body)
     texts = (one.decode("utf-8", "replace").replace("&amp;", "&") for one in found)
     said = (" ".join(_MARGIN_CODE.sub(" ", text).split()) for text in texts)
     return [
         f"<p>{text}</p>"
         for text in dict.fromkeys(said)
-        if any(map(str.isalpha, text)) and " " in text
+        if any(map(str.isalpha, text)) and (" " in text or len(text) >= _TELLING)
     ]
+
+
+def _prompts(name: str, body: bytes) -> Iterator[str]:
+    """Yield what cells say to whom fills them in."""
+    for found in _ASKED.finditer(body):
+        asked = etree.fromstring(
+            b"<a " + found[1].rstrip(b"/") + b"/>", etree.XMLParser(**XML_OPTIONS)
+        )
+        said = (
+            [asked.get(key, "") for key in ("promptTitle", "prompt")] if asked is not None else []
+        )
+        text, place = " ".join(" ".join(said).split()), asked.get("sqref", "").partition(" ")[0]
+        if text:
+            row = _number(place.partition(":")[0].lstrip("ABCDEFGHIJKLMNOPQRSTUVWXYZ"))
+            yield placed(
+                escape(f"Note at {place}: {text}"), address(name, row, [_column(place)]), tag="p"
+            )
+
+
+def _labels(book: _Book, links: dict[str, tuple[str, str]]) -> Iterator[str]:
+    """Yield the texts of buttons, boxes and other controls on a sheet."""
+    for kind, part in links.values():
+        root = book.package.tree(part) if kind == "vmlDrawing" else None
+        for box in root.iter(f"{_VML}textbox") if root is not None else ():
+            if text := " ".join(" ".join(box.itertext()).split()):
+                yield f"<p>{escape(text)}</p>"
 
 
 def _comments(book: _Book, name: str, links: dict[str, tuple[str, str]]) -> Iterator[str]:
@@ -416,17 +459,33 @@ def _drawings(book: _Book, links: dict[str, tuple[str, str]]) -> Iterator[str]:
         if root is None:
             continue
         inner = book.package.targets(part)
-        for shape in root.iter("{*}sp"):
-            yield from (f"<p>{escape(text)}</p>" for text in texts_of(shape) if text)
-        for picture in root.iter("{*}pic"):
-            about = next(picture.iter("{*}cNvPr"), None)
-            if alt := described(about):
-                yield f"<p>{image_html(alt)}</p>"
-            elif not is_decorative(about):
-                book.ledger.hold("image")
+        for twin in list(root.iter(FALLBACK)):
+            twin.clear()
+        for shape in root.iter("{*}sp", "{*}cxnSp", "{*}pic"):
+            yield from _shape(book, shape)
         for chart in root.iter("{*}chart"):
             book.ledger.hold("chart")
-            drawn = book.package.tree(inner.get(chart.get(f"{RELATION}id", ""), ("", ""))[1])
-            if drawn is not None and (made := chart_to_html(drawn)):
+            if made := chart_of(
+                book.package, inner.get(chart.get(f"{RELATION}id", ""), ("", ""))[1]
+            ):
                 book.ledger.give("chart")
                 yield made
+        for diagram in root.iter("{*}relIds"):
+            book.ledger.hold("diagram")
+            data = book.package.tree(inner.get(diagram.get(f"{RELATION}dm", ""), ("", ""))[1])
+            if data is not None and (made := diagram_to_html(data)):
+                book.ledger.give("diagram")
+                yield made
+
+
+def _shape(book: _Book, shape: etree._Element) -> Iterator[str]:
+    """Yield the texts of a shape, without any its description; one that shows a picture without
+    either is in the ledger."""
+    texts = [text for text in texts_of(shape) if text]
+    about = next(shape.iter("{*}cNvPr"), None)
+    if texts:
+        yield from (f"<p>{escape(text)}</p>" for text in texts)
+    elif alt := described(about):
+        yield f"<p>{image_html(alt)}</p>"
+    elif next(shape.iter("{*}blip", "{*}blipFill"), None) is not None and not is_decorative(about):
+        book.ledger.hold("image")

@@ -1,16 +1,16 @@
 """Density-driven chunking (IDMS): how dense chunks are, those of low density condensed, those of
 high supplemented.
 
-Density is the geometric mean of six factors over the length. The paper multiplies a cosine, a
-count, two more cosines and a rating, and sums over an index that it does not define; so each factor
-is scaled to 0..1 here, and one that cannot be had is left out. What a generator writes never takes
-a chunk's place: it stands beside the text for the index to read, while citations keep to the text.
-A form that loses or invents a name or a figure is thrown away.
+Density is the geometric mean of six factors over the length, each scaled to 0..1; one that cannot
+be had is left out. As printed (Eq. 2) it is their product, summed over the entities. What a
+generator writes never takes a chunk's place: it stands beside the text for the index to read, while
+citations keep to the text. A form that loses or invents a name or a figure is thrown away.
 """
 
 import functools
 import hashlib
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple
@@ -57,6 +57,8 @@ class DensityModels:
     """`model` lets the generator list entities, which must stand in the chunk letter by letter."""
     store: Store | None = None
     seconds: float = 30.0
+    printed: bool = False
+    """Whether density is Eq. 2 of the paper."""
 
 
 async def densities(
@@ -69,30 +71,32 @@ async def densities(
         [functools.partial(_entities, text, reading, language) for text in texts]
     )
     ratings = await side_by_side([functools.partial(_rating, text, reading) for text in texts])
-    hundreds = await in_thread(lambda: [max(0.1, count_tokens(text) / 100) for text in texts])
+    lengths = await in_thread(lambda: [max(10, count_tokens(text)) for text in texts])
     values: list[float] = []
     for place, (chunk, names, rating, size) in enumerate(
-        zip(chunks, listed, ratings, hundreds, strict=True)
+        zip(chunks, listed, ratings, lengths, strict=True)
     ):
         vectors = await reading.embedder.embed([*chunk, *names], kind="passage")
         others = np.delete(whole, place, axis=0)
+        # I, effectiveness: how near the entities are to the chunk.
+        effective = _mean_cosine(vectors[len(chunk) :] @ whole[place]) if names else 0.0
+        # C, cohesion (Eq. 5): how near the sentences are to each other. α, relation: how near the
+        # nearest other chunk is. S: whether the chunk reads well.
         factors = [
-            # I, effectiveness: how near the entities are to the chunk.
-            _mean_cosine(vectors[len(chunk) :] @ whole[place]) if names else 0.0,
-            # W, variety: different entities in a hundred tokens, as many as are listed being full
-            # density.
-            min(1.0, len(names) / size / MAX_ENTITIES),
-            # C, cohesion (Eq. 5): how near the sentences are to each other.
             _cohesion(vectors[: len(chunk)]),
-            # α, relation: how near the nearest other chunk is.
             _mean_cosine((others @ whole[place]).max(keepdims=True)) if len(others) else 1.0,
+            *([] if rating is None else [rating]),
         ]
-        if rating is not None:
-            # S: whether the chunk reads well.
-            factors.append(rating)
+        if reading.printed:
+            # The sum over the entities is their number times the mean; W is their number as well.
+            values.append(math.prod(factors) * effective * len(names) ** 2 / size)
+            continue
+        # W, variety: different entities in a hundred tokens, as many as are listed being full
+        # density.
+        factors += [effective, min(1.0, 100 * len(names) / size / MAX_ENTITIES)]
         # L, the length, divides; a factor of nearly nothing must not hide the others in the
         # product.
-        values.append(float(np.exp(np.mean(np.log(np.maximum(factors, 1e-3))))) / size)
+        values.append(100 * float(np.exp(np.mean(np.log(np.maximum(factors, 1e-3))))) / size)
     return np.array(values)
 
 

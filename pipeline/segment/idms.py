@@ -15,9 +15,10 @@ both orders, and the mean difference is taken off. Not for: rules (`partition.py
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias
+from itertools import pairwise
+from typing import Final, Literal, TypeAlias, TypeVar
 
 import anyio
 import numpy as np
@@ -38,6 +39,9 @@ from prompts import load
 PROMPT: Final = "segment"
 OPTIONS: Final = ("Yes", "No")
 ORDERS: Final = (OPTIONS, OPTIONS[::-1])
+FAR: Final = 10**9
+"""Tokens that no chunk has: the paper's chunks have no bounds."""
+Found = TypeVar("Found")
 Question: TypeAlias = tuple[int, tuple[str, str]]
 """A gap, and the order in which the options are offered."""
 CALIBRATED: Final = 8
@@ -76,19 +80,40 @@ class Judge:
         lean, [n - 1]."""
         if len(texts) < 2:
             return np.zeros(0)
-        found: NDArray[np.float64] | None = None
+        return await self._in_time(self._ask_all, texts)
+
+    async def chunks(self, texts: Sequence[str]) -> Ranges:
+        """Return the chunks of `texts`, one or more, as printed: a sentence begins a chunk where its
+        margin with the open chunk is not over the mean of all margins before, 0 for the first."""
+        return await self._in_time(self._ask_in_order, texts)
+
+    async def _in_time(
+        self, asking: Callable[[list[str]], Awaitable[Found]], texts: Sequence[str]
+    ) -> Found:
         self._until = self._until or anyio.current_time() + self._seconds
         with anyio.CancelScope(deadline=self._until):
-            found = await self._ask_all([one_line(text)[: self._longest] for text in texts])
-        if found is None:
-            raise ModelError(
-                f"{self.name.partition(':')[0]} judged only part of {len(texts) - 1} gaps in "
-                f"{self._seconds:.0f} s.",
-                hint="Ask again: what it judged is kept."
-                if self._store is not None
-                else "Raise WINNOW_SECONDS.",
-            )
-        return found
+            return await asking([one_line(text)[: self._longest] for text in texts])
+        raise ModelError(
+            f"{self.name.partition(':')[0]} judged only part of {len(texts) - 1} gaps in "
+            f"{self._seconds:.0f} s.",
+            hint="Ask again: what it judged is kept."
+            if self._store is not None
+            else "Raise WINNOW_SECONDS.",
+        )
+
+    async def _ask_in_order(self, texts: Sequence[str]) -> Ranges:
+        sizes = sentence_costs(texts)
+        edges, margins = [0], [0.0]
+        for gap in range(len(texts) - 1):
+            # Of a chunk over the window its last sentences are shown.
+            shown = edges[-1]
+            while sum(sizes[shown : gap + 1]) > self._window and shown < gap:
+                shown += 1
+            answer = await self._answers(*stretch_prompts(texts, shown, [(gap, OPTIONS)]))
+            threshold = float(np.mean(margins[1:] or margins))
+            margins.append(float(answer[0]))
+            edges += [gap + 1] if margins[-1] <= threshold else []
+        return list(pairwise([*edges, len(texts)]))
 
     async def _ask_all(self, texts: Sequence[str]) -> NDArray[np.float64]:
         gaps = len(texts) - 1
@@ -201,6 +226,7 @@ class IdmsOptions:
     """How chunks are cut, and whether they get written forms."""
 
     rule: Rule = "partition"
+    """`running` is the paper's, with its unbounded chunks and its formula of density."""
     density: bool = False
     """Whether a generator writes a condensed form of chunks of low density and a supplemented one
     of high (IDMS, density-driven chunking), for the index to read beside the text."""
@@ -231,7 +257,12 @@ class Idms:
         self._reading: DensityModels | None = None
         if self._options.density and generator is not None and embedder is not None:
             self._reading = DensityModels(
-                embedder, generator, self._options.entities, store, seconds
+                embedder,
+                generator,
+                self._options.entities,
+                store,
+                seconds,
+                printed=self._options.rule == "running",
             )
         self._forms_until: float | None = None
         self._no_margins = self._no_forms = ""
@@ -242,7 +273,9 @@ class Idms:
     @property
     def version(self) -> str:
         """What made the leaves besides sentences and embedder; what failed is no part of it."""
-        parts = [] if self._options.rule == "partition" else [f"rule {self._options.rule}"]
+        parts = (
+            [] if self._options.rule == "partition" else [f"rule {self._options.rule} as printed"]
+        )
         if self._judge is not None:
             parts.append(
                 f"boundaries {'in part ' if self._no_margins else ''}by {self._judge.version}"
@@ -293,15 +326,19 @@ class Idms:
         maximum: int,
     ) -> Ranges:
         """Return [start, end) ranges of a document's sentences, of `minimum` to `maximum` tokens
-        where possible.
+        where possible; the running rule has no such bounds.
 
         Raises `ModelError` for the embedder's failure; a failing generator leaves the boundaries to
         embeddings.
         """
         rule = self._options.rule
+        if rule == "running":
+            minimum, maximum = 0, FAR
         if self._judge is not None and len(sentences) > 1:
             texts = [sentence.text for sentence in sentences]
             try:
+                if rule == "running":
+                    return await self._judge.chunks(texts)
                 margins = await self._judge.margins(texts)
             except ModelError as error:
                 self._no_margins = f"Boundaries by embeddings: {error}"

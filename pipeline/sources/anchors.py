@@ -100,7 +100,7 @@ def _of_heading(name: str, blocks: Sequence[Block]) -> int | None:
 
 def _behind(markup: str, blocks: Sequence[Block]) -> int | None:
     """Return the unit with which a page goes on as `markup` does; None where none begins so."""
-    texts = [_letters(block.text) for block in blocks]
+    texts = [_letters("".join(block.cells) or block.text) for block in blocks]
     for told in _beginnings(markup):
         best, most = None, 0
         for number, text in enumerate(texts):
