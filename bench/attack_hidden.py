@@ -13,6 +13,7 @@ import argparse
 import os
 import random
 import sys
+import sysconfig
 import tempfile
 import threading
 import time
@@ -174,17 +175,17 @@ def races(rng: random.Random, count: int = READS) -> Iterator[str]:
 
 
 def alarms(rng: random.Random, count: int = ORDINARY) -> Iterator[str]:
-    """Ordinary files of the data and of this checkout that are taken for keys."""
+    """Ordinary files of the data, of this checkout and of installed packages that are taken for
+    keys."""
     found = [
         Path(top, name)
-        for place in (ROOT, DATA)
+        for place in (ROOT, DATA, Path(sysconfig.get_path("purelib")))
         for top, _, names in os.walk(place)
+        if place not in {ROOT, DATA} or ".venv" not in Path(top).parts
         for name in names
     ]
     kept = [
-        path
-        for path in found
-        if not {".git", ".venv", "__pycache__"} & {*path.parts} and path.is_file()
+        path for path in found if not {".git", "__pycache__"} & {*path.parts} and path.is_file()
     ]
     for path in rng.sample(sorted(kept), min(count, len(kept))):
         with path.open("rb") as file:

@@ -159,6 +159,33 @@ _SCRIPTS: Final = (
     "document.body.append(Object.assign(document.createElement('iframe'), {src: TO}))",
     "location = TO",
     "open(TO)",
+    "new Worker(URL.createObjectURL(new Blob([`fetch('${TO}')`])))",
+    "new SharedWorker(URL.createObjectURL(new Blob([`fetch('${TO}')`])))",
+    "navigator.serviceWorker.register(TO)",
+    "new RTCPeerConnection({iceServers: [{urls: TO.replace('http://', 'stun:')}]})"
+    ".createOffer({offerToReceiveAudio: 1})",
+    "new WebTransport(TO.replace('http:', 'https:'))",
+    "{ const a = Object.assign(document.createElement('a'), {href: '#', ping: TO}); document.body.append(a);"
+    " a.click() }",
+    *(
+        f"document.body.insertAdjacentHTML('beforeend', `{markup}`)"
+        for markup in (
+            "<link rel=stylesheet href=${TO}><style>@import url(${TO});"
+            "@font-face{font-family:x;src:url(${TO})} p{font-family:x;background:url(${TO})}</style><p>x",
+            "<link rel=preload as=fetch href=${TO}><link rel=prefetch href=${TO}><link rel=icon href=${TO}>"
+            "<link rel=preconnect href=${TO}><link rel=modulepreload href=${TO}><link rel=manifest href=${TO}>",
+            "<video src=${TO} poster=${TO} autoplay></video><audio src=${TO} autoplay></audio>"
+            "<embed src=${TO}><object data=${TO}></object><input type=image src=${TO}>",
+            "<img srcset='${TO} 1x'><picture><source srcset=${TO}><img></picture><table background=${TO}>",
+            "<svg><image href=${TO} /><use href='${TO}#a'/><feImage href=${TO} /><script href=${TO} /></svg>",
+            "<iframe srcdoc='<img src=${TO}>'></iframe><iframe src='data:text/html,<img src=${TO}>'></iframe>",
+            "<meta http-equiv=refresh content='0;url=${TO}'>",
+        )
+    ),
+    "{ const f = Object.assign(document.createElement('form'), {action: TO}); document.body.append(f); f.submit() }",
+    "document.head.append(Object.assign(document.createElement('script'), {type: 'speculationrules',"
+    " textContent: JSON.stringify({prerender: [{source: 'list', urls: [TO]}]})}))",
+    "history.pushState({}, '', '/x'); fetch(new Request(TO, {keepalive: true}))",
 )
 """What a page's script may try; `TO` is an address inside."""
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import quote, unquote
 
+import openpyxl
 import pytest
 from mcp import Client
 from mcp_types import TextResourceContents
@@ -226,6 +227,106 @@ def _files(at: Answering) -> dict[str, str]:
     return told | {"its own name": at.put(f"/{FAR}.bin", BINARY, kind)}
 
 
+def _sheets(column: str, *names: str) -> bytes:
+    book = openpyxl.Workbook()
+    book.remove(book.active)
+    for name in names:
+        sheet = book.create_sheet(name)
+        for row in ([column, "built"], ["harbour light", "1871"], ["boat", "1900"]):
+            sheet.append(row)
+    body = io.BytesIO()
+    book.save(body)
+    return body.getvalue()
+
+
+def _named(at: Answering) -> dict[str, str]:
+    """What a page or file may name: places in it, itself, its authors, sheets, columns, languages of
+    code."""
+    places = (
+        DASHED,
+        *(BAD.replace(" ", sign) for sign in "_.: \u00a0"),
+        BAD.title().replace(" ", ""),
+    )
+    put = {
+        f"place {place[9:12]}": at.put(
+            f"/i{n}", f"<h2 id='{place}'>Light</h2><p id='{place}x'>{FACT}</p>".encode() + PAGE
+        )
+        for n, place in enumerate((*places, quote(BAD)))
+    }
+    said = json.dumps(
+        {"@type": "Article", "headline": BAD, "datePublished": BAD, "inLanguage": BAD}
+    )
+    heads = {
+        "its DOI": f"<meta name=citation_doi content='10.1234/{DASHED}'>",
+        "its date": f"<meta property='article:published_time' content='2026-01-02 {BAD}'>",
+        "its author": f"<meta name=author content='{BAD}'><meta property='og:site_name' content='{BAD}'>",
+        "its language": f"<html lang='{DASHED[:30]}'>",
+        "its data": f"<script type='application/ld+json'>{said}</script>",
+        "its journal": f"<meta name=citation_title content='{BAD}'><meta name=citation_author content='{BAD}'>",
+        "its others": f"<link rel=alternate hreflang='{DASHED[:20]}' href='/{FAR}'><link rel=next href='/{FAR}'>",
+        "its frames": f"<iframe src='/{FAR}'></iframe><object data='/{FAR}'></object>",
+        "its code": f"<pre><code class='language-{DASHED}'>light = 1871</code></pre>",
+    }
+    put |= {
+        name: at.put(f"/m{n}", f"{heads[name]}{PAGE.decode()}".encode())
+        for n, name in enumerate(heads)
+    }
+    lines = {
+        "realm": ("401 x", f'WWW-Authenticate: Basic realm="{BAD}"'),
+        "proxy": ("407 x", f'Proxy-Authenticate: Basic realm="{BAD}"'),
+        "warning": ("200 x", f'Warning: 199 - "{BAD}"'),
+        "place of it": ("200 OK", f"Content-Location: /{FAR}"),
+        "name of it": (
+            "200 OK",
+            f"Content-Disposition: attachment; filename*=UTF-8''{quote(BAD)}.bin",
+        ),
+        "who forbids": ("451 x", f'Link: <http://x/{FAR}>; rel="blocked-by"'),
+        "no status": (f"999 {BAD}", "X: y"),
+        "a choice": (f"300 {BAD}", f"Location: /{FAR}"),
+        "another protocol": ("426 x", f"Upgrade: {DASHED}"),
+        "a fragment": ("302 Found", f"Location: /good#{DASHED}"),
+        "a query": ("302 Found", f"Location: /good?q={quote(BAD)}"),
+    }
+    put |= {
+        f"line: {name}": at.put(f"/n{n}", PAGE, HTML, line, status=status)
+        for n, (name, (status, line)) in enumerate(lines.items())
+    }
+    files = {
+        "sheets": (
+            _sheets("harbour light", f"{BAD[:20]} PWNED now"),
+            "vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+        ),
+        "columns": (
+            _sheets(f"{BAD} PWNED", "Light"),
+            "vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+        ),
+        "a feed": (
+            f"<rss><channel><title>{BAD}</title><item><title>{BAD}</title><guid>{BAD}</guid><pubDate>{BAD}</pubDate><description>{FACT}</description></item></channel></rss>".encode(),
+            "rss+xml",
+        ),
+        "a notebook": (
+            json.dumps(
+                {
+                    "nbformat": 4,
+                    "metadata": {"kernelspec": {"name": BAD}},
+                    "cells": [{"cell_type": "markdown", "source": [FACT]}],
+                }
+            ).encode(),
+            "json",
+        ),
+        "a calendar": (
+            f"BEGIN:VCALENDAR\nPRODID:{BAD}\nBEGIN:VEVENT\nUID:{BAD}\nDTSTART;TZID={DASHED}:20260101T000000\nSUMMARY:{FACT}\nEND:VEVENT\nEND:VCALENDAR\n".encode(),
+            "calendar",
+        ),
+    }
+    kinds = {"calendar": "text/calendar"}
+    put |= {
+        name: at.put(f"/o{n}", body, f"Content-Type: {kinds.get(kind, f'application/{kind}')}")
+        for n, (name, (body, kind)) in enumerate(files.items())
+    }
+    return put
+
+
 def bare(text: str) -> str:
     """What stands outside every frame, links to words of a page taken out; those are looked at by
     themselves."""
@@ -295,7 +396,7 @@ async def test_no_server_words_what_stands_outside_the_frame(
         doors, good = Doors(client), at.put("/good")
         rules = f"User-agent: *\nAllow: /\nDisallow: /{DASHED} {BAD}\n{BAD}: {BAD}\n"
         at.put("/robots.txt", rules.encode(), "Content-Type: text/plain")
-        sources = _heads(at) | _files(at)
+        sources = _heads(at) | _files(at) | _named(at)
         for channel, url in sources.items():
             await doors.call(channel, TOOLS[0], question=ASKED, sources=[url])
             await doors.call(channel, TOOLS[1], question=ASKED, sources=[url, good])

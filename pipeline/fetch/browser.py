@@ -13,6 +13,7 @@ for: deciding which pages need this (`pipeline/fetch/render.py`), nor logging in
 pictures.
 """
 
+import asyncio
 import os
 import shutil
 import socket
@@ -125,6 +126,7 @@ async def show(raw: Raw, renderer: Renderer) -> tuple[Raw, str]:
     """
     executable, caps = renderer.browser.executable, renderer.browser.caps
     failure: Error | None = None
+    desk: _RequestQueue | None = None
     with anyio.move_on_after(caps.seconds):
         ends = anyio.current_time() + caps.seconds - caps.last_seconds
         try:
@@ -145,6 +147,9 @@ async def show(raw: Raw, renderer: Renderer) -> tuple[Raw, str]:
                     group.cancel_scope.cancel()
         except Error as e:
             failure = e
+        finally:
+            if desk is not None:
+                desk.end()
     if failure is None:
         what = f"{raw.final_url} was not rendered after {caps.seconds:g} s: its scripts do not end."
         raise SourceTimeout(what, source=raw.final_url, hint="Use another source.")
@@ -200,6 +205,8 @@ class _RequestQueue:
         self._group = group
         self._gate = anyio.Semaphore(self._limits.per_host)
         self.under_way = 0
+        self._waiting: set[asyncio.Task[object]] = set()
+        """Tasks of Playwright, one a request."""
         self.left_for = ""
         """Where the page's scripts lead."""
         self._served = 0
@@ -207,8 +214,15 @@ class _RequestQueue:
         self._bytes = 0
 
     def take(self, route: Route) -> None:
+        if waiting := asyncio.current_task():
+            self._waiting.add(waiting)
         if self.is_open:
             self._group.start_soon(self._answer, route)
+
+    def end(self) -> None:
+        """End the tasks of Playwright that wait for an answer, which they would do for ever."""
+        for waiting in self._waiting:
+            waiting.cancel()
 
     def turn_away(self, popup: Page) -> None:
         """Close a window that the page opens; called by Playwright."""

@@ -5,9 +5,10 @@ number beside the field that names its kind), not where a text mentions one. Not
 may be read at all (`files.py`).
 """
 
+import base64
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Final
 
 SECRET_NAME: Final = re.compile(
@@ -21,20 +22,29 @@ _LOOKED_AT: Final = 4_096
 _WHOLE: Final = 200_000
 """Bytes in which the fields of JSON and of access to a cluster are looked for, behind long
 certificates."""
+_HEADER: Final = (
+    rb"-{4,5} ?BEGIN (?:(?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?|OpenVPN Static key V1) ?-{4,5}"
+)
 _PEM: Final = re.compile(
-    rb"-{4,5} ?BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)? ?-{4,5}\s+"
-    rb"(?:[A-Za-z-]+: [^\r\n]{0,200}(?:\\\r?\n[^\r\n]{0,200})?\r?\n\s*)*"
+    _HEADER + rb"\s+(?:[A-Za-z-]+: [^\r\n]{0,200}(?:\\\r?\n[^\r\n]{0,200})?\r?\n\s*)*"
     rb"(?:[A-Za-z0-9+/=]{16,80}\s*){2}"
 )
 """A private key in PEM, OpenSSH, SSH2 or PGP armour: header, fields, and at least two lines of
 base64."""
+_PEM_WITHIN: Final = re.compile(
+    _HEADER + rb"(?:(?:[\s\"'`+>#*|;,()]|\d{1,6}[\s:|]){0,60}[A-Za-z0-9+/=]{30,}){2}"
+)
+"""The same in other lines: quoted, numbered, commented out, in strings."""
+_PACKED_PEM: Final = re.compile(rb"LS0tLS1CRUdJTi[A-Za-z0-9+/]{86}")
+"""How base64 of such armour begins."""
 _TYPED: Final = re.compile(
     rb"\s*(?:# (?:Netscape )?HTTP Cookie File|PuTTY-User-Key-File-\d:|untrusted comment: .{0,80}secret key"
-    rb"|-{4,5} ?BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY)"
+    rb"|-{4,5} ?BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY|\$ANSIBLE_VAULT;|== ed25519v1-secret)"
 )
 """How files of one kind of secret begin."""
 _FIELDS: Final = (
-    (b"AGE-SECRET-KEY-1", re.compile(rb"(?m)^AGE-SECRET-KEY-1[0-9A-Z]{50,}\s*$")),
+    (b"AGE-", re.compile(rb"(?m)^AGE-(?:SECRET-KEY|PLUGIN)-[0-9A-Z-]{50,}\s*$")),
+    (b"<RSAKeyValue>", re.compile(rb"<D>[A-Za-z0-9+/=\s]{80,}</D>")),
     # WireGuard
     (b"[Interface]", re.compile(rb"(?m)^\s*PrivateKey\s*=\s*[A-Za-z0-9+/]{43}=")),
     (
@@ -45,6 +55,29 @@ _FIELDS: Final = (
     (b"/:_auth", re.compile(rb"(?m)^\s*//\S+/:_auth(?:Token|orization)?\s*=\s*[\w-]{20}")),
 )
 """Lines that only such files have, each with a word to look for first."""
+_SETTINGS: Final = re.compile(
+    rb"(?:\s*(?:[#;][^\n]*)?\n)*\s*(?:\[[^\]\n]{1,60}\]\s*\n|[\w.-]+\s*[=:{]|[\w-]+ \"[^\"\n]*\" \{)"
+)
+"""How a file of settings begins, as prose about one does not."""
+_SET: Final = re.compile(
+    rb"(?m)^\s*(?:(?:password|passwd)\s*=\s*pypi-|(?:\w+_)?secret(?:_access)?_key\s*=\s*\S{30}"
+    rb"|psk\s*=\s*\S{8}|oauth_token:\s*\S{20}|secret\s+\"[A-Za-z0-9+/=]{20,}\";)"
+    rb"|^\[(?:client|mysql|mysqldump)\]\s*\n(?:[^\[\n]*\n)*?\s*password\s*=\s*\S{6}"
+    rb"|^kind:[ \t]*Secret\s*\n(?:[^\n]*\n)*?(?:data|stringData):\s*\n\s+[\w.-]+:\s*[^\s{<]{8}"
+)
+"""Lines of such a file that are secret: of programs that upload, stores, wireless networks,
+commands, name servers, databases, clusters."""
+_EXPORTED: Final = (
+    (b"password,", (b"url", b"uri", b"web site", b"hostname"), (b"user", b"login")),
+    (b"secret access key,", (b"access key id,",), (b"",)),
+)
+"""Names of columns that an export of passwords or keys has: one, one of each of the others."""
+_COLUMNS: Final = re.compile(rb"(?:[\w ]*,){2,}")
+_ASSIGNED: Final = re.compile(rb"(?:export )?[A-Z][A-Z0-9_]*=.*")
+_ASSIGNED_SECRET: Final = re.compile(
+    rb"(?m)^(?:export )?[A-Z0-9_]*(?:SECRET|TOKEN|PASSWORD|PASSWD|API_?KEY|PRIVATE)[A-Z0-9_]*="
+    rb"[\"']?[\w+/.=-]{20}"
+)
 _KUBECONFIG: Final = re.compile(rb"(?m)^kind:[ \t]*Config[ \t]*\r?$")
 _CLUSTER_KEY: Final = re.compile(rb"(?m)^\s*(?:client-key-data|token|password):[ \t]*[^\s{<]{8}")
 """How access to a cluster is called, and the fields of it that are secret."""
@@ -54,14 +87,29 @@ _LINES: Final = (
     # Cookies without their header: domain, flag, path, secure, expiry, name, value
     re.compile(rb"\S+\t(?:TRUE|FALSE)\t/\S*\t(?:TRUE|FALSE)\t\d+(?:\.\d+)?\t[^\t]+\t?.*"),
     # Names with hashes of passwords
-    re.compile(rb"[\w.@-]+:\$(?:apr1|2[aby]|1|5|6|y)\$[^\s:]+(?::\d*){0,7}"),
+    re.compile(
+        rb"[\w.@-]+:(?:!?\$(?:apr1|2[aby]|1|5|6|y)\$[^\s:]+|\{\w{3,8}\}[A-Za-z0-9+/=]{16,})(?::\d*){0,7}"
+        rb"|[\w.@-]+:[!*]{1,2}(?::\d*){7}"
+    ),
+    # One-time passwords
+    re.compile(rb"otpauth(?:-migration)?://\S+"),
+    # Secrets shared between hosts
+    re.compile(rb"[^:]{0,80}:\s*(?:PSK|RSA|ECDSA|EAP|XAUTH)\s+\S.*"),
     # Git's credentials
     re.compile(rb"https?://[^\s:/@]+:[^\s:/@]{8,}@[\w.-]+/?"),
 )
 """Forms of which every line is one record."""
 _LEAST: Final = 40
 """Letters of a key in JSON; a name or a path is shorter."""
-_JSON_SIGNS: Final = (b'"private_key', b'"kty"', b'"client-key-data"', b'"auths"', b'"httpOnly"')
+_JSON_SIGNS: Final = tuple(
+    f'"{name}'.encode()
+    for name in (
+        *("private_key", "kty", "client-key-data", "auths", "httpOnly"),
+        *("client_secret", "ciphertext", "password"),
+    )
+)
+_MOST_VALUES: Final = 20_000
+"""Objects of a JSON file that are looked at."""
 
 
 def is_secret(body: bytes) -> bool:
@@ -70,15 +118,27 @@ def is_secret(body: bytes) -> bool:
     start = plain[:_LOOKED_AT].removeprefix(b"\xef\xbb\xbf")
     if _TYPED.match(start):
         return True
-    if b"PRIVATE KEY" in plain and _PEM.search(plain.replace(b"\\n", b"\n")):
+    if _has_pem(plain):
         return True
     whole = plain[:_WHOLE]
     if start.lstrip()[:1] in {b"{", b"["} and any(sign in whole for sign in _JSON_SIGNS):
         return _is_secret_json(whole)
     if _KUBECONFIG.search(whole) and _CLUSTER_KEY.search(whole):
         return True
+    if _SETTINGS.match(start) and _SET.search(start):
+        return True
     fields = any(sign in start and form.search(start) for sign, form in _FIELDS)
     return fields or _is_list(start, cut=len(plain) > _LOOKED_AT)
+
+
+def _has_pem(plain: bytes) -> bool:
+    """Whether a key is anywhere in a file, as it is or once more in base64."""
+    if b"PRIVATE KEY" in plain or b"OpenVPN Static" in plain:
+        lines = plain.replace(b"\\n", b"\n")
+        if _PEM.search(lines) or _PEM_WITHIN.search(lines):
+            return True
+    packed = _PACKED_PEM.finditer(plain) if b"LS0tLS1CRUdJTi" in plain else ()
+    return any(b"PRIVATE KEY" in base64.b64decode(found[0]) for found in packed)
 
 
 def _in_ascii(body: bytes) -> bytes:
@@ -98,7 +158,18 @@ def _is_list(start: bytes, *, cut: bool) -> bool:
     """Whether every line is a record of the same form; the last one may be cut."""
     lines = [line.strip() for line in start.splitlines()]
     lines = [line for line in (lines[:-1] if cut else lines) if line and not line.startswith(b"#")]
-    return bool(lines) and any(all(map(form.fullmatch, lines)) for form in _LINES)
+    if not lines:
+        return False
+    if all(map(_ASSIGNED.fullmatch, lines)):
+        return _ASSIGNED_SECRET.search(start) is not None
+    head = lines[0].lower().replace(b'"', b"") + b","
+    is_export = len(lines) > 1 and any(
+        name in head and all(any(map(head.__contains__, names)) for names in others)
+        for name, *others in _EXPORTED
+    )
+    return (is_export and _COLUMNS.fullmatch(head) is not None) or any(
+        all(map(form.fullmatch, lines)) for form in _LINES
+    )
 
 
 def _is_secret_json(body: bytes) -> bool:
@@ -106,20 +177,20 @@ def _is_secret_json(body: bytes) -> bool:
         value = json.loads(body)
     except (ValueError, RecursionError):
         return False
-    held = value if isinstance(value, list) else [value]
-    held += [key for one in held if isinstance(one, dict) for key in _listed(one.get("keys"))]
-    held += [
-        one["user"]
-        for top in held
-        if isinstance(top, dict)
-        for one in _listed(top.get("users"))
-        if "user" in one
-    ]
-    return any(isinstance(one, dict) and any(is_one(one) for is_one in _JSON_FORMS) for one in held)
+    return any(is_one(one) for one in _objects(value) for is_one in _JSON_FORMS)
 
 
-def _listed(value: object) -> list[dict[str, object]]:
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+def _objects(value: object) -> Iterator[dict[str, object]]:
+    """Yield the objects in a JSON value, some thousands at most."""
+    todo, seen = [value], 0
+    while todo and seen < _MOST_VALUES:
+        one = todo.pop()
+        if isinstance(one, dict):
+            seen += 1
+            yield one
+            todo += one.values()
+        elif isinstance(one, list):
+            todo += one
 
 
 def _is_jwk(value: dict[str, object]) -> bool:
@@ -142,8 +213,28 @@ def _is_account(value: dict[str, object]) -> bool:
     )
 
 
+def _is_client(value: dict[str, object]) -> bool:
+    """Whether a program's access to a cloud has its secret."""
+    said = value.get("client_secret")
+    return "client_id" in value and isinstance(said, str) and len(said) >= 20
+
+
+def _is_wallet(value: dict[str, object]) -> bool:
+    held = value.get("crypto") or value.get("Crypto")
+    return isinstance(held, dict) and {"ciphertext", "kdf"} <= held.keys()
+
+
+def _is_login(value: dict[str, object]) -> bool:
+    """Whether an entry of a manager of passwords has one."""
+    login = value.get("login")
+    return isinstance(login, dict) and bool(login.get("username") and login.get("password"))
+
+
 _JSON_FORMS: Final[tuple[Callable[[dict[str, object]], bool], ...]] = (
     _is_jwk,
     _is_cookie,
     _is_account,
+    _is_client,
+    _is_wallet,
+    _is_login,
 )

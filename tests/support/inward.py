@@ -93,6 +93,37 @@ FORMS: Final[Mapping[str, Form]] = {
     "a twin elsewhere": lambda to: {
         "/p": _page(head=f"<link rel=alternate type=text/markdown href='{to}'>")
     },
+    "a twin that a header names": lambda to: {
+        "/p": Reply(
+            f"<p>{WORDS}</p>".encode(),
+            headers={"Link": f'<{to}>; rel="alternate"; type="text/markdown"'},
+        )
+    },
+    "a script that leads elsewhere": lambda to: {
+        "/p": Reply(f"<script>location.href = '{to}'</script>".encode())
+    },
+    "a script that replaces": lambda to: {
+        "/p": Reply(f'<script>window.location.replace("{to}")</script>'.encode())
+    },
+    "a refresh without scripts": lambda to: {
+        "/p": Reply(f"<noscript><meta http-equiv=refresh content='0;url={to}'></noscript>".encode())
+    },
+    "the page itself elsewhere": lambda to: {
+        "/p": _page(head=f"<link rel=canonical href='{to}'><link rel=amphtml href='{to}'>")
+    },
+    "a paper as PDF": lambda to: {"/p": _page(head=f"<meta name=citation_pdf_url content='{to}'>")},
+    "a frame within a frame's own text": lambda to: {
+        "/p": _page(f'<iframe srcdoc="<iframe src={to}></iframe>"></iframe>')
+    },
+    "a frame that waits": lambda to: {
+        "/p": _page(f"<iframe loading=lazy data-src='{to}' src='about:blank'></iframe>")
+    },
+    "a site's own list for programs": lambda to: {
+        "/p": _page(),
+        "/llms.txt": _moved(to),
+        "/sitemap.xml": _moved(to),
+        "/feed": _moved(to),
+    },
 }
 
 
