@@ -21,6 +21,10 @@ from tests.support.attacks import BAD, FACT, FILL
 _FRAME: Final = re.compile("«([0-9]{12})»(?:\n.*?\n| [^\n]*? )«/\\1»", re.DOTALL)
 
 
+_BEFORE: Final = ("", " ", "\t", "\0", "\u200b", "\u202e", "\xad", "\ufeff")
+"""What stands before a formula, seen or not."""
+
+
 def outside(rng: random.Random, count: int) -> Iterator[str]:
     """Words of strangers in types, addresses, links and what servers say, in lines of ours."""
     words = BAD.split()
@@ -58,6 +62,6 @@ def exports(rng: random.Random, count: int) -> Iterator[str]:
     """Cells of CSV that a spreadsheet would compute."""
     for _ in range(count):
         what = rng.choice(("cmd|x", "SUM(A1)", "a+1", "HYPERLINK()"))
-        cell = f"{rng.choice(('', ' ', chr(9)))}{rng.choice('=+-@＝＋|')}{what}"
+        cell = f"{rng.choice(_BEFORE)}{rng.choice('=+-@＝＋|﹦﹫')}{what}"
         row = rows_as("csv", ["a"], [[cell]]).split("\n", 1)[1].lstrip('"')
         yield "" if row.startswith("'") else cell

@@ -40,8 +40,8 @@ from tools.common.context import VIEW
 
 WANTED: Final = 200
 BAR: Final = 0.98
-ASKED: Final = 6
-"""Questions for each file."""
+ASKED: Final = 8
+"""Questions for each file, so that more than `WANTED` passages are cited, of which as many are drawn."""
 TOKENS: Final = 300
 """Of an answer: some three passages."""
 SCALE: Final = 3.0

@@ -1,12 +1,15 @@
 """Asks three folders what none of their files answers, and says how often that is said.
 
-    python -m bench.unanswered                            sixty questions, by `research`
+    python -m bench.unanswered                            96 questions, by `research`
+    python -m bench.unanswered --answerable               and what the files answer
     python -m bench.unanswered --over library --check     exit code 1 where a bar is missed
 
 `bench/asked/unanswered.jsonl` has twenty questions each over the sample library, over
-`../shared/data/library288` (with its own eight) and over `../shared/data/longdoc`: most are about
-something else, some about the files' own subjects. Not for: questions that a page almost answers
-(`bench/pairs.py`).
+`../shared/data/library288` (with its own eight) and over `../shared/data/longdoc`, most of them
+about something else (`far`), and 70 about a document of theirs that almost answers (`near`: another
+entity, time or attribute, a wrong premise, more precise, a comparison with something absent). Of
+these every second document is held aside; `--held` asks them, which nobody tunes on. Not for: one
+page that is named (`bench/pairs.py`).
 """
 
 import argparse
@@ -21,7 +24,7 @@ from typing import Any, Final
 import anyio
 from mcp import Client
 
-from bench.answer_sets import ROOT
+from bench.answer_sets import ROOT, Asked, QuestionSet, read_set, shown
 from bench.answers import ask
 from bench.html_questions import DATA
 from server.app import build_server
@@ -54,28 +57,72 @@ def fill(name: str, place: Path) -> Path:
     return place
 
 
-def asked(name: str) -> list[str]:
-    """Return the questions over a folder."""
-    found = [str(row["question"]) for row in rows(QUESTIONS) if row["over"] == name]
-    if name == "library288":
+def asked(name: str, *, held: bool) -> list[tuple[str, Asked]]:
+    """Return the questions over a folder that nothing there answers, each with `far` or `near`."""
+    found = [
+        ("near" if "about" in row else "far", _nothing(row["id"], row["question"]))
+        for row in rows(QUESTIONS)
+        if row["over"] == name and row.get("held", False) == held
+    ]
+    if name == "library288" and not held:
         others = rows(DATA / name / "questions.jsonl")
-        found += [row["question"] for row in others if row["kind"] == "none"]
+        found += [
+            ("near", _nothing(row["id"], row["question"]))
+            for row in others
+            if row["kind"] == "none"
+        ]
     return found
 
 
-async def measure(name: str, place: Path, *, show: bool) -> Counter[str]:
-    """Return how often each verdict was given."""
+def _nothing(name: str, question: str) -> Asked:
+    return Asked(name, "none", question, (), "")
+
+
+def answerable(name: str) -> list[tuple[str, Asked]]:
+    """Return questions that files of a folder answer: of the sample library those that may be tuned
+    on, none of `longdoc`, where what answers is not marked by sentences."""
+    if name == "library":
+        dev = {
+            row["id"]
+            for row in rows(ROOT / "examples" / "questions.jsonl")
+            if row["split"] == "dev" and row["answers"]
+        }
+        return [("answers", one) for one in read_set(name, 0).asked if one.id in dev]
+    if name == "library288":
+        return [
+            ("answers", Asked(row["id"], row["kind"], row["question"], _golds(row), ""))
+            for row in rows(DATA / name / "questions.jsonl")
+            if row["gold"] and row["kind"] != "followup"
+        ]
+    return []
+
+
+def _golds(row: Row) -> tuple[tuple[str, ...], ...]:
+    return tuple((gold,) for gold in row["gold"])
+
+
+async def measure(
+    name: str, place: Path, questions: list[tuple[str, Asked]], *, show: bool
+) -> Counter[tuple[str, str]]:
+    """Return how often each verdict was given to each kind of question; `right` and `wrong` are
+    answered ones that files answer, with and without the answer shown."""
     folder, cache = fill(name, place / "files"), place / "cache"
     settings = read_settings(
         {"folders": str(folder), "cache": str(cache), "seconds": str(SECONDS)}, {}
     )
-    said: Counter[str] = Counter()
+    said: Counter[tuple[str, str]] = Counter()
     async with Client(build_server(settings)) as client:
-        for question in asked(name):
-            given = await ask(client, "research", question, None, 0)
-            said[given.verdict] += 1
+        for kind, question in questions:
+            given = await ask(client, "research", question.text, None, 0)
+            said[kind, given.verdict] += 1
+            if kind == "answers" and given.verdict == "answered":
+                held = QuestionSet(name, [], {}, shown).hit(question, given.quoted)
+                said[kind, "right" if held else "wrong"] += 1
             if show:
-                print(f"  {given.verdict:9} {given.confidence:.2f}  {question}", flush=True)
+                print(
+                    f"  {kind:7} {given.verdict:9} {given.confidence:.2f}  {question.text}",
+                    flush=True,
+                )
     return said
 
 
@@ -84,18 +131,48 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--over", default=",".join(FOLDERS))
     parser.add_argument("--show", action="store_true", help="each question with its verdict")
+    parser.add_argument("--held", action="store_true", help="those that are held aside, alone")
+    parser.add_argument("--answerable", action="store_true", help="also what files answer")
     parser.add_argument("--check", action="store_true")
     given = parser.parse_args()
-    missed = False
+    total: Counter[tuple[str, str]] = Counter()
     for name in given.over.split(","):
+        questions = asked(name, held=given.held)
+        questions += answerable(name) if given.answerable else []
         with tempfile.TemporaryDirectory() as made:
             place = Path(made)
             (place / "files").mkdir()
-            said = anyio.run(lambda: measure(name, place, show=given.show))  # noqa: B023  run at once
-        none, answered = (said[word] / said.total() for word in ("none", "answered"))
-        print(f"{name:11} n {said.total():3}  none {none:.2f}  answered {answered:.2f}", flush=True)
-        missed |= none < LEAST_NONE or answered > MOST_ANSWERED
-    return int(missed and given.check)
+            said = anyio.run(lambda: measure(name, place, questions, show=given.show))  # noqa: B023  run at once
+        print_shares(name, said)
+        total += said
+    none, answered = print_shares("all", total)
+    return int(given.check and (none < LEAST_NONE or answered > MOST_ANSWERED))
+
+
+def print_shares(name: str, said: Counter[tuple[str, str]]) -> tuple[float, float]:
+    """Print the shares of a folder by kind; return those of None and answered among what nothing
+    answers."""
+    for kind in ("far", "near"):
+        _line(name, (kind,), said)
+    if "answers" in {kind for kind, _ in said}:
+        _line(name, ("answers",), said)
+        right, wrong = said["answers", "right"], said["answers", "wrong"]
+        print(f"{name:11} of the answered right {right / max(1, right + wrong):.2f}")
+    return _line(name, ("far", "near"), said)
+
+
+def _line(name: str, kinds: tuple[str, ...], said: Counter[tuple[str, str]]) -> tuple[float, float]:
+    """Print and return the shares of None and answered among questions of some kinds."""
+    none, answered, unsure = (
+        sum(said[kind, word] for kind in kinds) for word in ("none", "answered", "unsure")
+    )
+    count = max(1, none + answered + unsure)
+    print(
+        f"{name:11} {' and '.join(kinds):12} n {count:3}  none {none / count:.2f}  "
+        f"answered {answered / count:.2f}",
+        flush=True,
+    )
+    return none / count, answered / count
 
 
 if __name__ == "__main__":

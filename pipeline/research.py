@@ -170,7 +170,9 @@ async def research(
     # 5.–6. Documents, best page first; EXTRACTOR: the core's reading of all of them, or None
     documents, reading = await _read(wanted.question, gathered, services)
     gathered = replace(gathered, failures=(*gathered.failures, *left_unread(reading, documents)))
-    reading = unless_cut(reading, gathered.missing())
+    # A page that a search chose is not doubted for a few lines that nobody can read
+    missing = [one for one in gathered.missing() if one.rest or not one.page]
+    reading = unless_cut(reading, missing)
     await report(8, 10, reading.reason)
     # 7. Hops: what the passage nearest to an open part names is asked about
     known = await follow(wanted, gathered, documents, reading, services)

@@ -218,8 +218,11 @@ async def test_the_result_repeats_no_sentence_of_the_text(
     assert "Paragraph" not in structured
 
 
-async def test_an_answer_of_research_without_a_budget_is_short(connect: Connect) -> None:
+async def test_an_answer_of_research_without_a_budget_is_short_and_a_clear_one_shorter(
+    connect: Connect,
+) -> None:
     async with connect() as client:
         for _, question in QUESTIONS:
             result = await client.call_tool("research", {"question": question})
-            assert count_tokens(text_of(result)) == data(result)["tokens"] <= 1000
+            most = 500 if data(result)["verdict"] == "answered" else 1000
+            assert count_tokens(text_of(result)) == data(result)["tokens"] <= most

@@ -111,3 +111,13 @@ async def test_a_question_in_romanian_is_no_english_one(connect: Connect, tmp_pa
         found = await client.call_tool("extract_relevant", asked)
     assert data_of(found)["verdict"] != "none"
     assert "Percy Shelley" in text_of(found)
+
+
+async def test_a_question_in_a_language_that_nobody_knows_finds_a_page_in_other_letters(
+    connect: Connect, tmp_path: Path
+) -> None:
+    asked = {"question": "Berapa harga tiket dewasa?", "sources": [_page(tmp_path, "ru")]}
+    async with connect(folders=str(tmp_path), seconds="300") as client:
+        shown = await client.call_tool("extract_relevant", asked | {"max_tokens": 200})
+    assert data_of(shown)["verdict"] != "none"
+    assert PRICE["ru"][1] in text_of(shown)

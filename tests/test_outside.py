@@ -578,6 +578,12 @@ def test_a_link_carries_at_most_eight_words_of_the_page(words: str) -> None:
         "＝1+1",
         "|cmd",
         "=\u0000",
+        "\u200b=1+1",
+        "\u202e=1+1",
+        "\xad=1+1",
+        "\x00=1+1",
+        "\ufe661+1",
+        "\ufe6bSUM(A1)",
     ],
 )
 def test_a_cell_of_a_csv_export_computes_nothing(cell: str) -> None:

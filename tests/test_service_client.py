@@ -32,6 +32,7 @@ PLACES = {
     "searxng.local": "127.0.0.1",
     "models.winnow-site.org": "127.0.0.1",
     "web.winnow-site.org": "93.184.215.14",
+    **dict.fromkeys(("localhost", "localhost.", "127.1", "2130706433"), "127.0.0.1"),
 }
 
 
@@ -66,7 +67,11 @@ async def test_what_is_for_this_machine_goes_to_no_proxy(
         assert (answer.status_code, proxy.asked) == (200, [])
 
 
-INSIDE = ("127.0.0.1", "127.8.8.8", "[::1]", "searxng", "searxng.local", "models.winnow-site.org")
+INSIDE = (
+    *("127.0.0.1", "127.8.8.8", "[::1]", "searxng", "searxng.local", "models.winnow-site.org"),
+    *("[::ffff:7f00:1]", "0.0.0.0"),  # noqa: S104
+    *("LOCALHOST", "localhost.", "127.1", "2130706433", "Models.Winnow-Site.ORG"),
+)
 
 
 @pytest.mark.parametrize("host", INSIDE)

@@ -63,8 +63,9 @@ UNASKED: Final = 700
 UNASKED_WHOLE: Final = 1_200
 """Most where the question wants a procedure, a list or an example, which is of use to its end
 only."""
-UNASKED_UNLIKELY: Final = 400
-"""Most where it is unlikely that anything read answers: enough to see what is nearest."""
+UNASKED_BRIEF: Final = 400
+"""Most where one place surely answers, or where it is unlikely that anything read does: enough to
+see what is nearest."""
 NEARLY: Final = 0.9
 """Share of the best score from which a unit that is left out of a clear answer is worth another
 call."""
@@ -265,8 +266,9 @@ def _passages(
 
 def most_unasked(reading: Reading) -> int:
     """Return the most tokens of an answer whose budget the caller leaves open."""
-    if reading.verdict == "unsure" and reading.confidence < NONE and not reading.parts:
-        return UNASKED_UNLIKELY
+    unlikely = reading.verdict == "unsure" and reading.confidence < NONE and not reading.parts
+    if unlikely or asks_one_thing(reading):
+        return UNASKED_BRIEF
     return UNASKED_WHOLE if any(asked_whole(reading.question)) else UNASKED
 
 

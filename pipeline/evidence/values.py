@@ -19,8 +19,12 @@ from pipeline.evidence.show import shortened
 from pipeline.text.frame import SAID_TOKENS, framed, one_line, place_of, quoted
 from pipeline.text.tokens import count_tokens
 
-_FORMULA: Final = re.compile(r"[\s\ufeff]*[=+\-@\uff1d\uff0b\uff0d\uff20|]")
-"""How cells begin that spreadsheets compute, in wide letters too."""
+_FORMULA: Final = re.compile(
+    r"[\s\x00-\x1f\x7f-\x9f\xad\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]*"
+    r"[=+\-@|\uff1d\uff0b\uff0d\uff20\ufe66\ufe62\ufe63\ufe6b]"
+)
+"""How cells begin that spreadsheets compute, in wide and small letters and behind unseen ones,
+too."""
 _SIGNED: Final = re.compile(r"\s*[+-]\s*[\d.,'\u00a0\u202f ]*\d\s*(?:%|[A-Za-z€$£°]{1,4})?\s*|-+")
 RowForm = Literal["html", "markdown", "text", "csv", "json"]
 FORMS: Final[dict[RowForm, Form]] = {"html": "html", "markdown": "markdown", "text": "text"}

@@ -3,13 +3,16 @@ nothing else.
 
 Scripts, styles, comments, templates, drawings and hidden elements go; attributes without meaning
 go; tags that only wrap another are merged with it; empty ones are dropped. Query-free and
-near-lossless in visible text; words of different blocks are never glued. Not for: choosing what
+near-lossless in visible text; words of different blocks are never glued.
+
+Two passes: `seen.py` walks the page and yields what is seen; from that this module builds the tree.
+The second reads while the first yields, so that no page is held twice. Not for: choosing what
 matters (`pipeline/prune`), cutting into blocks (`blocks.py`).
 """
 
 import re
-from collections.abc import Mapping, Set
-from typing import Final, Literal
+from collections.abc import Iterator, Mapping
+from typing import Final
 
 from selectolax.lexbor import LexborNode
 
@@ -17,6 +20,7 @@ from pipeline.document.tree import (
     LINES,
     MAX_DEPTH,
     NAMED,
+    NO_ATTRS,
     OPENED,
     STAYS_EMPTY,
     TEXT_NODE,
@@ -31,24 +35,13 @@ from pipeline.document.tree import (
     join_texts,
     part_links,
     part_number,
-    tags,
     text_of,
     trim,
 )
 from pipeline.html.addresses import base_of, rebase
-from pipeline.html.closed import (
-    CONTROLLING,
-    CONTROLS,
-    can_be_opened,
-    is_covered_part,
-    is_seen_all_the_same,
-    moves_into_sight,
-    something_moves,
-)
-from pipeline.html.drawing import BLANK_FILL, presented, words_of
 from pipeline.html.furniture import content_words, is_title_of, says_furniture
-from pipeline.html.guard import Segments, parse
-from pipeline.html.marks import mark_cells, may_be_icon
+from pipeline.html.guard import parse
+from pipeline.html.marks import mark_cells
 from pipeline.html.names import (
     BOX,
     CELL,
@@ -57,32 +50,31 @@ from pipeline.html.names import (
     IMAGE,
     LINE,
     NODE,
-    PLACED,
     ROOTS,
-    SHUT,
+    SAYS,
     THROUGH,
     VERBATIM,
-    WATCHED,
     Tag,
-    tag_of,
 )
-from pipeline.html.roles import Verdict, as_marked, keep, line_keepers
-from pipeline.html.sheets import ElementContext, StyleJudge
-from pipeline.html.style import READER_CLASSES, Hiding, Shade, is_long, is_pixel
+from pipeline.html.roles import as_marked, keep
+from pipeline.html.seen import (
+    APART,
+    BOXED,
+    EMPTY,
+    LINED,
+    MARKED,
+    OPENS,
+    UNSEEN,
+    WAITING_WORDS,
+    Seen,
+    Sight,
+)
+from pipeline.html.sheets import StyleJudge
 from pipeline.html.values import bare_tex, stands_for, title_of
 from pipeline.text.frame import LONGEST
 from pipeline.work import check_cancelled
 
 _COPIES: Final = frozenset({"copy", "copied", "copied!", "copy code", "copy to clipboard"})
-_DROPPED_CLASSES: Final = frozenset(
-    {"mw-editsection", "mw-empty-elt", "mw-jump-link", "sortkey", "MathJax_Preview"}
-)
-_NUMBER_CLASSES: Final = tags(
-    "blob-num crayon-nums gutter hljs-ln-numbers line-number linenumber linenumbers lineno "
-    "linenos ln lnt rouge-gutter"
-)
-"""What holds the numbers of a listing's lines, and is left out where it holds numbers only."""
-_DRAWN_KINDS: Final = frozenset({FRAME, IMAGE})
 _DRAWN_TEXT: Final = re.compile(r"math|latex|tex\b|emoji", re.IGNORECASE)
 
 MAX_NODES: Final = 60_000
@@ -92,8 +84,6 @@ MAX_FRAMES: Final = 20
 """Frames of a page that hold their own HTML (`srcdoc`) and are read."""
 DRAWN: Final = " · "
 """Between the words of a drawing."""
-WAITING_WORDS: Final = 100
-"""Words hidden by opacity or visibility from which a page may be waiting for its scripts."""
 
 
 def clean(html: str) -> Node:
@@ -112,298 +102,176 @@ def clean_parsed(top: LexborNode) -> tuple[Node, int, bool]:
     """Return the cleaned tree below the root element that `guard.parse` returned, the words that
     nobody sees, and whether it was read as if scripts had shown what the page's styles hide."""
     styles = StyleJudge(top)  # once for all readings
-    cleaner = _Cleaner(top, styles)
-    root = cleaner.run()
+    sight = Sight(top, styles)
+    root, unseen = _Builder(sight).build()
     bodies = [child for child in root.children if isinstance(child, Node) and child.tag != "title"]
-    if cleaner.hid and not bodies:
-        return _Cleaner(top, styles, show="all").run(), 0, True
-    waits = False
-    if max(cleaner.soft_words, cleaner.covered_words) > WAITING_WORDS:
-        shown = sum(count_words(text_of(body)) for body in bodies)
-        waits = cleaner.soft_words > 2 * sum(content_words(body) for body in bodies)
-        if waits or cleaner.covered_words > shown:
-            covered = cleaner.covered if cleaner.covered_words > shown else set()
-            cleaner = _Cleaner(top, styles, show="soft" if waits else "", uncovered=covered)
-            root, waits = cleaner.run(), True
-    return root, cleaner.unseen_words, waits
+    if sight.hid and not bodies:
+        return _Builder(Sight(top, styles, show="all")).build()[0], 0, True
+    if max(sight.soft_words, sight.covered_words) <= WAITING_WORDS:
+        return root, unseen, False
+    waits = sight.soft_words > 2 * sum(content_words(body) for body in bodies)
+    is_covered = sight.covered_words > sum(count_words(text_of(body)) for body in bodies)
+    if not (waits or is_covered):
+        return root, unseen, False
+    sight = Sight(
+        top,
+        styles,
+        show="soft" if waits else "",
+        uncovered=sight.covered if is_covered else frozenset(),
+    )
+    return *_Builder(sight).build(), True
 
 
-class _Cleaner:
-    """State of one cleaning."""
+_LINE_MARKS: Final = {LINE: "\n", CELL: "\t"}
+_NO_LEAF: Final = OPENS | UNSEEN | APART
+"""What is found of an element whose only text is added as any other."""
+_Begun = tuple[Node, bool, bool]
+"""What an element's inside is added to, whether that is a listing, and whether the element is a box
+or line of its own in what is around it."""
 
-    def __init__(
-        self,
-        top: LexborNode,
-        styles: StyleJudge,
-        *,
-        show: Literal["", "soft", "all"] = "",
-        uncovered: Set[int] = frozenset(),
-        is_frame: bool = False,
-    ) -> None:
-        self._top = top
-        self._show = show
+
+class _Builder:
+    """The second pass: builds the tree of what the first one yields."""
+
+    def __init__(self, sight: Sight, *, is_frame: bool = False) -> None:
+        """Take the first pass; `is_frame` says that frames in the page are not read."""
+        self._sight = sight
         self._is_frame = is_frame
-        self._frames = 0
-        self._uncovered = uncovered
-        self.covered: set[int] = set()
-        """Addresses of elements of more than `WAITING_WORDS` words that `aria-hidden` covers."""
-        self.covered_words = 0
-        """Words in them."""
-        self._styles = styles
-        self._around = styles.place if show != "all" else None
-        self.hid = False
-        """Whether anything was hidden."""
-        self.unseen_words = 0
-        """Words that no click brings to light."""
-        self.soft_words = 0
-        """Words that were hidden by opacity or visibility, which pages use before an animation."""
+        self._frames = self._images = self._made = 0
+        self._unseen_words = 0
+        """Words in frames that no click brings to light."""
         self._boilerplate: dict[str, bool] = {}
-        self._images = 0
-        self._met: dict[int, Tag] = {}
-        """By Lexbor's numbers for names, which mean something in one page only."""
-        self._verdicts: dict[str | None, Verdict] = {None: ""}
         self._cells: list[tuple[Node, LexborNode]] = []
-        self._controlled: Set[str] | None = None
-        self._line_keepers = line_keepers(styles.texts)
-        self._is_drawn = False
-        """Whether the last element that was asked about is hidden from screen readers and by no
-        style."""
-        self._moves: bool | None = None
-        self._draws: bool | None = None
-        self._segments = Segments(top)
 
-    def run(self) -> Node:  # noqa: PLR0912, PLR0915  one walk; calls per element cost a third
-        """Return the tree below the root; `above` holds, for each element being read, where to go
-        on after it."""
-        root, verdicts, enter, met, steps, made = (
-            self._begun(),
-            self._verdicts,
-            self._styles.enter,
-            self._met,
-            0,
-            0,
-        )
-        above: list[tuple[LexborNode | None, Node, bool, Shade, ElementContext | None, bool]] = []
-        item, node, pre, behind, around = (
-            self._top.first_child,
-            root,
-            False,
-            self._styles.ground,
-            self._around,
-        )
-        while item is not None or above:
-            if item is None:
+    def build(self) -> tuple[Node, int]:
+        """Return the tree of what is seen, and the number of words that no click brings to
+        light."""
+        sight, steps, pre = self._sight, 0, False
+        language = sight.top.attributes.get("lang")
+        node = root = Node("html", {"lang": language} if language else NO_ATTRS)
+        items = sight.inside(sight.root())
+        above: list[tuple[Iterator[Seen | LexborNode], Node, bool, bool]] = []
+        while True:
+            for seen in items:
+                if isinstance(seen, LexborNode):
+                    text = seen.text_content or ""
+                    if pre or not text.isspace():
+                        add_text(node, text, pre=pre)
+                    elif node.children or node.tag not in LINES:  # most are between blocks
+                        add_space(node)
+                    continue
+                if not (steps := steps + 1) & 0x3FFF:
+                    check_cancelled()
+                if (begun := self._begin(seen, node, pre, len(above))) is not None:
+                    inner, in_listing, boxed = begun
+                    above.append((items, node, pre, boxed))
+                    node, pre, items = inner, in_listing, sight.inside(seen)
+                    break
+            else:
+                if not above:
+                    return self._done(root), sight.unseen_words + self._unseen_words
                 done = node
-                item, node, pre, behind, around, boxed = above.pop()
+                items, node, pre, boxed = above.pop()
                 if done is not node:
                     attach(node, done)
                 if boxed:
                     add_line(node) if pre else add_space(node)
-                continue
-            current, number, item = item, item.tag_id, item.next
-            if number == TEXT_NODE:
-                if behind.unseen:
-                    self._miss(current)
-                elif not (text := current.text_content or "").isspace() or pre:
-                    add_text(node, text, pre=pre)
-                elif node.children or node.tag not in LINES:  # most are blanks between blocks
-                    add_space(node)
-                continue
-            if not (steps := steps + 1) & 0x3FFF:
-                check_cancelled()
-            tag = met.get(number) or met.setdefault(number, tag_of((current.tag or "-")[:LONGEST]))
-            if (kind := tag.listed if pre else tag.kind) == DROP:
-                continue
-            below, attributes, shade, opened, apart = (
-                current.first_child,
-                current.attributes,
-                behind,
-                False,
-                False,
-            )
-            if kind <= PLACED:
-                kind, below, item, opened = self._entered(current, tag, kind, node, pre, around)
-            if below is None and (
-                kind == DROP or not (tag.alone or tag.valued or node.tag in STAYS_EMPTY)
-            ):
-                continue
-            place = enter(around, tag.name, attributes) if around is not None else None
-            known = behind if place is None or place.is_plain else place.shade_in(behind)
-            told = (
-                (verdict := verdicts.get(attributes.get("class"))) != ""
-                or pre
-                or known is not behind
-            )
-            if (told or not tag.telling.isdisjoint(attributes)) and not tag.shown:
-                shade = known or behind
-                if verdict is None:
-                    verdict = self._judge_classes(attributes["class"] or "")
-                if known is None or verdict or not WATCHED.isdisjoint(attributes):
-                    hiding, shade = self._hides(current, attributes, behind, verdict, place)
-                    if hiding and not (
-                        opened := self._opens(current, tag, attributes, hiding, pre)
-                    ):
-                        continue
-                if pre or verdict == "lines" or not tag.marking.isdisjoint(attributes):
-                    tag, kind = as_marked(current, tag, kind, attributes, node, pre, verdict)
-            if kind == DROP or (below is None and not tag.alone):
-                continue
-            if shade.apart or shade.parts or behind.parts:
-                kind, apart, shade = _laid(
-                    node, shade, behind, kind, pre=pre, inline=not (tag.block or pre)
-                )
-            made += kind == NODE
-            if kind == NODE and (
-                len(above) >= MAX_DEPTH or made > MAX_NODES or node.tag in tag.wraps
-            ):
-                kind = THROUGH if pre else BOX
-            if (
-                below
-                and below.tag_id == TEXT_NODE
-                and below.next is None
-                and not (opened or apart or shade.unseen)
-            ):
-                self._add_leaf(node, tag, kind, attributes, below.text_content or "", pre, current)
-                continue
-            above.append((item, node, pre, behind, around, apart or CELL < kind < NODE))
-            behind, item, around = shade, below, place
-            if kind == NODE:
-                node = self._make(tag, attributes, current, None if pre else node)
-                node.furniture, pre = node.furniture or opened * OPENED, pre or tag.name in VERBATIM
-            elif kind > THROUGH:
-                add_space(node) if kind == BOX else add_line(node, "\n" if kind == LINE else "\t")
-        return self._done(root, made)
 
-    def _done(self, root: Node, made: int) -> Node:
-        """Return the tree that was filled with so many elements, its end trimmed and its cells
-        marked."""
+    def _done(self, root: Node) -> Node:
+        """Return the tree that was filled, its end trimmed and its cells marked."""
         trim(root)
         mark_cells(self._cells)
-        return join_texts(root) if made > MAX_NODES else root
+        return join_texts(root) if self._made > MAX_NODES else root
 
-    def _entered(
-        self,
-        current: LexborNode,
-        tag: Tag,
-        kind: int,
-        parent: Node,
-        pre: bool,
-        around: ElementContext | None,
-    ) -> tuple[int, LexborNode | None, LexborNode | None, bool]:
-        """Return how and from which node on an element is read that may be left out, whole or but
-        for what it says.
+    def _begin(self, seen: Seen, parent: Node, pre: bool, depth: int) -> _Begun | None:
+        """Return where the inside of an element is added; None where nothing is left to be added.
 
-        Returns:
-            Its kind; the first node in it, none where it is left out; the node behind; whether a reader has to open it.
+        Args:
+            seen: The element.
+            parent: What it stands in.
+            pre: Whether that is a listing.
+            depth: Elements around it.
         """
-        if kind == PLACED:
-            below, behind = self._segments.at(current)
-            return (DROP if below is None else THROUGH), below, behind, False
-        attributes = current.attributes
-        if kind == IMAGE and not attributes.get("alt"):
-            return DROP, None, current.next, False
-        place = self._styles.enter(around, tag.name, attributes) if around is not None else None
-        if kind == SHUT:
-            if "open" in attributes:
-                return (LINE if pre else NODE), current.first_child, current.next, False
-            if not pre and (self._show or can_be_opened(current, attributes, self._ids_of_buttons)):
-                return NODE, current.first_child, current.next, True
-        elif kind in _DRAWN_KINDS or tag.name == "svg":
-            self._draw(current, tag.name, attributes, parent, pre, place)
-        elif (
-            (tag.name != "script" or parent.tag not in ROOTS)
-            and (said := stands_for(current, tag.name, attributes, parent.tag))
-            and not self._hides(current, attributes, Shade(), self._verdict(attributes), place)[0]
+        _, tag, _, found, below, _, _ = seen
+        kind = tag.built
+        if pre:
+            kind = DROP if found & OPENS else tag.listed
+        if kind <= FRAME:
+            self._add_standing(seen, kind, parent, pre)
+            return None
+        if pre or found:
+            tag, kind, found = self._as_found(seen, kind, parent, pre)
+            if kind == DROP:
+                return None
+        if kind == NODE:
+            self._made += 1
+            if depth >= MAX_DEPTH or self._made > MAX_NODES or parent.tag in tag.wraps:
+                kind = THROUGH if pre else BOX
+        if (
+            below is not None
+            and below.tag_id == TEXT_NODE
+            and below.next is None
+            and not found & _NO_LEAF
         ):
-            if tag.name == "math" and attributes.get("display") != "block":
+            self._add_leaf(seen, tag, kind, below, parent, pre)
+            return None
+        return self._open(seen, tag, kind, found, parent, pre)
+
+    def _open(self, seen: Seen, tag: Tag, kind: int, found: int, parent: Node, pre: bool) -> _Begun:
+        """Return where the inside of an element is added, begun as its kind asks."""
+        boxed = found & APART != 0 or CELL < kind < NODE
+        if kind == NODE:
+            node = self._make(seen, tag, parent, pre)
+            if found & OPENS and not node.furniture:
+                node.furniture = OPENED
+            return node, pre or tag.name in VERBATIM, boxed
+        if kind == BOX:
+            add_space(parent)
+        elif kind > THROUGH:
+            add_line(parent, _LINE_MARKS[kind])
+        return parent, pre, boxed
+
+    def _as_found(self, seen: Seen, kind: int, parent: Node, pre: bool) -> tuple[Tag, int, int]:
+        """Return what an element is by what was found of it, and what was found that counts in its
+        parent; what says a value is written, and dropped."""
+        current, tag, attributes, found, _, _, _ = seen
+        is_empty = found & EMPTY != 0
+        if is_empty and tag.mute and parent.tag not in STAYS_EMPTY:
+            return tag, DROP, found
+        if pre or found & (MARKED | LINED):
+            lined = found & LINED != 0
+            tag, kind = as_marked(current, tag, kind, attributes, parent, pre, lined=lined)
+        if is_empty and not tag.alone:
+            return tag, DROP, found
+        if pre and kind == THROUGH and found & BOXED:
+            kind = LINE
+        if pre or tag.block:
+            found &= ~APART
+        elif found & APART and kind != DROP:
+            add_space(parent)
+        return tag, kind, found
+
+    # What stands for words
+
+    def _add_standing(self, seen: Seen, kind: int, parent: Node, pre: bool) -> None:
+        """Add the words that an image, frame, drawing or the like stands for."""
+        current, tag, attributes, _, _, shade, place = seen
+        if kind == SAYS and tag.name != "svg":
+            is_metadata = tag.name == "script" and parent.tag in ROOTS
+            said = "" if is_metadata else stands_for(current, tag.name, attributes, parent.tag)
+            if said and tag.name == "math" and attributes.get("display") != "block":
                 add_text(parent, said, pre=False)
-            else:
+            elif said:
                 add_boxed(parent, said, pre=False)
-        return DROP, None, current.next, False
-
-    def _draw(
-        self,
-        current: LexborNode,
-        name: str,
-        own: dict[str, str | None],
-        parent: Node,
-        pre: bool,
-        place: ElementContext | None,
-    ) -> None:
-        """Add what a frame, image or drawing shows, or is said to show, unless it is hidden."""
-        if self._images >= MAX_NODES or (pre and name != "img"):
-            return
-        attributes = presented(own) if name == "svg" else own
-        if "aria-hidden" in attributes:  # hidden from screen readers only, it is drawn
-            attributes = {key: value for key, value in attributes.items() if key != "aria-hidden"}
-        hiding, shade = "", self._styles.ground
-        is_plain = place is None or place.is_plain
-        if (verdict := self._verdict(attributes)) or not (
-            is_plain and WATCHED.isdisjoint(attributes)
-        ):
-            hiding, shade = self._hides(current, attributes, shade, verdict, place)
-        if hiding not in ({"", "soft"} if name == "img" else {""}):
-            return
-        # Its own opacity and the like means nothing, and frameworks set it until it has come.
-        style = attributes.get("style")
-        if "hidden" in attributes or is_pixel(attributes):
-            return
-        if style and not (is_plain and not hiding) and self._styles.hides_image(style):
-            return
-        self._images += 1
-        if name == "img":
-            _add_image(parent, own)
-        elif name == "svg":
-            self._add_drawing(current, own, parent, shade, place)
-        else:
-            self._add_frame(parent, name, attributes)
-
-    def _add_drawing(
-        self,
-        svg: LexborNode,
-        attributes: dict[str, str | None],
-        parent: Node,
-        shade: Shade,
-        place: ElementContext | None,
-    ) -> None:
-        """Add the words of a drawing, and what it is said to show."""
-        if said := stands_for(svg, "svg", attributes, parent.tag):
-            add_boxed(parent, said, pre=False)
-            return
-        if alt := title_of(svg, attributes):
-            _add_image(parent, {"alt": alt})
-        if not self._draws_words():
-            return
-        words = words_of(svg, self._looked, shade, place)
-        if len(words) > 1 and parent.breaks:
-            box = Node("div")
-            add_text(box, DRAWN.join(words), pre=False)
-            attach(parent, box)
-        elif words:
-            add_boxed(parent, DRAWN.join(words), pre=False)
-
-    def _looked(
-        self,
-        node: LexborNode,
-        attributes: dict[str, str | None],
-        behind: Shade,
-        around: ElementContext | None,
-    ) -> tuple[bool, Shade, ElementContext | None]:
-        """Return whether an element of a drawing is hidden, and what what stands in it inherits."""
-        place = (
-            self._styles.enter(around, node.tag or "", attributes) if around is not None else None
-        )
-        hiding, shade = self._hides(node, attributes, behind, self._verdict(attributes), place)
-        return hiding != "", shade, place
-
-    def _draws_words(self) -> bool:
-        """Whether drawings of the page have words, and no style sheet may fill them so that nobody
-        sees them."""
-        if self._draws is None:
-            self._draws = self._top.css_first("text, foreignobject") is not None and not any(
-                map(BLANK_FILL.search, self._styles.texts)
-            )
-        return self._draws
+        elif kind != DROP and self._images < MAX_NODES and (kind == IMAGE or not pre):
+            self._images += 1
+            if kind == IMAGE:
+                _add_image(parent, attributes)
+            elif kind == FRAME:
+                self._add_frame(parent, tag.name, attributes)
+            else:
+                words = self._sight.words_in(current, shade, place)
+                _add_drawing(parent, current, attributes, words)
 
     def _add_frame(self, parent: Node, name: str, attributes: Mapping[str, str | None]) -> None:
         """Read what a frame holds in place of it; of another keep the address."""
@@ -415,208 +283,58 @@ class _Cleaner:
             else None
         )
         if top is not None:
-            inner, box = _Cleaner(top, StyleJudge(top), is_frame=True), Node("div")
-            for part in _body_of(inner.run()):
+            inner = _Builder(Sight(top, StyleJudge(top)), is_frame=True)
+            root, unseen = inner.build()
+            box = Node("div")
+            for part in _body_of(root):
                 if isinstance(part, Node):
                     attach(box, part)
                 else:
                     add_text(box, part, pre=False)
             rebase(box, base_of(held, ""))
-            self.unseen_words += inner.unseen_words
+            self._unseen_words += unseen
             attach(parent, box)
         elif (
             address := attributes.get("data" if name == "object" else "src")
         ) and self._frames <= MAX_NODES:
             parent.children.append(Node("iframe", {"href": address}))
 
-    def _opens(
-        self,
-        current: LexborNode,
-        tag: Tag,
-        attributes: dict[str, str | None],
-        hiding: Hiding,
-        pre: bool,
-    ) -> bool:
-        """Whether a hidden element is a block that a reader opens; in a listing, which has no
-        furniture, none is."""
-        self.hid = True
-        if not tag.block or pre:
-            return False
-        if hiding == "begun":
-            return True
-        if hiding == "shut" and self._is_drawn and is_covered_part(current, attributes):
-            return True
-        if hiding == "soft" and moves_into_sight(current, attributes, self._something_moves):
-            return True
-        return hiding in {"shut", "soft"} and can_be_opened(
-            current, attributes, self._ids_of_buttons
-        )
-
-    def _something_moves(self) -> bool:
-        if self._moves is None:
-            self._moves = something_moves(self._top)
-        return self._moves
-
-    def _ids_of_buttons(self) -> Set[str]:
-        """Return the ids of what the page's buttons say that they control."""
-        if self._controlled is None:
-            buttons = [button.attributes for button in self._top.css(CONTROLS)]
-            named = [button.get(name) or "" for button in buttons for name in CONTROLLING]
-            self._controlled = frozenset(" ".join(named).replace("#", " ").split())
-        return self._controlled
-
-    def _verdict(self, attributes: dict[str, str | None]) -> Verdict:
-        """Return what the class of an element that is read by its attributes says about it."""
-        verdict = self._verdicts.get(attributes.get("class"))
-        return self._judge_classes(attributes["class"] or "") if verdict is None else verdict
-
     def _add_leaf(
-        self,
-        parent: Node,
-        tag: Tag,
-        kind: int,
-        attributes: dict[str, str | None],
-        text: str,
-        pre: bool,
-        current: LexborNode,
+        self, seen: Seen, tag: Tag, kind: int, only: LexborNode, parent: Node, pre: bool
     ) -> None:
         """Add an element that holds one text and nothing else."""
-        first = "" if pre else text[:1]
-        if first.isdecimal():
-            if kind == THROUGH or tag.name in {"sup", "time"}:
-                text = part_number(parent, text, current, raised=tag.name == "sup")
-        elif (
-            first.isupper()
-            and not tag.block
-            and parent.children
-            and is_apart(parent, text, current, marks=kind == NODE and tag.name != "time")
-        ):
-            add_space(parent)  # spans, dates and labels drawn as lines of their own
+        text = only.text_content or ""
+        first = text[:1]
+        if not pre and (first.isupper() or first.isdecimal()):
+            text = _parted(parent, tag, kind, text, seen[0])
         if kind == THROUGH:
             add_text(parent, text, pre=pre)
         elif kind == BOX:
             if tag.name != "button" or text.strip().lower() not in _COPIES:
                 add_boxed(parent, text, pre=pre)
-        elif kind == CELL:
-            add_line(parent, "\t")
+        elif kind < NODE:  # of a listing
+            add_line(parent, _LINE_MARKS[kind])
             add_text(parent, text, pre=True)
-        elif kind == LINE:
-            add_line(parent)
-            add_text(parent, text, pre=True)
-            add_line(parent)
-        elif pre or tag.name in VERBATIM:
-            node = self._make(tag, attributes, current)
-            add_text(node, text, pre=True)
-            attach(parent, node)
-        elif not text.isspace() or tag.stays:
-            node = self._make(tag, attributes, current, parent)
-            if tag.name == "td" and not may_be_icon(text):
-                self._cells.pop()
-            add_text(node, text, pre=False)
+            if kind == LINE:
+                add_line(parent)
+        elif (verbatim := pre or tag.name in VERBATIM) or tag.stays or not text.isspace():
+            node = self._make(seen, tag, parent, pre)
+            add_text(node, text, pre=verbatim)
             attach(parent, node)
         else:
             add_space(parent)
 
-    def _begun(self) -> Node:
-        """Return the root that the walk fills."""
-        top = self._top
-        root = Node("html")
-        if language := top.attributes.get("lang"):
-            root.attrs = {"lang": language}
-        return root
-
-    def _miss(self, current: LexborNode) -> None:
-        """Count words that are left out since nobody sees them."""
-        self.hid = True
-        self.unseen_words += count_words(current.text(deep=True))
-
-    def _hides(  # noqa: PLR0911  one return a reason
-        self,
-        current: LexborNode,
-        attributes: dict[str, str | None],
-        behind: Shade,
-        verdict: Verdict,
-        place: ElementContext | None,
-    ) -> tuple[Hiding, Shade]:
-        """Return how an element is hidden, and what its text inherits."""
-        if verdict == "dropped":
-            return "hard", behind
-        if self._show == "all":
-            return "", behind
-        closed = "hidden" in attributes or "popover" in attributes
-        if (
-            not closed
-            and attributes.get("aria-hidden") == "true"
-            and current.mem_id not in self._uncovered
-        ):
-            # A second link to a page is for the mouse: seen, and only left out where links are read
-            # out.
-            for_ears = (attributes.get("href") or "#").startswith("#")
-            closed = for_ears and not is_seen_all_the_same(current, attributes)
-            if closed:
-                self._cover(current)
-        if verdict == "reader":
-            return "hard" if closed or is_long(current) else "", behind
-        if verdict == "number" and not current.text(deep=True).strip("0123456789 \t\r\n"):
-            return "hard", behind
-        style = attributes.get("style")
-        if (
-            style
-            and "user-select" in style
-            and (number := current.text(deep=True).strip()).isdecimal()
-            and number
-        ):
-            return "hard", behind  # a line's number, which copying leaves out
-        hiding, behind = self._styles.look(place, current, attributes, behind)
-        if hiding == "hard":
-            self._miss(current)
-        self._is_drawn = not hiding and attributes.get("aria-hidden") == "true"
-        if hiding == "hard" or closed:
-            return hiding if hiding == "hard" else "shut", behind
-        if hiding in {"soft", "begun"}:
-            if not self._show:
-                self.soft_words += count_words(current.text(deep=True))
-            return "" if self._show == "soft" else hiding, behind
-        return hiding, behind
-
-    def _cover(self, current: LexborNode) -> None:
-        """Note an element that `aria-hidden` covers, if it is long."""
-        words = count_words(current.text(deep=True))
-        if words > WAITING_WORDS:
-            self.covered.add(current.mem_id)
-            self.covered_words += words
-
-    def _judge_classes(self, classes: str) -> Verdict:
-        """Return what the value of a class attribute alone says about an element, and remember
-        it."""
-        names = classes.split()
-        verdict: Verdict = ""
-        if not _DROPPED_CLASSES.isdisjoint(names):
-            verdict = "dropped"
-        elif not READER_CLASSES.isdisjoint(names):
-            verdict = "reader"
-        elif not _NUMBER_CLASSES.isdisjoint(names):
-            verdict = "number"
-        elif self._line_keepers and not self._line_keepers.isdisjoint(names):
-            verdict = "lines"
-        self._verdicts[classes] = verdict
-        return verdict
-
-    def _make(
-        self,
-        tag: Tag,
-        attributes: dict[str, str | None],
-        current: LexborNode,
-        parent: Node | None = None,
-    ) -> Node:
-        """Return the node of an element, with the attributes that mean something; in a listing it
-        has no parent."""
-        if tag.linking and parent is not None and parent.children:
+    def _make(self, seen: Seen, tag: Tag, parent: Node, pre: bool) -> Node:
+        """Return the node of an element, with the attributes that mean something."""
+        current, attributes = seen[0], seen[2]
+        if tag.linking and not pre and parent.children:
             part_links(parent)
         node = Node(tag.name)
         node.furniture = tag.furniture
         if tag.name == "td":
             self._cells.append((node, current))
+        if not (attributes or tag.listing):
+            return node
         named = tag.named
         if tag.listing or not tag.kept.isdisjoint(attributes):
             named = keep(node, tag, attributes, current)
@@ -647,17 +365,34 @@ def _body_of(root: Node) -> list[Node | str]:
     return found
 
 
-def _laid(
-    parent: Node, shade: Shade, behind: Shade, kind: int, *, pre: bool, inline: bool
-) -> tuple[int, bool, Shade]:
-    """Return how an element is read, whether it is a box apart from the words around it, what its
-    text inherits."""
-    own = shade is not behind
-    apart = inline and (behind.parts or (shade.apart and own))
-    if apart:
-        add_space(parent)
-    kind = LINE if pre and kind == THROUGH and shade.apart and own else kind
-    return kind, apart, shade._replace(apart=False, parts=shade.parts and own)
+def _parted(parent: Node, tag: Tag, kind: int, text: str, current: LexborNode) -> str:
+    """Return an element's only text, which begins with a digit or capital, parted from what stands
+    before the element where it does not go on with that."""
+    if text[0].isdecimal():
+        if kind == THROUGH or tag.name in {"sup", "time"}:
+            return part_number(parent, text, current, raised=tag.name == "sup")
+    elif not tag.block and parent.children:
+        is_marked = kind == NODE and tag.name != "time"
+        if is_apart(parent, text, current, marks=is_marked):
+            add_space(parent)  # spans, dates and labels drawn as lines of their own
+    return text
+
+
+def _add_drawing(
+    parent: Node, svg: LexborNode, attributes: dict[str, str | None], words: list[str]
+) -> None:
+    """Add the words of a drawing, and what it is said to show."""
+    if said := stands_for(svg, "svg", attributes, parent.tag):
+        add_boxed(parent, said, pre=False)
+        return
+    if alt := title_of(svg, attributes):
+        _add_image(parent, {"alt": alt})
+    if len(words) > 1 and parent.breaks:
+        box = Node("div")
+        add_text(box, DRAWN.join(words), pre=False)
+        attach(parent, box)
+    elif words:
+        add_boxed(parent, DRAWN.join(words), pre=False)
 
 
 def _add_image(node: Node, attributes: dict[str, str | None]) -> None:

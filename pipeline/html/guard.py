@@ -5,7 +5,7 @@ Lexbor takes time quadratic in nesting depth and in the attributes of one elemen
 many nodes as open formatting elements times paragraphs (measured: 20,000 nested `dd` 1.9 s, 20,000
 attributes 0.7 s; 18 kB of open `b` and `p` 860 MB). `parse` bounds all three by cheap counts that a
 page cannot talk down; a page over them goes through `rebuild`, our own linear tokenizer, and comes
-out strictly nested, with limited depth and few attributes. Not for: what is visible (`clean.py`).
+out strictly nested, with limited depth and few attributes. Not for: what is visible (`seen.py`).
 """
 
 import html as entities

@@ -2,7 +2,7 @@
 say.
 
 One answer a name, made once (`tag_of`), since cleaning asks for each element. Not for: what an
-element's attributes or style add to that (`clean.py`).
+element's attributes or style add to that (`seen.py`).
 """
 
 from functools import lru_cache
@@ -45,6 +45,8 @@ _FRAMES: Final = tags("embed frame iframe object")
 _VALUED: Final = tags("span time")
 """Elements that may hold nothing and yet say something by their attributes, as any may in a table's
 cell."""
+_BLANK: Final = tags("table tbody tfoot thead tr")
+"""Elements in which every text is blank (HTML §13.2.6.4.9) and means nothing."""
 _UNCHANGED: Final = tags("del ins rt s strike sub sup")
 """Marked where they stand in a sentence, but nothing is inserted in a listing."""
 _ROLE_PARENTS: Final = frozenset({"table", ROLE_ROW})
@@ -81,10 +83,12 @@ NAMED_TAGS: Final = tags(
 )
 """Elements whose class and id are asked for boilerplate names."""
 
-DROP, SAYS, IMAGE, FRAME, SHUT, PLACED, THROUGH, CELL, BOX, LINE, NODE = range(11)
-"""Left out; but for words that it may stand for; images; frames of other pages; dialogs, which are
-shut until opened; places of segments that came later; text kept; as a cell in a listing; with
-blanks around it; as a line of a listing; kept."""
+DROP, PLACED, SAYS, IMAGE, FRAME, SHUT, THROUGH, CELL, BOX, LINE, NODE = range(11)
+"""Left out; places of segments that came later; left out but for words that it may stand for;
+images; frames of other pages; dialogs, which are shut until opened; text kept; as a cell in a
+listing; with blanks around it; as a line of a listing; kept."""
+_BUILT: Final = {PLACED: THROUGH, SHUT: NODE}
+"""What becomes of places that are filled, and of dialogs that are opened."""
 
 
 class Tag:
@@ -92,26 +96,31 @@ class Tag:
     each costs a tenth."""
 
     __slots__ = (
-        "alone", "attributes", "block", "counted", "furniture", "kept", "kind", "linking", "listed", "listing",
-        "marking", "name", "named", "neutral", "shown", "stays", "telling", "valued", "wraps",
+        "alone", "attributes", "blank", "block", "built", "counted", "furniture", "kept", "kind", "linking",
+        "listed", "listing", "marking", "mute", "name", "named", "neutral", "odd", "shown", "stays", "telling", "wraps",
     )  # fmt: skip
 
     def __init__(self, name: str) -> None:
         """Look a name up in all that is said of names above."""
         self.name = name
         self.kind = _kind_of(name)
-        self.valued = name in _VALUED
+        self.odd = DROP < self.kind <= SHUT or name in ROOTS
+        """Whether its name alone does not say what becomes of it."""
+        self.built = _BUILT.get(self.kind, self.kind)
+        """What `kind` is once it is seen."""
+        valued = name in _VALUED
         self.neutral = name in NEUTRAL
         self.listing = name in _LISTINGS
         self.linking = name == "a"
         self.marking = (
-            _MARKING | {"style"} if self.kind == THROUGH or self.valued else _MARKING - {"value"}
+            _MARKING | {"style"} if self.kind == THROUGH or valued else _MARKING - {"value"}
         )
         if name == "table":
             self.marking |= {"class"}
         elif self.neutral or name in _LINED:
             self.marking |= {"style"}
         self.block = name in BLOCK_TAGS
+        self.blank = name in _BLANK
         self.furniture = NAMED * (name in FURNITURE)
         self.named = name in NAMED_TAGS and not self.furniture
         self.neutral = name in NEUTRAL
@@ -120,24 +129,26 @@ class Tag:
         self.alone = self.stays or name in LINE_ENDS or self.block
         """Whether it means something without a child: if no more, then that what is around it is
         apart."""
+        self.mute = not (self.alone or valued)
+        """Whether it says nothing without a child, but in a cell by its label."""
         self.listed = self._in_listing()
-        """What `kind` is in a listing, where blocks are lines and boxes colour the code."""
+        """What `built` is in a listing, where blocks are lines and boxes colour the code."""
         self.shown = name in ROOTS
-        self.attributes = _ATTRIBUTES.get(name, ())
         self.telling = self.marking | WATCHED
+        self.attributes = _ATTRIBUTES.get(name, ())
         self.counted = name in _COUNTED
         self.kept = frozenset((*self.attributes, *_LOOKED_AT, *_COUNTED.get(name, ())))
 
     def _in_listing(self) -> int:
-        """Return what `kind` is in a listing."""
+        """Return what `built` is in a listing."""
         if self.name == "button":
             return DROP
         if self.stays:
             return CELL
-        if self.kind == BOX or self.name in _UNCHANGED:
+        if self.built == BOX or self.name in _UNCHANGED:
             return THROUGH
-        is_line = self.block and self.name not in LINE_ENDS and self.kind == NODE
-        return LINE if is_line else self.kind
+        is_line = self.block and self.name not in LINE_ENDS and self.built == NODE
+        return LINE if is_line else self.built
 
 
 def _kind_of(name: str) -> int:

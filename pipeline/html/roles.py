@@ -67,11 +67,11 @@ def line_keepers(sheets: Iterable[str]) -> frozenset[str]:
     return frozenset(found)
 
 
-def _is_code(current: LexborNode, attributes: dict[str, str | None], verdict: Verdict) -> bool:
+def _is_code(current: LexborNode, attributes: dict[str, str | None], *, lined: bool) -> bool:
     """Whether an element is a listing by its style: it keeps line breaks, has some, and reads or is
     named like code."""
     style = (attributes.get("style") or "").lower()
-    if verdict != "lines" and ("white-space" not in style or not _KEEPS_LINES.search(style)):
+    if not lined and ("white-space" not in style or not _KEEPS_LINES.search(style)):
         return False
     nodes = islice(current.traverse(include_text=True), _TEXTS)
     text = "".join(node.text_content or "" for node in nodes if node.is_text_node).strip("\n\r ")
@@ -116,7 +116,8 @@ def as_marked(
     attributes: dict[str, str | None],
     parent: Node,
     pre: bool,
-    verdict: Verdict,
+    *,
+    lined: bool,
 ) -> tuple[Tag, int]:
     """Return what an element is by its role and style; one that says a value is written, and
     dropped."""
@@ -126,7 +127,7 @@ def as_marked(
         tag.name == "table"
         and "class" in attributes
         and is_listing(current, attributes["class"] or "")
-    ) or (tag.name in _LINED and _is_code(current, attributes, verdict)):
+    ) or (tag.name in _LINED and _is_code(current, attributes, lined=lined)):
         return tag_of("pre"), NODE
     elif said := said_by(current, tag.name, attributes, parent.tag):
         add_boxed(parent, said, pre=False)

@@ -66,7 +66,7 @@ _CUTS: Final = frozenset({"overflow", "overflow-x", "overflow-y"})
 _MOST_CUTTING: Final = 200
 """Selectors of rules that cut off, against each of which an element may be matched."""
 _ESCAPE: Final = r"\\(?:[\da-fA-F]{1,6}\s?|[^\n\da-fA-F])"
-_LETTERS: Final = rf"(?:[\w-]|[^\x00-\x7f]|{_ESCAPE})"
+_LETTERS: Final = rf"(?:[\w\x80-\U0010ffff-]++|{_ESCAPE})"
 _IDENT: Final = rf"(?:--|-?(?:[^\W\d]|[^\x00-\x7f]|{_ESCAPE})){_LETTERS}*+"
 _ESCAPED: Final = re.compile(r"\\(?:([\da-fA-F]{1,6})\s?|(.))")
 _PIECE: Final = re.compile(
@@ -446,35 +446,44 @@ class StyleJudge:
         """Return the place of an element, by its name and attributes and the place that it stands
         in."""
         known = (tag, attributes.get("class"), attributes.get("id"))
-        is_asked = not self._asked.isdisjoint(attributes)
-        if above is not None and not is_asked and (place := above.below.get(known)) is not None:
+        if above is None:
+            names = self._names_of(known) | {":root"}
+            return self._met(ElementContext(None, names, attributes))
+        if self._asked.isdisjoint(attributes):
+            if (place := above.below.get(known)) is None:
+                names = self._names_of(known)
+                place = self._placed(above, names, names, attributes)
+                if len(above.below) < MAX_ITEMS:
+                    above.below[known] = place
             return place
-        names = self._names.get(known)
-        if names is None:
-            classes, own = known[1] or "", known[2]
-            if self._folds:
-                classes, own = classes.lower(), own and own.lower()
-            names = frozenset(
-                self._named.intersection(
-                    [tag, f"#{own}", *["." + name for name in classes.split()]]
-                )
-            )
-            if above is None:
-                names |= {":root"}
-            if len(self._names) < MAX_ITEMS:
-                self._names[known] = names
-        key: object = names
-        if is_asked:
-            key = names, *[one for one in attributes.items() if one[0] in self._asked]
-        place = above.below.get(key) if above is not None else None
+        names = self._names_of(known)
+        asked = [one for one in attributes.items() if one[0] in self._asked]
+        return self._placed(above, (names, *asked), names, attributes)
+
+    def _placed(
+        self, above: ElementContext, key: object, names: frozenset[str], attributes: _Attributes
+    ) -> ElementContext:
+        """Return the place within another that a key stands for, made at its first use."""
+        place = above.below.get(key)
         if place is None:
             place = self._met(ElementContext(above, names, attributes if self._asked else {}))
             self._places += 1
-            if above is not None and self._places <= MAX_ITEMS:
+            if self._places <= MAX_ITEMS:
                 above.below[key] = place
-        if above is not None and not is_asked and len(above.below) < MAX_ITEMS:
-            above.below[known] = place
         return place
+
+    def _names_of(self, known: tuple[str, str | None, str | None]) -> frozenset[str]:
+        """Return of a tag, a class attribute and an id the names among them that selectors name."""
+        names = self._names.get(known)
+        if names is None:
+            tag, classes, own = known[0], known[1] or "", known[2] or ""
+            if self._folds:
+                classes, own = classes.lower(), own.lower()
+            called = [tag, f"#{own}", *[f".{name}" for name in classes.split()]]
+            names = frozenset(self._named.intersection(called))
+            if len(self._names) < MAX_ITEMS:
+                self._names[known] = names
+        return names
 
     def _met(self, place: ElementContext) -> ElementContext:
         """Match a new place with the rules."""

@@ -222,27 +222,38 @@ def how_hidden(found: Mapping[str, str], *, in_sheet: bool = False) -> Hiding:
         in_sheet: They are a style sheet's: what is set before an animation starts (opacity, visibility) is left out.
     """
     cuts = not _CUTTING.isdisjoint(found) and _cuts(found)
-    if (
+    if _is_gone(found, cuts=cuts):
+        return "hard"
+    if _is_shut(found, cuts=cuts):
+        return "shut"
+    if in_sheet and any(name.startswith(("animation", "transition")) for name in found):
+        return ""
+    if "filter" in found and (cleared := _CLEARED.search(found["filter"])):
+        if _is_clear(cleared[1]):
+            return "soft"
+    elif _is_clear(found.get("opacity", "")):
+        return "begun" if any(name.startswith(_MOVING) for name in found) else "soft"
+    return "soft" if found.get("visibility") in {"hidden", "collapse"} else ""
+
+
+def _is_gone(found: Mapping[str, str], *, cuts: bool) -> bool:
+    """Whether an element is off the screen, clipped, hardly a pixel wide or masked."""
+    return (
         (not _PLACING.isdisjoint(found) and _is_shifted_away(found, cuts=cuts))
         or (not _CLIPPING.isdisjoint(found) and _is_clipped(found))
         or (cuts and _is_flat(found, "width", "max-width"))
         or (not _MASKING.isdisjoint(found) and _is_masked(found))
-    ):
-        return "hard"
-    is_off = found.get("display") == "none" or found.get("content-visibility") == "hidden"
-    if (
-        is_off
+    )
+
+
+def _is_shut(found: Mapping[str, str], *, cuts: bool) -> bool:
+    """Whether an element is not displayed, or has no height."""
+    return (
+        found.get("display") == "none"
+        or found.get("content-visibility") == "hidden"
         or (cuts and (_is_flat(found, "height", "max-height") or _is_cut(found)))
         or ("contain" in found and _is_contained(found))
-    ):
-        return "shut"
-    if in_sheet and any(name.startswith(("animation", "transition")) for name in found):
-        return ""
-    cleared = _CLEARED.search(found["filter"]) if "filter" in found else None
-    clear = _is_clear(cleared[1] if cleared else found.get("opacity", ""))
-    if clear and not cleared and any(name.startswith(_MOVING) for name in found):
-        return "begun"
-    return "soft" if clear or found.get("visibility") in {"hidden", "collapse"} else ""
+    )
 
 
 def _font_size(found: Mapping[str, str]) -> str:
@@ -270,37 +281,31 @@ def _is_tiny(size: str) -> bool:
 
 
 def _is_shifted_away(found: Mapping[str, str], *, cuts: bool) -> bool:
-    places = {
-        name: length(found[name]) or 0.0
-        for name in ("text-indent", "margin-left", "margin-top")
-        if name in found
-    }
+    places = {name: length(found[name]) or 0.0 for name in _SHIFTING if name in found}
     if "margin" in found:
         places |= _sides(found["margin"], "margin-top", "", "", "margin-left")
-    if found.get("position") in {"absolute", "fixed", "relative"}:
-        places |= (
-            _sides(found["inset"], "top", "right", "bottom", "left") if "inset" in found else {}
-        )
-        places |= {
-            name: length(found[name]) or 0.0
-            for name in ("left", "top", "right", "bottom")
-            if name in found
-        }
-        if any(places.get(name, 0.0) >= _FROM_RIGHT for name in ("right", "bottom")):
-            return True
-        if found["position"] == "fixed" and places.get("top", 0.0) >= _BELOW:
-            return True
-    if any(size <= _FAR for size in places.values()):
-        return True
-    if any(places.get(name, 0.0) >= _FAR_RIGHT for name in ("left", "margin-left")) or (
-        cuts and _is_indented_away(found)
-    ):
-        return True
-    if any(_scales_away(found[name]) for name in ("scale", "zoom") if name in found):
-        return True
-    return _is_transformed_away(found) if not _TURNING.isdisjoint(found) else False
+    position = found.get("position")
+    if position in {"absolute", "fixed", "relative"}:
+        if "inset" in found:
+            places |= _sides(found["inset"], *_EDGES)
+        places |= {name: length(found[name]) or 0.0 for name in _EDGES if name in found}
+    return (
+        any(_is_far(name, size) for name, size in places.items())
+        or (position == "fixed" and places.get("top", 0.0) >= _BELOW)
+        or (cuts and _is_indented_away(found))
+        or any(_scales_away(found[name]) for name in ("scale", "zoom") if name in found)
+        or (not _TURNING.isdisjoint(found) and _is_transformed_away(found))
+    )
 
 
+def _is_far(side: str, size: float) -> bool:
+    """Whether pixels from a side, or of a margin or indent, lead off the screen."""
+    most = _FROM_RIGHT if side in {"right", "bottom"} else _FAR_RIGHT
+    return size <= _FAR or (size >= most and side not in {"top", "margin-top", "text-indent"})
+
+
+_SHIFTING: Final = ("text-indent", "margin-left", "margin-top")
+_EDGES: Final = ("top", "right", "bottom", "left")
 _TURNING: Final = frozenset({"transform", "-webkit-transform", "translate", "rotate"})
 
 

@@ -204,15 +204,8 @@ def _group(part: str) -> str:
 
 
 def is_listing(table: LexborNode, classes: str) -> bool:
-    """Whether a table holds the lines of a listing in its rows, as on GitHub; if so, blanks between
-    cells go."""
-    if (
-        _LISTING_TABLES.isdisjoint(classes.split())
-        or table.css_first(".blob-code, .js-file-line") is None
-    ):
-        return False
-    for part in table.css("tbody, tr"):
-        for child in part.iter(include_text=True):
-            if child.tag_id == TEXT_NODE:
-                child.decompose()
-    return True
+    """Whether a table holds the lines of a listing in its rows, as on GitHub."""
+    return (
+        not _LISTING_TABLES.isdisjoint(classes.split())
+        and table.css_first(".blob-code, .js-file-line") is not None
+    )

@@ -43,7 +43,13 @@ from pipeline.reading.bm25 import (
     unit_range,
 )
 from pipeline.text.tokens import count_each, cut_to_tokens
-from pipeline.text.words import also_in_english, count_letters, guess_language, heard
+from pipeline.text.words import (
+    also_in_english,
+    count_letters,
+    guess_language,
+    heard,
+    language_asked,
+)
 from pipeline.work import STEP_SHARE, in_thread, time_left
 
 SIZES: Final = (0, 40, 80, 160)
@@ -208,7 +214,7 @@ class Blend:
         with anyio.move_on_after(STEP_SHARE * time_left()) as step:
             each = list(dict.fromkeys(questions))
             found = await embedder.embed(each, kind="query")
-            spoken = guess_language(question)
+            spoken = language_asked(question, counted.index.languages)
             background = await background_of(embedder, spoken, counted.index.languages, found)
             asked = found[[each.index(text) for text in questions]]
             for start in range(0, len(rows), EMBEDDED_AT_ONCE):
@@ -272,7 +278,7 @@ class _Counted:
         texts = [text for page in pages for text in page.texts]
         self.tokens = np.array(sizes_of([text.strip() for text in texts]), dtype=np.float32)
         self.windows = [cut_windows(self.tokens, self.index.page_starts, size) for size in SIZES]
-        spoken = guess_language(question)
+        spoken = language_asked(question, self.index.languages)
         self.foreign = bool(spoken) and spoken not in self.index.languages
         letters = letter_counts(question, texts) if self.foreign else None
         self.words = [self._words(windows, letters) for windows in self.windows]

@@ -26,6 +26,7 @@ from pipeline.text.words import (
     guess_language,
     heard,
     index_terms,
+    language_asked,
     languages,
     meanings,
     raw_words,
@@ -63,7 +64,8 @@ SURE: Final = 0.6
 that the reader was not trained on, .25 of their 397 almost-answered twins, .08 of 309 on other
 pages; .5 gives .83, .33, .10."""
 NONE: Final = 0.12
-"""Confidence below which nothing answers, where the meaning says so too; see `NEVER`."""
+"""Confidence below which nothing answers: of one page where the meaning says so too, see `NEAR` and
+`NEVER`, of several wherever a reader read them."""
 NEAR: Final = 0.34
 """Cosine from which a window is near enough in meaning that the answer is never None. With both,
 .006 of 785 questions are None on their own page and .69 of 459 on another; with a confidence of .2
@@ -72,10 +74,11 @@ NEVER: Final = 0.04
 """Confidence below which nothing answers however near it is in meaning, where a reader chose among
 more than `_SMALL` windows: none of 92 questions on long documents, 15 of their 92 twins."""
 FAR: Final = 0.06
-FAR_ACROSS: Final = 0.09
-"""Of the two logistics of other languages, the values below which nothing answers. The least of the
-questions on their own page are .083 and .138 (of twins .024, .09); .57 of the questions on other
-pages of like subjects are None so in one language, .28 across two."""
+FAR_ACROSS: Final = 0.08
+"""Of the two logistics of other languages, the values below which nothing answers. In one language
+the least of the questions on their own page is .083, and .57 of the questions on other pages of like
+subjects are None. Across two one of 720 is below it on its own page and .16 on others; below .09 two
+and .24, below .05 none and .05."""
 
 ABSENT_DIGITS: Final = 3
 """Digits of a number from which its absence is worth a word."""
@@ -165,7 +168,9 @@ def judge(question: str, relevance: Relevance) -> Verdict:
         return Verdict("answered", round(confidence, 4), f"{reason}.")
     lacking = _lacking(question, pages, relevance.index)
     absent = _common(lacking)
-    never = best.read is not None and best.size > 0 and confidence < NEVER
+    # Among many windows one is near to any question
+    bound = NONE if len(pages) > 1 else NEVER if best.size > 0 else 0.0
+    never = best.read is not None and confidence < bound
     if not never and (confidence >= NONE or any(map(_is_near, pages))):
         return Verdict("unsure", round(confidence, 4), f"{reason}.", absent, lacking)
     if relevance.foreign and any(page.cosine is None for page in pages):
@@ -270,7 +275,7 @@ def read_features(question: str, relevance: Relevance) -> list[Features]:
     index = relevance.index
     texts = [heard(question, language) for language in index.languages]
     looked_for = {text: _Asked(text, index) for text in dict.fromkeys(texts)}
-    spoken = guess_language(question)
+    spoken = language_asked(question, index.languages)
     size = math.log(max(len(relevance.windows), _SMALL) / _SMALL)
     stretches = pairwise(index.page_starts.tolist())
     found: list[Features] = []

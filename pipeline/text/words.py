@@ -51,7 +51,7 @@ shown.
 import re
 import threading
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Final
@@ -339,6 +339,18 @@ def guess_language(text: str) -> str:
     points = _latin_points(text)
     best = max(points, key=lambda code: points[code])
     return best if points[best] > 0 else ""
+
+
+UNDETERMINED: Final = "und"
+"""ISO 639-2 for a language that nobody knows."""
+
+
+def language_asked(question: str, languages: Collection[str]) -> str:
+    """Return the language of a question to pages in `languages`; `UNDETERMINED` where its letters
+    say only that it is not theirs, empty where nothing tells."""
+    spoken = guess_language(question)
+    apart = bool(languages) and all(language in OTHER_SCRIPTS for language in languages)
+    return UNDETERMINED if apart and not spoken and _LETTER.search(question) else spoken
 
 
 def language_of(text: str, declared: str) -> str:

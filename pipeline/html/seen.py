@@ -1,0 +1,374 @@
+"""What of a page a person sees: the first pass of cleaning.
+
+It walks the parsed page once and yields, in document order, the elements and texts that are seen,
+and those that a reader opens with a click. Each element comes with what its style adds to its name.
+Not for: what becomes of an element that is seen (`clean.py`), what a style hides (`style.py`), what
+opens (`closed.py`).
+"""
+
+from collections.abc import Iterator, Set
+from functools import cached_property
+from typing import Final, Literal
+
+from selectolax.lexbor import LexborNode
+
+from pipeline.document.tree import TEXT_NODE, count_words, tags
+from pipeline.html.closed import (
+    CONTROLLING,
+    CONTROLS,
+    can_be_opened,
+    is_covered_part,
+    is_seen_all_the_same,
+    moves_into_sight,
+    something_moves,
+)
+from pipeline.html.drawing import BLANK_FILL, presented, words_of
+from pipeline.html.guard import Segments
+from pipeline.html.names import DROP, FRAME, IMAGE, PLACED, SAYS, SHUT, WATCHED, Tag, tag_of
+from pipeline.html.roles import Verdict, line_keepers
+from pipeline.html.sheets import ElementContext, StyleJudge
+from pipeline.html.style import READER_CLASSES, Hiding, Shade, is_long, is_pixel
+from pipeline.text.frame import LONGEST
+
+_DROPPED_CLASSES: Final = frozenset(
+    {"mw-editsection", "mw-empty-elt", "mw-jump-link", "sortkey", "MathJax_Preview"}
+)
+_NUMBER_CLASSES: Final = tags(
+    "blob-num crayon-nums gutter hljs-ln-numbers line-number linenumber linenumbers lineno "
+    "linenos ln lnt rouge-gutter"
+)
+"""What holds the numbers of a listing's lines, and is left out where it holds numbers only."""
+_DRAWN_ALL_THE_SAME: Final = {IMAGE: {"", "soft"}, FRAME: {""}, SAYS: {""}}
+"""How an image, frame or drawing may be hidden and yet be drawn once it has come."""
+WAITING_WORDS: Final = 100
+"""Words hidden by opacity or visibility from which a page may be waiting for its scripts."""
+
+PLAIN, MARKED, LINED, OPENS, APART, BOXED, UNSEEN, EMPTY = 0, 1, 2, 4, 8, 16, 32, 64
+"""What is found of an element, added up: an attribute may say that it is not what its name says;
+its class keeps line breaks; a reader opens it; it is drawn apart from the words around it; that is
+by its own style; nobody sees the texts right in it; it holds nothing."""
+_SAYS_NOTHING: Final[Verdict] = ""
+_Attributes = dict[str, str | None]
+Seen = tuple[LexborNode, Tag, _Attributes, int, LexborNode | None, Shade, ElementContext | None]
+"""An element, what is done with its name, its attributes, what was found of it, its first node,
+what text in it inherits, and its place among the page's rules."""
+
+
+class _Verdicts(dict[str | None, Verdict]):
+    """What the value of a class attribute alone says about an element, looked up once."""
+
+    def __init__(self, line_keepers: frozenset[str]) -> None:
+        """Take the classes by which the page's style sheets keep line breaks."""
+        super().__init__({None: ""})
+        self._said: tuple[tuple[frozenset[str], Verdict], ...] = (
+            (_DROPPED_CLASSES, "dropped"),
+            (READER_CLASSES, "reader"),
+            (_NUMBER_CLASSES, "number"),
+            (line_keepers, "lines"),
+        )
+        self._saying = frozenset[str]().union(*(names for names, _ in self._said))
+
+    def __missing__(self, classes: str | None) -> Verdict:
+        """Return and remember what is said by classes that were not asked for before."""
+        names, found = (classes or "").split(), _SAYS_NOTHING
+        if not self._saying.isdisjoint(names):
+            found = next(said for known, said in self._said if not known.isdisjoint(names))
+        self[classes] = found
+        return found
+
+
+class Sight:
+    """The walk over one page, and what it counts on its way."""
+
+    def __init__(
+        self,
+        top: LexborNode,
+        styles: StyleJudge,
+        *,
+        show: Literal["", "soft", "all"] = "",
+        uncovered: Set[int] = frozenset(),
+    ) -> None:
+        """Take a page's root element and its styles.
+
+        Args:
+            top: The root element.
+            styles: The page's styles.
+            show: What is taken as shown: what waits for scripts, or all that styles hide.
+            uncovered: Addresses of elements of which `aria-hidden` means nothing.
+        """
+        self.top = top
+        self.styles = styles
+        self._show = show
+        self._around = styles.place if show != "all" else None
+        self._uncovered = uncovered
+        self.covered: set[int] = set()
+        """Addresses of elements of more than `WAITING_WORDS` words that `aria-hidden` covers."""
+        self.covered_words = 0
+        """Words in them."""
+        self.hid = False
+        """Whether anything was hidden."""
+        self.unseen_words = 0
+        """Words that no click brings to light."""
+        self.soft_words = 0
+        """Words that were hidden by opacity or visibility, which pages use before an animation."""
+        self._met: dict[int, Tag] = {}
+        """By Lexbor's numbers for names, which mean something in one page only."""
+        self._verdicts = _Verdicts(line_keepers(styles.texts))
+        self._is_drawn = False
+        """Whether the last element that was asked about is hidden from screen readers and by no
+        style."""
+        self._segments = Segments(top)
+
+    def root(self) -> Seen:
+        """Return the root element."""
+        top, tag, ground = self.top, tag_of("html"), self.styles.ground
+        return top, tag, top.attributes, PLAIN, top.first_child, ground, self._around
+
+    def inside(self, around: Seen) -> Iterator[Seen | LexborNode]:
+        """Yield the elements and texts that are seen right in an element."""
+        _, holder, _, _, item, behind, above = around
+        met, verdicts = self._met, self._verdicts
+        place, is_uneven = None, behind.parts or behind.unseen
+        while item is not None:
+            current, number, item = item, item.tag_id, item.next
+            if number == TEXT_NODE:
+                if behind.unseen:
+                    self._miss(current)
+                elif not holder.blank:
+                    yield current
+                continue
+            tag = met.get(number) or self._meet(number, current)
+            below = current.first_child
+            if tag.kind <= PLACED:
+                below, item = self._placed(tag, current)
+                if below is None:
+                    continue
+            attributes, is_odd = current.attributes, is_uneven or tag.odd
+            if above is not None:
+                place = self.styles.enter(above, tag.name, attributes)
+                is_odd |= not place.is_plain
+            if (
+                is_odd
+                or below is None
+                or verdicts[attributes.get("class")]
+                or not tag.telling.isdisjoint(attributes)
+            ):
+                seen = self._look(current, tag, attributes, below, behind, place)
+                if seen is not None:
+                    yield seen
+            else:
+                yield current, tag, attributes, PLAIN, below, behind, place
+
+    def _meet(self, number: int, current: LexborNode) -> Tag:
+        """Return what is done with elements of a name that the walk met for the first time."""
+        tag = self._met[number] = tag_of((current.tag or "-")[:LONGEST])
+        return tag
+
+    def _placed(self, tag: Tag, current: LexborNode) -> tuple[LexborNode | None, LexborNode | None]:
+        """Return the first node of what belongs in place of an element that is left out, none for
+        nothing, and the node to go on with."""
+        return (None, current.next) if tag.kind == DROP else self._segments.at(current)
+
+    def _look(
+        self,
+        current: LexborNode,
+        tag: Tag,
+        attributes: _Attributes,
+        below: LexborNode | None,
+        behind: Shade,
+        place: ElementContext | None,
+    ) -> Seen | None:
+        """Return an element that may not be plain as it is seen; None where it is left out."""
+        if PLACED < tag.kind <= FRAME:
+            drawn = self._drawn(current, tag, attributes, place)
+            return drawn and (current, tag, attributes, PLAIN, None, drawn, place)
+        if below is None and tag.mute and "aria-label" not in attributes:
+            return None
+        found, shade = EMPTY * (below is None), behind
+        if tag.kind == SHUT and "open" not in attributes:
+            if not (self._show or can_be_opened(current, attributes, lambda: self._controlled)):
+                return None
+            found |= OPENS
+        if not tag.shown:
+            hiding, shade, verdict = self._asked(current, attributes, behind, place)
+            if hiding:
+                if not self._opens(current, tag, attributes, hiding):
+                    return None
+                found |= OPENS
+            found |= LINED * (verdict == "lines") | MARKED * (
+                not tag.marking.isdisjoint(attributes)
+            )
+        if shade is not behind or behind.parts or behind.unseen:
+            found, shade = _laid(found, shade, behind)
+        return current, tag, attributes, found, below, shade, place
+
+    def _asked(
+        self,
+        current: LexborNode,
+        attributes: _Attributes,
+        behind: Shade,
+        place: ElementContext | None,
+    ) -> tuple[Hiding, Shade, Verdict]:
+        """Return how an element is hidden, what its text inherits, and what its class says."""
+        verdict = self._verdicts[attributes.get("class")]
+        known = behind if place is None else place.shade_in(behind)
+        if known is not None and not verdict and WATCHED.isdisjoint(attributes):
+            return "", known, verdict
+        return *self._hides(current, attributes, behind, verdict, place), verdict
+
+    def _hides(
+        self,
+        current: LexborNode,
+        attributes: _Attributes,
+        behind: Shade,
+        verdict: Verdict,
+        place: ElementContext | None,
+    ) -> tuple[Hiding, Shade]:
+        """Return how an element is hidden, and what its text inherits."""
+        if verdict == "dropped":
+            return "hard", behind
+        if self._show == "all":
+            return "", behind
+        is_shut = self._is_shut(current, attributes)
+        if verdict == "reader":
+            return "hard" if is_shut or is_long(current) else "", behind
+        if _is_line_number(current, attributes, verdict):
+            return "hard", behind
+        hiding, behind = self.styles.look(place, current, attributes, behind)
+        self._is_drawn = not hiding and attributes.get("aria-hidden") == "true"
+        if hiding == "hard":
+            self._miss(current)
+        elif is_shut:
+            hiding = "shut"
+        elif hiding in {"soft", "begun"}:
+            if self._show:
+                return "", behind
+            self.soft_words += count_words(current.text(deep=True))
+        return hiding, behind
+
+    def _is_shut(self, current: LexborNode, attributes: _Attributes) -> bool:
+        """Whether an element's attributes say that it is not seen; what `aria-hidden` covers is
+        counted."""
+        if "hidden" in attributes or "popover" in attributes:
+            return True
+        if attributes.get("aria-hidden") != "true" or current.mem_id in self._uncovered:
+            return False
+        # A second link to a page is for the mouse: seen, and only left out where links are read out.
+        if not (attributes.get("href") or "#").startswith("#"):
+            return False
+        if is_seen_all_the_same(current, attributes):
+            return False
+        words = count_words(current.text(deep=True))
+        if words > WAITING_WORDS:
+            self.covered.add(current.mem_id)
+            self.covered_words += words
+        return True
+
+    def _miss(self, current: LexborNode) -> None:
+        """Count words that are left out since nobody sees them."""
+        self.hid = True
+        self.unseen_words += count_words(current.text(deep=True))
+
+    # What opens
+
+    def _opens(
+        self, current: LexborNode, tag: Tag, attributes: _Attributes, hiding: Hiding
+    ) -> bool:
+        """Whether a hidden element is a block that a reader opens."""
+        self.hid = True
+        if not tag.block or hiding == "hard":
+            return False
+        if hiding == "begun":
+            return True
+        if hiding == "shut" and self._is_drawn and is_covered_part(current, attributes):
+            return True
+        if hiding == "soft" and moves_into_sight(
+            current, attributes, lambda: self._something_moves
+        ):
+            return True
+        return can_be_opened(current, attributes, lambda: self._controlled)
+
+    @cached_property
+    def _something_moves(self) -> bool:
+        """Whether anything on the page waits for an animation."""
+        return something_moves(self.top)
+
+    @cached_property
+    def _controlled(self) -> Set[str]:
+        """The ids of what the page's buttons say that they control."""
+        buttons = [button.attributes for button in self.top.css(CONTROLS)]
+        named = [button.get(name) or "" for button in buttons for name in CONTROLLING]
+        return frozenset(" ".join(named).replace("#", " ").split())
+
+    # What is drawn
+
+    def _drawn(
+        self,
+        current: LexborNode,
+        tag: Tag,
+        attributes: _Attributes,
+        place: ElementContext | None,
+    ) -> Shade | None:
+        """Return what text in an image, frame, drawing or what else stands for words inherits; None
+        where that is hidden. What is hidden from screen readers only is drawn."""
+        if tag.kind == IMAGE and not attributes.get("alt"):
+            return None
+        if tag.kind == SAYS and tag.name != "svg":
+            hiding, shade, _ = self._asked(current, attributes, Shade(), place)
+            return None if hiding else shade
+        own = presented(attributes) if tag.kind == SAYS else attributes
+        own = {name: value for name, value in own.items() if name != "aria-hidden"}
+        hiding, shade, _ = self._asked(current, own, self.styles.ground, place)
+        if hiding not in _DRAWN_ALL_THE_SAME[tag.kind] or "hidden" in own or is_pixel(own):
+            return None
+        # Its own opacity and the like means nothing, and frameworks set it until it has come.
+        style = own.get("style")
+        is_styled = hiding or (place is not None and not place.is_plain)
+        return None if style and is_styled and self.styles.hides_image(style) else shade
+
+    def words_in(self, svg: LexborNode, shade: Shade, place: ElementContext | None) -> list[str]:
+        """Return the words that a drawing shows; none where a style sheet may fill letters so that
+        nobody sees them."""
+        if svg.css_first("text, foreignobject") is None:
+            return []
+        return [] if self._fills_blank else words_of(svg, self._looked, shade, place)
+
+    @cached_property
+    def _fills_blank(self) -> bool:
+        """Whether a style sheet may fill letters of drawings so that nobody sees them."""
+        return any(map(BLANK_FILL.search, self.styles.texts))
+
+    def _looked(
+        self,
+        node: LexborNode,
+        attributes: _Attributes,
+        behind: Shade,
+        around: ElementContext | None,
+    ) -> tuple[bool, Shade, ElementContext | None]:
+        """Return whether an element of a drawing is hidden, and what what stands in it inherits."""
+        place = around and self.styles.enter(around, node.tag or "", attributes)
+        hiding, shade, _ = self._asked(node, attributes, behind, place)
+        return hiding != "", shade, place
+
+
+def _is_line_number(current: LexborNode, attributes: _Attributes, verdict: Verdict) -> bool:
+    """Whether an element holds the number of a listing's line, by its class or since copying leaves
+    it out."""
+    if verdict == "number" and not current.text(deep=True).strip("0123456789 \t\r\n"):
+        return True
+    style = attributes.get("style") or ""
+    return "user-select" in style and current.text(deep=True).strip().isdecimal()
+
+
+def _laid(found: int, shade: Shade, behind: Shade) -> tuple[int, Shade]:
+    """Return what is found of an element, with how it is laid out, and what text in it inherits."""
+    own = shade is not behind
+    if own and shade.apart:
+        found |= BOXED | APART
+    if behind.parts:
+        found |= APART
+    if shade.unseen:
+        found |= UNSEEN
+    if shade.apart or (shade.parts and not own):
+        shade = shade._replace(apart=False, parts=shade.parts and own)
+    return found, shade
