@@ -17,7 +17,7 @@ from models.protocols import Embedder
 from pipeline.raptor.build import build_tree
 from pipeline.raptor.cluster import RIDGE, Layer, cluster, soft_mixture
 from pipeline.raptor.leaves import main_sentences, pack_sentences
-from pipeline.raptor.query import Walk, query_tree
+from pipeline.raptor.query import Traversal, query_tree
 from pipeline.raptor.summarise import supported_part
 from pipeline.raptor.tree import Clustering, Tree, TreeOptions
 from pipeline.text.tokens import count_tokens
@@ -211,7 +211,7 @@ async def _(bench: Bench) -> Outcome:
         group.documents, embedder=bench.embedder, options=TreeOptions(), store=None
     )
     sizes = []
-    for walk in (Walk(1), Walk(5), Walk(5, 1)):
+    for walk in (Traversal(1), Traversal(5), Traversal(5, 1)):
         nodes = await query_tree(
             tree,
             group.questions[0].text,

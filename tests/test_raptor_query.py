@@ -15,7 +15,7 @@ from pipeline.document.page import Document, Page, Reading, Sentence
 from pipeline.html.document import read_document
 from pipeline.question.broad import is_broad
 from pipeline.raptor.build import build_tree
-from pipeline.raptor.query import ChosenNode, NodeMode, Walk, lifted, query_tree, take
+from pipeline.raptor.query import ChosenNode, NodeMode, Traversal, lifted, query_tree, take
 from pipeline.raptor.tree import Clustering, Tree, TreeOptions
 from pipeline.text.tokens import count_tokens
 from tests.support import ROOT
@@ -206,13 +206,13 @@ async def test_the_papers_collapsed_tree_takes_the_nearest_nodes_repeats_and_all
 async def test_a_traversal_keeps_so_many_nodes_of_so_many_layers(embedder: OnnxEmbedder) -> None:
     tree = await tree_of([chronicle(), chronicle("b", 120)], embedder)
     layers = {}
-    for walk in (Walk(1), Walk(3), Walk(3, 1)):
+    for walk in (Traversal(1), Traversal(3), Traversal(3, 1)):
         given = {"mode": "traversal", "max_tokens": 9_000, "walk": walk, "repeats": True}
         found = await ask(tree, "the well", embedder, **given)
         layers[walk] = [one.node.layer for one in found]
     top = len(tree.layers) - 1
-    assert len(layers[Walk(1)]) <= 1 + top < len(layers[Walk(3)]) <= 3 * (1 + top)
-    assert set(layers[Walk(3, 1)]) == {top}
+    assert len(layers[Traversal(1)]) <= 1 + top < len(layers[Traversal(3)]) <= 3 * (1 + top)
+    assert set(layers[Traversal(3, 1)]) == {top}
 
 
 @pytest.mark.anyio

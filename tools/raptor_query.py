@@ -21,7 +21,7 @@ from pipeline.question.broad import is_broad
 from pipeline.raptor.build import build_tree
 from pipeline.raptor.evidence import fit_evidence, write_shown
 from pipeline.raptor.overview import overview
-from pipeline.raptor.query import WALK, Mode, NodeMode, Walk, query_tree, read_tree
+from pipeline.raptor.query import WALK, Mode, NodeMode, Traversal, query_tree, read_tree
 from pipeline.raptor.summarise import Writer
 from pipeline.raptor.tree import SCHEME, Tree, TreeOptions
 from pipeline.reading.extract import left_unread, read_documents
@@ -120,7 +120,7 @@ async def raptor_query(
     sheet = Sheet(max_tokens, reserve=hint_room(max_tokens) + room_for(failures, max_tokens))
     sheet.add(notice_within(mark, max_tokens))
     # 2. Passages within the budget: units as the core reads them, or nodes of the tree
-    asked = _asked(tree, loaded, mode, Walk(*map(int, walk.split("x"))))
+    asked = _asked(tree, loaded, mode, Traversal(*map(int, walk.split("x"))))
     found = await asked(question, services, max_tokens=sheet.room, mark=mark)
     failures += found.unread
     sheet.add(found.assembled.shown.text)
@@ -189,7 +189,7 @@ class _Found(NamedTuple):
 
 
 def _asked(
-    tree: Tree | None, loaded: Loaded, mode: Mode, walk: Walk
+    tree: Tree | None, loaded: Loaded, mode: Mode, walk: Traversal
 ) -> Callable[..., Awaitable[_Found]]:
     if tree is None:
         return partial(_from_documents, loaded)
@@ -229,7 +229,7 @@ async def _by_nodes(
     services: Services,
     *,
     mode: NodeMode,
-    walk: Walk,
+    walk: Traversal,
     max_tokens: int,
     mark: str,
 ) -> _Found:

@@ -47,7 +47,7 @@ the best. Between 0.5, which finds .01 to .02 less on meetings than 0.7, and 0.7
 less of the asked questions at 512."""
 
 
-class Walk(NamedTuple):
+class Traversal(NamedTuple):
     """How a traversal goes."""
 
     nodes: int = 10
@@ -56,7 +56,7 @@ class Walk(NamedTuple):
     """Layers from the roots down (RAPTOR's d); 0 for all."""
 
 
-WALK: Final = Walk()
+WALK: Final = Traversal()
 
 
 class ChosenNode(NamedTuple):
@@ -238,7 +238,7 @@ async def query_tree(
     mode: NodeMode,
     max_tokens: int,
     embedder: Embedder | None,
-    walk: Walk = WALK,
+    walk: Traversal = WALK,
     repeats: bool = False,
 ) -> tuple[ChosenNode, ...]:
     """Return the nodes of `tree` that answer `question` best, within `max_tokens` tokens in all.
@@ -271,7 +271,7 @@ def _answer(
     mode: NodeMode,
     max_tokens: int,
     *,
-    walk: Walk,
+    walk: Traversal,
     repeats: bool,
 ) -> tuple[ChosenNode, ...]:
     if not tree.leaves:
@@ -307,7 +307,7 @@ def _passages(tree: Tree, chosen: Sequence[int], scores: Floats) -> list[ChosenN
     return [ChosenNode(node, node.text, node.tokens, score) for node, score in nodes]
 
 
-def _walked(tree: Tree, scores: Floats, walk: Walk) -> set[int]:
+def _walked(tree: Tree, scores: Floats, walk: Traversal) -> set[int]:
     """The likeliest nodes of each layer, from the roots down among the children of those above."""
     walked: set[int] = set()
     level = set(tree.roots)
