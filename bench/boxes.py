@@ -120,8 +120,8 @@ def _turned(body: bytes, number: int) -> bytes:
     return out.getvalue()
 
 
-def questions_of(path: Path) -> list[str]:
-    """Return sentences of a file, drawn, as questions; none of a file that cannot be opened."""
+def questions_of(path: Path, count: int) -> list[str]:
+    """Return `count` sentences of a file, drawn, as questions; none of a file that cannot be opened."""
     try:
         file = pypdfium2.PdfDocument(path.read_bytes())
     except pypdfium2.PdfiumError:
@@ -129,17 +129,17 @@ def questions_of(path: Path) -> list[str]:
     text = "\n".join(page.get_textpage().get_text_range() for page in file)
     lines = [" ".join(line.split()) for line in re.split(r"(?<=[.?!])\s|\n", text)]
     lines = list(dict.fromkeys(line for line in lines if 12 < len(line) < 200))
-    return random.Random(path.name).sample(lines, min(ASKED, len(lines)))
+    return random.Random(path.name).sample(lines, min(count, len(lines)))
 
 
-async def citations(files: Sequence[Path], cache: Path) -> list[Cited]:
-    """Return what is cited of files, asked for their own sentences."""
+async def citations(files: Sequence[Path], cache: Path, *, asked: int = ASKED) -> list[Cited]:
+    """Return what is cited of files, each asked for `asked` of its own sentences."""
     roots = sorted({str(path.parent) for path in files})
     settings = {"cache": str(cache), "folders": ":".join(roots), "search": "folder"}
     found: list[Cited] = []
     async with Client(build_server(read_settings(settings, {}))) as client:
         for path in files:
-            for question in questions_of(path):
+            for question in questions_of(path, asked):
                 arguments = {"question": question, "sources": [str(path)], "max_tokens": TOKENS}
                 meta: Any = {VIEW: True}
                 result = await client.call_tool("extract_relevant", arguments, meta=meta)

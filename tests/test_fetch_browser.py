@@ -501,7 +501,7 @@ async def test_a_browser_that_does_not_start_is_said_with_what_to_do(tmp_path: P
     broken.write_text("#!/bin/sh\necho no display >&2\nexit 1\n")
     broken.chmod(0o755)
     async with (
-        open_site({"/p": shell(f"{FILL} '<p>{WORDS}</p>'")}) as site,
+        open_site({"/p": shell(f"{FILL} {list(WORDS)}.join('')")}) as site,
         rendering(broken) as fetcher,
     ):
         with pytest.raises(NeedsBrowser, match="could not render") as caught:
