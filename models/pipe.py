@@ -29,7 +29,7 @@ EXIT_IDLE: Final = 75
 """Status of a process that ended because nothing was asked of it."""
 EXIT_FULL: Final = 71
 """Status of a process that had no memory left."""
-_LOST: Final = "error return without exception set"
+_LOST: Final = ("error return without exception set", "returned NULL without setting an exception")
 """What CPython says of an import that had no memory left: the MemoryError itself is lost."""
 _FULL: Final = b"MemoryError: no memory is left within the limit of this process.\n"
 """Its last words, made while there is memory."""
@@ -163,7 +163,7 @@ def serve(load: Load, *, idle_seconds: float, memory_bytes: int | None) -> None:
     except MemoryError:  # of loading, computing, or sending what was computed
         _end_full()
     except SystemError as error:
-        if memory_bytes is None or _LOST not in str(error):
+        if memory_bytes is None or not any(lost in str(error) for lost in _LOST):
             raise
         _end_full()
 
