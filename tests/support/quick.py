@@ -16,7 +16,7 @@ from typing import Final
 import pytest
 
 TABLE: Final = Path(__file__).resolve().parents[1] / "slow.tsv"
-SLOW: Final = 0.1
+SLOW: Final = 0.05
 """Processor seconds from which a test is slow: the faster ones keep `make quick` below a minute on
 two cores."""
 MARKED: Final = pytest.StashKey[bool]()
