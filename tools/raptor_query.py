@@ -78,7 +78,7 @@ async def raptor_query(
     sources: Annotated[
         list[str],
         Field(
-            description="URLs, files, folders, handles, one of a tree too.",
+            description="URLs, files, folders, handles.",
             min_length=1,
             max_length=50,
         ),
@@ -86,16 +86,16 @@ async def raptor_query(
     ctx: ToolContext,
     mode: Annotated[
         Literal["guided", "collapsed", "traversal", "flat"],
-        Field(description="guided finds facts or gives an overview; collapsed adds summaries."),
+        Field(description="guided suits most; collapsed adds summaries."),
     ] = "guided",
     max_tokens: Annotated[int, Field(description="Token budget.", ge=200, le=20000)] = 2000,
     chunking: Annotated[
-        Literal["sentences", "idms"], Field(description="Leaves: fixed size, or by subject.")
+        Literal["sentences", "idms"], Field(description="idms: leaves by subject.")
     ] = "sentences",
     walk: Annotated[
         str,
         Field(
-            description="traversal: nodes a layer, or nodes x layers, as 5x2.",
+            description="traversal: nodes x layers.",
             pattern=r"^[1-9]\d?(x[1-9]\d?)?$",
         ),
     ] = f"{WALK.nodes}",
@@ -103,8 +103,8 @@ async def raptor_query(
     """Ask long documents (reports, books, whole folders) a question, through a RAPTOR tree; cites
     passages.
 
-    "What is this about?" gives an outline, or the themes of a folder. The tree is kept: pass its
-    handle as the source of the next question. For single pages use extract_relevant.
+    "What is this about?" gives an outline, or a folder's themes. The tree's handle is the source of
+    the next question. For single pages use extract_relevant.
     """
     services, report = services_of(ctx), reporter(ctx)
     # 1. The tree: kept, grown, or built
