@@ -98,7 +98,9 @@ def package(folder: Path, codes: dict[tuple[str, str], str]) -> Path:
     return folder
 
 
-@pytest.fixture(scope="module", params=["files", pytest.param("package", marks=pytest.mark.nightly)])
+@pytest.fixture(
+    scope="module", params=["files", pytest.param("package", marks=pytest.mark.nightly)]
+)
 def extended(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Sequence[Path]:
