@@ -10,7 +10,7 @@ from functools import cache
 import anyio
 import numpy as np
 
-from bench.longdoc import groups_of, recall
+from bench.longdoc import Group, groups_of, recall
 from bench.paper_row import Bench, Outcome, cannot, differs, opened, row, works
 from bench.raptor_asked import Asked, answered
 from models.protocols import Embedder
@@ -166,12 +166,18 @@ async def _(_: Bench) -> Outcome:
     )
 
 
-@row(64, "RA until clustering is infeasible")
-async def _(bench: Bench) -> Outcome:
+async def first_tree(bench: Bench) -> tuple[Group, Tree]:
+    """Return the first meeting of QMSum with its questions, and its tree of usual options."""
     group = groups_of("qmsum_s", most=1)[0]
     tree = await build_tree(
         group.documents, embedder=bench.embedder, options=TreeOptions(), store=None
     )
+    return group, tree
+
+
+@row(64, "RA until clustering is infeasible")
+async def _(bench: Bench) -> Outcome:
+    _, tree = await first_tree(bench)
     assert len(tree.roots) == 1
     return works(f"{len(tree.layers)} layers, one root (the authors' code stops at 11 nodes)")
 
@@ -185,10 +191,7 @@ async def _(_: Bench) -> Outcome:
 
 @row(66, "RA summaries are embedded, and clustered again")
 async def _(bench: Bench) -> Outcome:
-    group = groups_of("qmsum_s", most=1)[0]
-    tree = await build_tree(
-        group.documents, embedder=bench.embedder, options=TreeOptions(), store=None
-    )
+    _, tree = await first_tree(bench)
     top = tree.nodes[tree.layers[-1][0]]
     assert all(tree.nodes[i].is_summary for i in top.children)
     return differs(
@@ -206,10 +209,7 @@ async def _(bench: Bench) -> Outcome:
 
 @row(68, "RA tree traversal, k and d")
 async def _(bench: Bench) -> Outcome:
-    group = groups_of("qmsum_s", most=1)[0]
-    tree = await build_tree(
-        group.documents, embedder=bench.embedder, options=TreeOptions(), store=None
-    )
+    group, tree = await first_tree(bench)
     sizes = []
     for walk in (Traversal(1), Traversal(5), Traversal(5, 1)):
         nodes = await query_tree(
@@ -228,10 +228,7 @@ async def _(bench: Bench) -> Outcome:
 
 @row(69, "RA collapsed tree, 2,000 tokens, cosine")
 async def _(bench: Bench) -> Outcome:
-    group = groups_of("qmsum_s", most=1)[0]
-    tree = await build_tree(
-        group.documents, embedder=bench.embedder, options=TreeOptions(), store=None
-    )
+    group, tree = await first_tree(bench)
     asked = group.questions[0].text
     vector = (await bench.embedder.embed([asked], kind="query"))[0]
     best = float((tree.vectors.astype(np.float32) @ vector).max())

@@ -215,8 +215,10 @@ def _sections(
     begins = set(heads)
     for one in wholes:
         size = one.stop - one.start
+        if one.kind != "record" or size > SHAPE_BLOCKS:
+            continue
         inside = heads[bisect_left(heads, one.start) : bisect_left(heads, one.stop)]
-        if one.kind == "record" and size <= SHAPE_BLOCKS and inside:
+        if inside:
             starts[one.start : one.stop] = [one.start] * size
             stops[one.start : one.stop] = [one.stop] * size
             begins.difference_update(inside)
