@@ -55,7 +55,9 @@ def unopened(text: str) -> str:
 
 def encoded(url: str) -> str:
     """Return an address with nothing in it that reads as text: no blank, no line break, no mark."""
-    return quote(" ".join(url.split()), safe=_PLAIN, errors="replace").replace(_CUT, "…")
+    return quote(" ".join(url.split()), safe=_PLAIN, errors="replace").replace(
+        _CUT, "…"
+    )
 
 
 def is_narrow(url: str) -> bool:
@@ -77,7 +79,9 @@ def narrow(url: str) -> str:
         head = f"{parts['scheme'][:_SCHEME]}://" if parts else ""
         path = parts["rest"] if parts else shown
         is_path = bool(parts) or "/" in path[:1] or ":" not in path
-        return head + (path if len(path) <= NARROW else f"…{_end(path)}" if is_path else _cut(path))
+        return head + (
+            path if len(path) <= NARROW else f"…{_end(path)}" if is_path else _cut(path)
+        )
     scheme, host = parts["scheme"][:_SCHEME], _cut(parts["host"])
     return f"{scheme}://{host}{_cut(parts['rest'])}"
 
@@ -97,7 +101,14 @@ def _cut(text: str) -> str:
 def _end(path: str) -> str:
     kept = path[1 - NARROW :]
     return kept[
-        next((place for place in range(3) if "%" not in kept[max(0, place - 2) : place + 1]), 0) :
+        next(
+            (
+                place
+                for place in range(3)
+                if "%" not in kept[max(0, place - 2) : place + 1]
+            ),
+            0,
+        ) :
     ]
 
 
@@ -123,7 +134,11 @@ def _without_scheme(word: str) -> str:
 
 def _bare(text: str) -> str:
     end = next(
-        (place for place, letter in enumerate(text) if letter in "/?#" or letter.isspace()),
+        (
+            place
+            for place, letter in enumerate(text)
+            if letter in "/?#" or letter.isspace()
+        ),
         len(text),
     )
     port = text[:end].partition(":")[2]
@@ -171,7 +186,9 @@ class SourceError(WinnowError):
     def shown(self) -> str:
         """What failed, with the source's own address or path as lines of ours show it."""
         return narrowed(
-            self.what.replace(self.source, brief(self.source)) if self.source else self.what
+            self.what.replace(self.source, brief(self.source))
+            if self.source
+            else self.what
         )
 
 
@@ -253,7 +270,9 @@ class Busy(WinnowError):
 
     def __init__(self, why: str, *, seconds: int) -> None:
         """Say why, and when to come again."""
-        super().__init__(f"Busy: {why}", hint=f"Again in {seconds} s, with the same arguments.")
+        super().__init__(
+            f"Busy: {why}", hint=f"Again in {seconds} s, with the same arguments."
+        )
         self.seconds = seconds
 
 

@@ -50,7 +50,12 @@ def lacking(extra: str) -> str:
     """Return the first package of an extra that is not installed, or nothing. Nothing heavy is
     imported to know."""
     return next(
-        (package for module, package in PACKAGES[extra].items() if not is_there(module)), ""
+        (
+            package
+            for module, package in PACKAGES[extra].items()
+            if not is_there(module)
+        ),
+        "",
     )
 
 
@@ -83,7 +88,11 @@ def _absent(error: Exception, extra: str) -> str:
         return ""
     above = f"{error.name}."
     return next(
-        (package for module, package in PACKAGES[extra].items() if f"{module}.".startswith(above)),
+        (
+            package
+            for module, package in PACKAGES[extra].items()
+            if f"{module}.".startswith(above)
+        ),
         "",
     )
 

@@ -45,7 +45,9 @@ class Seam(Generic[_Kind]):
 
         Raises `TypeError` where it binds no such object.
         """
-        found = getattr(importlib.import_module(f"{self.folder}.{module}"), self.name, None)
+        found = getattr(
+            importlib.import_module(f"{self.folder}.{module}"), self.name, None
+        )
         if not isinstance(found, self.kind):
             raise TypeError(f"{self.folder}/{module}.py binds no {self.name}.")
         return found

@@ -46,7 +46,11 @@ from server.settings import read_settings
 from server.wiring import open_services
 
 BUDGETS: Final = (0, 512, 1_000, 2_000)
-SETS: Final = {"asked": ("asked", "asked_more"), "kinds": ("asked_kinds",), "library288": ()}
+SETS: Final = {
+    "asked": ("asked", "asked_more"),
+    "kinds": ("asked_kinds",),
+    "library288": (),
+}
 """Sets of questions whose pages make one folder."""
 PAGES: Final = 8
 """Pages that `research` reads where no number is named."""
@@ -83,7 +87,10 @@ def read_folder(name: str, place: Path) -> list[Asked]:
     if name == "library288":
         with tarfile.open(DATA / name / "library.tar.xz") as packed:
             packed.extractall(place, filter="data")
-        rows = map(json.loads, (DATA / name / "questions.jsonl").read_text("utf-8").splitlines())
+        rows = map(
+            json.loads,
+            (DATA / name / "questions.jsonl").read_text("utf-8").splitlines(),
+        )
         return [
             Asked(
                 row["id"],
@@ -133,7 +140,9 @@ class Naive:
         embedder = self._services.embedder
         assert embedder is not None
         lots = [self._parts[at : at + 256] for at in range(0, len(self._parts), 256)]
-        self._vectors = np.concatenate([await embedder.embed(lot, kind="passage") for lot in lots])
+        self._vectors = np.concatenate(
+            [await embedder.embed(lot, kind="passage") for lot in lots]
+        )
 
     async def best(self, question: str) -> list[tuple[str, str]]:
         """Return page and words of each chunk, best first."""
@@ -150,7 +159,12 @@ def place_of(page: str, pages: Iterable[str]) -> int:
     """Return the place of a page among others, each counted once, from 1; 0 where it is not
     there."""
     return next(
-        (place for place, one in enumerate(dict.fromkeys(pages), start=1) if one == page), 0
+        (
+            place
+            for place, one in enumerate(dict.fromkeys(pages), start=1)
+            if one == page
+        ),
+        0,
     )
 
 
@@ -159,7 +173,9 @@ async def give(
 ) -> Given:
     """Return what ours and the naive search make of one question."""
     before = time.process_time()
-    found = await research(Wanted(question.text, PAGES), services, max_tokens=0, report=no_report)
+    found = await research(
+        Wanted(question.text, PAGES), services, max_tokens=0, report=no_report
+    )
     seconds = time.process_time() - before
     texts = {0: found.text}
     for budget in BUDGETS[1:]:
@@ -176,7 +192,9 @@ async def give(
         place=place_of(question.page, pages),
         cited=place_of(question.page, cited),
         naive_place=place_of(question.page, (page for page, _ in best)),
-        shown={budget: holds.hit(question, quoted(text)) for budget, text in texts.items()},
+        shown={
+            budget: holds.hit(question, quoted(text)) for budget, text in texts.items()
+        },
         naive={
             budget: holds.hit(question, "\n".join(words[: filled(words, tokens)]))
             for budget, tokens in room.items()
@@ -212,15 +230,23 @@ def print_table(name: str, rows: Sequence[Given]) -> None:
         for value in sorted({getattr(row, field) for row in rows}):
             part = [row for row in rows if getattr(row, field) == value]
             _line(
-                f"{value} ({len(part)})", [row.cited for row in part], [row.shown for row in part]
+                f"{value} ({len(part)})",
+                [row.cited for row in part],
+                [row.shown for row in part],
             )
-            _line("  naive", [row.naive_place for row in part], [row.naive for row in part])
+            _line(
+                "  naive",
+                [row.naive_place for row in part],
+                [row.naive for row in part],
+            )
     sys.stdout.flush()
 
 
 def _line(name: str, places: Sequence[int], answers: Sequence[dict[int, bool]]) -> None:
     pages = " ".join(f"{_within(places, most):.3f}" for most in (1, 5, 8))
-    words = " ".join(f"{share(answer[budget] for answer in answers):.3f}" for budget in BUDGETS)
+    words = " ".join(
+        f"{share(answer[budget] for answer in answers):.3f}" for budget in BUDGETS
+    )
     print(f"  {name:18} {pages}   {words}")
 
 
@@ -260,7 +286,10 @@ async def measure(name: str, limit: int, cache: Path) -> list[Given]:
             naive = Naive(services)
             await naive.read(folder)
             await _settled(services)
-            return [await give(question, folder, services, naive, judge) for question in asked]
+            return [
+                await give(question, folder, services, naive, judge)
+                for question in asked
+            ]
 
 
 async def _settled(services: Services) -> None:
@@ -296,12 +325,22 @@ def main() -> int:
     )
     parser.add_argument("--sets", default="asked", help=f"of {', '.join(SETS)}")
     parser.add_argument(
-        "--limit", type=int, default=LIMIT, help="questions of each set, evenly spread; 0: all"
+        "--limit",
+        type=int,
+        default=LIMIT,
+        help="questions of each set, evenly spread; 0: all",
     )
-    parser.add_argument("--cache", type=Path, default=Path(tempfile.gettempdir()) / "winnow-across")
-    parser.add_argument("--check", action="store_true", help="exit code 1 where a bar falls short")
     parser.add_argument(
-        "--out", type=Path, metavar="FILE", help="append each question's record as a JSON line"
+        "--cache", type=Path, default=Path(tempfile.gettempdir()) / "winnow-across"
+    )
+    parser.add_argument(
+        "--check", action="store_true", help="exit code 1 where a bar falls short"
+    )
+    parser.add_argument(
+        "--out",
+        type=Path,
+        metavar="FILE",
+        help="append each question's record as a JSON line",
     )
     return anyio.run(run, parser.parse_args())
 

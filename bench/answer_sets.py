@@ -17,7 +17,14 @@ from typing import Any, Final
 from bench.html_questions import DATA, folded, questions, raw
 
 ROOT: Final = Path(__file__).resolve().parents[1]
-EVIDENCE: Final = ("hotpot", "chunkeval", "xquad_en", "xquad_de", "xquad_ru", "xquad_zh")
+EVIDENCE: Final = (
+    "hotpot",
+    "chunkeval",
+    "xquad_en",
+    "xquad_de",
+    "xquad_ru",
+    "xquad_zh",
+)
 ASKED: Final = {
     "asked": DATA / "asked" / "questions.jsonl",
     "asked_more": ROOT / "bench" / "asked" / "questions.jsonl",
@@ -67,7 +74,9 @@ class QuestionSet:
 
     def hit(self, question: Asked, text: str) -> bool:
         """Whether everything that `question` needs stands in `text`."""
-        return all(any(self.holds(gold, text) for gold in golds) for golds in question.gold)
+        return all(
+            any(self.holds(gold, text) for gold in golds) for golds in question.gold
+        )
 
 
 def read_set(name: str, limit: int) -> QuestionSet:
@@ -94,9 +103,12 @@ def shown(gold: str, text: str) -> bool:
         return True
     need = set(re.findall(r"\w+", gold.casefold()))
     lines = text.splitlines()
-    near = (" ".join(lines[place : place + 3]).casefold() for place in range(len(lines)))
+    near = (
+        " ".join(lines[place : place + 3]).casefold() for place in range(len(lines))
+    )
     return any(
-        len(need.intersection(re.findall(r"\w+", part))) >= NEAR * len(need) for part in near
+        len(need.intersection(re.findall(r"\w+", part))) >= NEAR * len(need)
+        for part in near
     )
 
 
@@ -136,49 +148,83 @@ def _asked(name: str) -> QuestionSet:
     pages = sorted({row["page"] for row in rows})
     folder = DATA / "asked" / "pages" if own else DATA / "pages"
     files = {
-        f"{page}.html": gzip.decompress((folder / f"{page}.html.gz").read_bytes()) for page in pages
+        f"{page}.html": gzip.decompress((folder / f"{page}.html.gz").read_bytes())
+        for page in pages
     }
-    dumps = {f"{page}.html": DATA / "asked" / "texts" / f"{page}.txt.gz" for page in pages if own}
+    dumps = {
+        f"{page}.html": DATA / "asked" / "texts" / f"{page}.txt.gz"
+        for page in pages
+        if own
+    }
     texts = {
-        page: gzip.decompress(path.read_bytes()).decode("utf-8") for page, path in dumps.items()
+        page: gzip.decompress(path.read_bytes()).decode("utf-8")
+        for page, path in dumps.items()
     }
     return QuestionSet(name, asked, files, shown, texts)
 
 
 def _library() -> QuestionSet:
     asked = [
-        Asked(row["id"], row["kind"], row["question"], tuple(map(tuple, row["answers"])), "")
+        Asked(
+            row["id"],
+            row["kind"],
+            row["question"],
+            tuple(map(tuple, row["answers"])),
+            "",
+        )
         for row in _rows(ROOT / "examples" / "questions.jsonl")
     ]
     files = {
-        path.name: path.read_bytes() for path in sorted((ROOT / "examples" / "library").iterdir())
+        path.name: path.read_bytes()
+        for path in sorted((ROOT / "examples" / "library").iterdir())
     }
     return QuestionSet("library", asked, files, _contained)
 
 
 def _html_qa(name: str) -> QuestionSet:
-    rows = [question for question in questions() if (question.set == "table") == (name == "tables")]
-    asked = [Asked(row.id, row.set, row.text, (row.answers,), f"{row.page}.html") for row in rows]
-    files = {f"{page}.html": raw(page).encode() for page in sorted({row.page for row in rows})}
+    rows = [
+        question
+        for question in questions()
+        if (question.set == "table") == (name == "tables")
+    ]
+    asked = [
+        Asked(row.id, row.set, row.text, (row.answers,), f"{row.page}.html")
+        for row in rows
+    ]
+    files = {
+        f"{page}.html": raw(page).encode()
+        for page in sorted({row.page for row in rows})
+    }
     return QuestionSet(name, asked, files, _between_words)
 
 
 def _evidence(name: str) -> QuestionSet:
-    texts = {row["text_id"]: row for row in _rows(DATA / "evidence" / f"{name}.texts.jsonl")}
+    texts = {
+        row["text_id"]: row for row in _rows(DATA / "evidence" / f"{name}.texts.jsonl")
+    }
     asked = [
         Asked(
             id=row["id"],
             kind=row["kind"],
             text=row["request"],
-            gold=tuple((texts[row["text_id"]]["text"][start:end],) for start, end in row["gold"]),
+            gold=tuple(
+                (texts[row["text_id"]]["text"][start:end],)
+                for start, end in row["gold"]
+            ),
             page=f"{row['text_id']}.html",
         )
         for row in _rows(DATA / "evidence" / f"{name}.questions.jsonl")
     ]
     language = name.removeprefix("xquad_") if name.startswith("xquad_") else "en"
-    files = {f"{key}.html": _as_html(row, language).encode() for key, row in texts.items()}
+    files = {
+        f"{key}.html": _as_html(row, language).encode() for key, row in texts.items()
+    }
     return QuestionSet(
-        name, asked, files, shown, {f"{key}.html": row["text"] for key, row in texts.items()}
+        name,
+        asked,
+        files,
+        shown,
+        {f"{key}.html": row["text"] for key, row in texts.items()},
     )
 
 
@@ -187,7 +233,10 @@ def _as_html(record: dict[str, Any], language: str) -> str:
     heading begins one."""
     text, units = record["text"], record["units"]
     headings: Sequence[str] = record["headings"] or [""] * len(units)
-    keys = [(headings[row], text.count("\n\n", 0, units[row][0])) for row in range(len(units))]
+    keys = [
+        (headings[row], text.count("\n\n", 0, units[row][0]))
+        for row in range(len(units))
+    ]
     parts, last = [], ""
     for (heading, _), rows in groupby(range(len(units)), key=lambda row: keys[row]):
         if heading and heading != last:

@@ -142,7 +142,9 @@ class References:
         asked = (await self._embedder.embed([question.text], kind="query"))[0]
         vectors = await self._embedder.embed(parts, kind="passage")
         cosines: Floats = (vectors * asked).sum(axis=1)
-        total = standardise(self._index[key].scores(question.text)) + standardise(cosines)
+        total = standardise(self._index[key].scores(question.text)) + standardise(
+            cosines
+        )
         order = np.argsort(-total, kind="stable")
         return [parts[row] for row in order.tolist()], cosines[order]
 
@@ -152,7 +154,10 @@ class References:
             question.text, self.documents(question), reader=Blend(self._embedder)
         )
         texts = [unit.text for _, unit in reading.places]
-        return [(row, texts[row]) for row in np.argsort(-reading.values, kind="stable").tolist()]
+        return [
+            (row, texts[row])
+            for row in np.argsort(-reading.values, kind="stable").tolist()
+        ]
 
 
 def chunks(text: str) -> list[str]:
@@ -185,7 +190,9 @@ def quoted(text: str) -> str:
     return "\n".join(kept)
 
 
-async def ask(client: Client, tool: str, question: str, source: Path | None, budget: int) -> Answer:
+async def ask(
+    client: Client, tool: str, question: str, source: Path | None, budget: int
+) -> Answer:
     """Return what `tool` answers; `source` None where it searches the folder."""
     arguments: dict[str, object] = {"question": question} | (
         {"max_tokens": budget} if budget else {}
@@ -193,28 +200,40 @@ async def ask(client: Client, tool: str, question: str, source: Path | None, bud
     if source is not None:
         arguments["sources"] = [str(source)]
     result = await client.call_tool(tool, arguments)
-    text = "\n".join(part.text for part in result.content if isinstance(part, TextContent))
+    text = "\n".join(
+        part.text for part in result.content if isinstance(part, TextContent)
+    )
     data = data_of(result)
     if result.is_error or (budget and count_tokens(text) > budget):
         raise RuntimeError(f"{tool} at {budget} on {source}: {text[:500]}")
     beside = json.dumps(data, ensure_ascii=False)
-    return Answer(text, quoted(text), data.get("verdict", ""), data.get("confidence", 0.0), beside)
+    return Answer(
+        text, quoted(text), data.get("verdict", ""), data.get("confidence", 0.0), beside
+    )
 
 
 @asynccontextmanager
-async def served(of: QuestionSet, cache: Path, **more: str) -> AsyncIterator[tuple[Client, Path]]:
+async def served(
+    of: QuestionSet, cache: Path, **more: str
+) -> AsyncIterator[tuple[Client, Path]]:
     """Open a client of a server whose only folder holds the files of a set; `more` settings."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name).resolve()
         for file, body in of.files.items():
             (folder / file).write_bytes(body)
-        settings = read_settings({"folders": str(folder), "cache": str(cache), **more}, {})
+        settings = read_settings(
+            {"folders": str(folder), "cache": str(cache), **more}, {}
+        )
         async with Client(build_server(settings)) as client:
             yield client, folder
 
 
 async def measure(
-    of: QuestionSet, tools: Sequence[str], budgets: Sequence[int], cache: Path, embedder: Embedder
+    of: QuestionSet,
+    tools: Sequence[str],
+    budgets: Sequence[int],
+    cache: Path,
+    embedder: Embedder,
 ) -> list[Given]:
     """Return what each tool gives to each question of a set within each budget; 0 is the
     default."""
@@ -232,7 +251,9 @@ async def measure(
                     answer = await ask(client, tool, question.text, source, budget)
                     tokens = count_tokens(answer.text)
                     room = budget or tokens
-                    best = sorted(units[: filled([text for _, text in units[:room]], room)])
+                    best = sorted(
+                        units[: filled([text for _, text in units[:room]], room)]
+                    )
                     found.append(
                         Given(
                             set=of.name,
@@ -243,8 +264,12 @@ async def measure(
                             budget=budget,
                             answerable=bool(question.gold),
                             shown=of.hit(question, answer.quoted),
-                            naive=of.hit(question, "\n".join(parts[: filled(parts, room)])),
-                            ranking=of.hit(question, "\n".join(text for _, text in best)),
+                            naive=of.hit(
+                                question, "\n".join(parts[: filled(parts, room)])
+                            ),
+                            ranking=of.hit(
+                                question, "\n".join(text for _, text in best)
+                            ),
                             verdict=answer.verdict,
                             confidence=answer.confidence,
                             text_tokens=tokens,
@@ -265,7 +290,11 @@ def verdicts(rows: Sequence[Given]) -> str:
     """Return the shares of the three verdicts, empty for a tool that gives none."""
     said = [row.verdict for row in rows if row.verdict]
     words = ("answered", "unsure", "none")
-    return "/".join(f"{share(v == word for v in said):.2f}" for word in words) if said else ""
+    return (
+        "/".join(f"{share(v == word for v in said):.2f}" for word in words)
+        if said
+        else ""
+    )
 
 
 def print_table(found: Sequence[Given]) -> None:
@@ -283,9 +312,12 @@ def print_table(found: Sequence[Given]) -> None:
         groups.items(), key=lambda item: (item[0][0], item[0][1] or 10**6)
     ):
         hit, naive, rank = (
-            share(getattr(row, name) for row in group) for name in ("shown", "naive", "ranking")
+            share(getattr(row, name) for row in group)
+            for name in ("shown", "naive", "ranking")
         )
-        words = np.mean([row.quoted_tokens / (budget or row.text_tokens) for row in group])
+        words = np.mean(
+            [row.quoted_tokens / (budget or row.text_tokens) for row in group]
+        )
         sizes = f"{median(r.result_tokens for r in group):6.0f}{median(r.text_tokens for r in group):6.0f}"
         print(
             f"{tool:21}{budget or 'default':>8}  {hit:.3f} {naive:.3f}    {rank:.3f} "
@@ -295,11 +327,18 @@ def print_table(found: Sequence[Given]) -> None:
     for field in ("kind", "half"):
         names = sorted({str(getattr(row, field)) for row in rows} - {""})
         for (tool, budget), group in groups.items() if len(names) > 1 else ():
-            parts = {name: [row for row in group if getattr(row, field) == name] for name in names}
-            cells = "  ".join(f"{name} {_beside_naive(part)}" for name, part in parts.items())
+            parts = {
+                name: [row for row in group if getattr(row, field) == name]
+                for name in names
+            }
+            cells = "  ".join(
+                f"{name} {_beside_naive(part)}" for name, part in parts.items()
+            )
             print(f"  by {field}, {tool} {budget or 'default'}: {cells}")
     if unanswerable := [row for row in found if not row.answerable and row.verdict]:
-        print(f"  {len(unanswerable)} answers to what nothing answers: {verdicts(unanswerable)}")
+        print(
+            f"  {len(unanswerable)} answers to what nothing answers: {verdicts(unanswerable)}"
+        )
     sys.stdout.flush()
 
 
@@ -317,7 +356,9 @@ def auc(upper: Sequence[float], lower: Sequence[float]) -> float:
     return float((above > 0).mean() + 0.5 * (above == 0).mean())
 
 
-async def twins(of: QuestionSet, tools: Sequence[str], cache: Path, embedder: Embedder) -> None:
+async def twins(
+    of: QuestionSet, tools: Sequence[str], cache: Path, embedder: Embedder
+) -> None:
     """Print how confidence and cosine tell questions from their twins."""
     paired = [question for question in of.asked if question.twin]
     async with served(of, cache) as (client, folder):
@@ -337,23 +378,32 @@ async def twins(of: QuestionSet, tools: Sequence[str], cache: Path, embedder: Em
         f"{auc(cosines[True], cosines[False]):.3f}"
     )
     for tool in tools:
-        pair = [[answer.confidence for answer in said[tool, real]] for real in (True, False)]
+        pair = [
+            [answer.confidence for answer in said[tool, real]] for real in (True, False)
+        ]
         print(f"  {tool}: AUC of the confidence {auc(*pair):.3f}")
         for real in (True, False):
             spoken = [answer.verdict for answer in said[tool, real]]
             cells = "/".join(
-                f"{share(v == word for v in spoken):.2f}" for word in ("answered", "unsure", "none")
+                f"{share(v == word for v in spoken):.2f}"
+                for word in ("answered", "unsure", "none")
             )
-            print(f"    {'questions' if real else 'twins':10} answered/unsure/none {cells}")
+            print(
+                f"    {'questions' if real else 'twins':10} answered/unsure/none {cells}"
+            )
 
 
-async def agreement(of: QuestionSet, tools: Sequence[str], cache: Path, embedder: Embedder) -> None:
+async def agreement(
+    of: QuestionSet, tools: Sequence[str], cache: Path, embedder: Embedder
+) -> None:
     """Print how often the answers at 256 tokens show the unit that the ranking puts first, by tool
     and all together."""
     hits: dict[str, list[bool]] = defaultdict(list)
     asked = [question for question in of.asked if question.page]
     for question in asked:
-        alone = QuestionSet(of.name, [question], {question.page: of.files[question.page]}, of.holds)
+        alone = QuestionSet(
+            of.name, [question], {question.page: of.files[question.page]}, of.holds
+        )
         async with served(alone, cache) as (client, folder):
             references = References(alone, folder, embedder)
             headings = {
@@ -363,7 +413,12 @@ async def agreement(of: QuestionSet, tools: Sequence[str], cache: Path, embedder
                 if b.kind == "heading"
             }
             best = next(
-                (text for _, text in await references.ranking(question) if text not in headings), ""
+                (
+                    text
+                    for _, text in await references.ranking(question)
+                    if text not in headings
+                ),
+                "",
             )
             said = {}
             for tool in tools:
@@ -409,7 +464,9 @@ def _missed(
     for tool in tools:
         for budget in budgets:
             group = [
-                row for row in found if row.answerable and (row.tool, row.budget) == (tool, budget)
+                row
+                for row in found
+                if row.answerable and (row.tool, row.budget) == (tool, budget)
             ]
             judged: list[tuple[str, bool, list[float], float]] = [
                 (
@@ -452,7 +509,9 @@ def below(values: Sequence[float], bar: float) -> bool:
 
 async def run(wanted: argparse.Namespace) -> int:
     """Do what the options ask for; return the exit code."""
-    tools = [tool for tool in TOOLS if tool in (wanted.tools or ",".join(TOOLS)).split(",")]
+    tools = [
+        tool for tool in TOOLS if tool in (wanted.tools or ",".join(TOOLS)).split(",")
+    ]
     budgets = [*map(int, wanted.budgets.split(",")), DEFAULT]
     with tempfile.TemporaryDirectory() as name:
         cache = Path(name)
@@ -463,26 +522,41 @@ async def run(wanted: argparse.Namespace) -> int:
                 return await check(cache, embedder)
             for set_name in wanted.sets.split(","):
                 if set_name != "library" and not DATA.is_dir():
-                    print(f"{set_name} skipped: ../shared/data is not beside this checkout")
+                    print(
+                        f"{set_name} skipped: ../shared/data is not beside this checkout"
+                    )
                     continue
                 of = read_set(set_name, wanted.limit)
                 if wanted.twins and any(question.twin for question in of.asked):
-                    telling = [tool for tool in tools if tool in {"extract_relevant", "research"}]
-                    await twins(of, telling if wanted.tools else telling[:1], cache, embedder)
+                    telling = [
+                        tool
+                        for tool in tools
+                        if tool in {"extract_relevant", "research"}
+                    ]
+                    await twins(
+                        of, telling if wanted.tools else telling[:1], cache, embedder
+                    )
                 elif wanted.agreement and set_name != "library":
                     await agreement(of, tools, cache, embedder)
                 elif not wanted.twins and not wanted.agreement:
                     asked = [
                         tool
                         for tool in tools
-                        if (tool == "research") == (set_name == "library") or wanted.tools
+                        if (tool == "research") == (set_name == "library")
+                        or wanted.tools
                     ]
-                    asked = [tool for tool in asked if tool == "research" or set_name != "library"]
+                    asked = [
+                        tool
+                        for tool in asked
+                        if tool == "research" or set_name != "library"
+                    ]
                     found = await measure(of, asked, budgets, cache, embedder)
                     print_table(found)
                     if wanted.out:
                         with wanted.out.open("a", encoding="utf-8") as file:
-                            file.writelines(json.dumps(asdict(row)) + "\n" for row in found)
+                            file.writelines(
+                                json.dumps(asdict(row)) + "\n" for row in found
+                            )
         finally:
             stores.close()
     return 0
@@ -495,21 +569,35 @@ def main() -> int:
     )
     parser.add_argument("--sets", default=",".join(SETS), help=f"of {', '.join(SETS)}")
     parser.add_argument(
-        "--tools", default="", help="default: research over the library, the others over pages"
+        "--tools",
+        default="",
+        help="default: research over the library, the others over pages",
     )
     parser.add_argument("--budgets", default=",".join(map(str, BUDGETS)))
     parser.add_argument(
-        "--limit", type=int, default=0, help="questions of each set, evenly spread; 0: all"
-    )
-    parser.add_argument("--twins", action="store_true", help="tell questions from their twins")
-    parser.add_argument(
-        "--agreement", action="store_true", help="whether the tools show the same best unit"
-    )
-    parser.add_argument(
-        "--check", action="store_true", help="a spread sample; exit code 1 where a bar falls short"
+        "--limit",
+        type=int,
+        default=0,
+        help="questions of each set, evenly spread; 0: all",
     )
     parser.add_argument(
-        "--out", type=Path, metavar="FILE", help="append each answer's record as a JSON line"
+        "--twins", action="store_true", help="tell questions from their twins"
+    )
+    parser.add_argument(
+        "--agreement",
+        action="store_true",
+        help="whether the tools show the same best unit",
+    )
+    parser.add_argument(
+        "--check",
+        action="store_true",
+        help="a spread sample; exit code 1 where a bar falls short",
+    )
+    parser.add_argument(
+        "--out",
+        type=Path,
+        metavar="FILE",
+        help="append each answer's record as a JSON line",
     )
     return anyio.run(run, parser.parse_args())
 

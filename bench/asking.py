@@ -33,7 +33,16 @@ from models.llama.model import LlamaGenerator
 from models.onnx import OnnxEmbedder
 from models.protocols import Embedder, Generator
 from pipeline.document.page import Sentence
-from pipeline.reading.ask import ASK_FROM, WAYS, Candidate, ModelChoice, Way, agree, ask, lifted
+from pipeline.reading.ask import (
+    ASK_FROM,
+    WAYS,
+    Candidate,
+    ModelChoice,
+    Way,
+    agree,
+    ask,
+    lifted,
+)
 from pipeline.reading.bm25 import Floats, PageUnits
 from pipeline.reading.relevance import Blend
 from pipeline.reading.verdict import Verdict, judge
@@ -79,7 +88,10 @@ def main() -> int:
         print(f"skipped: {error}")
         return 0
     return anyio.run(
-        _run, path, SETS[:1] if wanted.check else SETS, 1 if wanted.check else wanted.limit
+        _run,
+        path,
+        SETS[:1] if wanted.check else SETS,
+        1 if wanted.check else wanted.limit,
     )
 
 
@@ -134,7 +146,9 @@ async def _rules(cases: Sequence[Case], embedder: Embedder) -> list[float]:
     return [float(value) for value in np.mean(rows, axis=0)]
 
 
-async def _tally(cases: Sequence[Case], embedder: Embedder, model: Generator, way: Way) -> Tally:
+async def _tally(
+    cases: Sequence[Case], embedder: Embedder, model: Generator, way: Way
+) -> Tally:
     tally = Tally(ranked={lift: [] for lift in LIFTS})
     for case in cases:
         for page, answers in ((case.page, True), (case.without, False)):
@@ -168,7 +182,12 @@ def _state(verdict: Verdict, chosen: ModelChoice, values: Floats) -> str:
 
 
 async def _chosen(
-    request: str, page: PageUnits, values: Floats, model: Generator, way: Way, tally: Tally
+    request: str,
+    page: PageUnits,
+    values: Floats,
+    model: Generator,
+    way: Way,
+    tally: Tally,
 ) -> ModelChoice | None:
     order = np.argsort(-values, kind="stable").tolist()
     candidates = [

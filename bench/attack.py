@@ -73,10 +73,16 @@ GROUPS: Final = {
         "requests, sockets, frames, navigation and windows of a rendered page, to what is inside",
     ),
     "search results": Group(
-        64, 16, searched, "hits that lead inside, to files or nowhere, answers that are none"
+        64,
+        16,
+        searched,
+        "hits that lead inside, to files or nowhere, answers that are none",
     ),
     "proxies, passwords, cookies": Group(
-        48, 24, personal, "what the environment or a cookie file holds, given to another server"
+        48,
+        24,
+        personal,
+        "what the environment or a cookie file holds, given to another server",
     ),
     "requests over HTTP": Group(
         116,
@@ -87,18 +93,29 @@ GROUPS: Final = {
     "sessions, streams, guesses": Group(
         131, 20, try_shares, "a caller that opens all it gets, bearers that are guessed"
     ),
-    "access tokens": Group(65, 65, try_tokens, "forged, old, foreign, unsigned, changed"),
+    "access tokens": Group(
+        65, 65, try_tokens, "forged, old, foreign, unsigned, changed"
+    ),
     "the desk": Group(
-        66, 66, desk, "requests without its token or from other pages, malformed messages with it"
+        66,
+        66,
+        desk,
+        "requests without its token or from other pages, malformed messages with it",
     ),
     "messages over stdio": Group(
         300, 40, messages, "lines that are no messages, calls with arguments at random"
     ),
     "paths and links": Group(
-        263, 263, paths, "links, dots, encodings, devices, hidden names, keys by their ending"
+        263,
+        263,
+        paths,
+        "links, dots, encodings, devices, hidden names, keys by their ending",
     ),
     "keys under other names": Group(
-        0, 24, keys, "keys of every form, in five encodings, by name, by search and by listing"
+        0,
+        24,
+        keys,
+        "keys of every form, in five encodings, by name, by search and by listing",
     ),
     "folders exchanged": Group(
         READS, 1_000, races, "reads of a folder that is exchanged with a link meanwhile"
@@ -111,7 +128,10 @@ GROUPS: Final = {
     ),
     "bombs": Group(113, 12, bombs, "files that unpack, nest or repeat without end"),
     "mutated files": Group(
-        20_996, 200, mutated, "pages and documents of 20 formats with bytes changed, cut, doubled"
+        20_996,
+        200,
+        mutated,
+        "pages and documents of 20 formats with bytes changed, cut, doubled",
     ),
     "hidden text": Group(
         0,
@@ -139,14 +159,23 @@ GROUPS: Final = {
         "homes, languages, limits, masks and descriptors that are missing or odd",
     ),
     "damaged caches": Group(
-        60, 20, caches, "databases zeroed, cut, changed, replaced, pickled, held by another process"
+        60,
+        20,
+        caches,
+        "databases zeroed, cut, changed, replaced, pickled, held by another process",
     ),
     "model files": Group(3, 1, models, "files that are cut, empty or text"),
     "starts": Group(
-        8, 1, starts, "a start, the list of tools and the state, by setting: requests that go out"
+        8,
+        1,
+        starts,
+        "a start, the list of tools and the state, by setting: requests that go out",
     ),
     "ordinary files taken for keys": Group(
-        ORDINARY, ORDINARY, alarms, "false alarms: files of the data, of this checkout, of packages"
+        ORDINARY,
+        ORDINARY,
+        alarms,
+        "false alarms: files of the data, of this checkout, of packages",
     ),
 }
 
@@ -161,7 +190,9 @@ def main() -> int:
         action="store_true",
         help="the quick form; exit code 1 where something came through",
     )
-    parser.add_argument("--docs", action="store_true", help="print the table of the documents")
+    parser.add_argument(
+        "--docs", action="store_true", help="print the table of the documents"
+    )
     parser.add_argument("--group", choices=GROUPS)
     parser.add_argument("--seed", type=int, default=44)
     args = parser.parse_args()
@@ -183,7 +214,10 @@ def main() -> int:
         if len(found) < count:
             short.append(f"{name}: {len(found)} of {count} were tried")
         spent = f"{_spent() - began:.1f}/{time.monotonic() - clock:.0f}"
-        print(_row(args.docs, name, len(found), len(through), spent, group.tried), flush=True)
+        print(
+            _row(args.docs, name, len(found), len(through), spent, group.tried),
+            flush=True,
+        )
         for what in dict.fromkeys(through[:8]):
             print(f"  through: {what[:200]}", file=sys.stderr)
     for name, why in SKIPPED.items():
@@ -199,7 +233,9 @@ def _spent() -> float:
     return times.user + times.system + times.children_user + times.children_system
 
 
-def _row(in_docs: bool, name: str, tried: object, through: object, spent: str, what: str) -> str:
+def _row(
+    in_docs: bool, name: str, tried: object, through: object, spent: str, what: str
+) -> str:
     if in_docs:
         return (
             f"| {name} | {tried:,} | {through} | {what} |"

@@ -54,7 +54,17 @@ _PATHS: Final = (
     "/desk",
     "/status",
 )
-_METHODS: Final = ("GET", "POST", "PUT", "DELETE", "PATCH", "TRACE", "CONNECT", "OPTIONS", "XYZZY")
+_METHODS: Final = (
+    "GET",
+    "POST",
+    "PUT",
+    "DELETE",
+    "PATCH",
+    "TRACE",
+    "CONNECT",
+    "OPTIONS",
+    "XYZZY",
+)
 _NO_TOKEN: Final = (
     "",
     "Authorization: Bearer",
@@ -91,7 +101,9 @@ def _smuggled(at: str) -> tuple[bytes, ...]:
     inner = f"POST /mcp HTTP/1.1\r\nHost: {at}\r\nContent-Length: 0\r\n\r\n".encode()
     head = f"POST /mcp HTTP/1.1\r\nHost: {at}\r\nContent-Type: application/json\r\n".encode()
     return (
-        head + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + inner,
+        head
+        + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
+        + inner,
         head + b"Content-Length: 5\r\nContent-Length: 6\r\n\r\nabcde" + inner,
         head + b"Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n" + inner,
         head
@@ -122,16 +134,30 @@ def _requests(rng: random.Random, at: str, count: int) -> Iterator[bytes]:
         line = f"Authorization: Bearer {_TOKEN}" if foreign else rng.choice(_NO_TOKEN)
         odd = _FOREIGN[(number // 4) % len(_FOREIGN)] if foreign else ""
         host = "" if odd.startswith("Host") else f"Host: {at}"
-        method, path = ("POST", "/mcp") if foreign else (rng.choice(_METHODS), rng.choice(_PATHS))
-        lines = [f"{method} {path} HTTP/1.1", host, line, odd, "Content-Type: application/json"]
-        lines += ["Accept: application/json, text/event-stream", f"Content-Length: {len(_PING)}"]
+        method, path = (
+            ("POST", "/mcp") if foreign else (rng.choice(_METHODS), rng.choice(_PATHS))
+        )
+        lines = [
+            f"{method} {path} HTTP/1.1",
+            host,
+            line,
+            odd,
+            "Content-Type: application/json",
+        ]
+        lines += [
+            "Accept: application/json, text/event-stream",
+            f"Content-Length: {len(_PING)}",
+        ]
         lines.append("Connection: close")
         yield "\r\n".join([*filter(None, lines), "", ""]).encode() + _PING
 
 
 def _said(port: int, request: bytes) -> bytes:
     """Return what is answered to bytes, empty where the connection is closed."""
-    with suppress(OSError), socket.create_connection(("127.0.0.1", port), _WAIT) as wire:
+    with (
+        suppress(OSError),
+        socket.create_connection(("127.0.0.1", port), _WAIT) as wire,
+    ):
         wire.settimeout(_WAIT)
         wire.sendall(request)
         found = b""
@@ -206,29 +232,53 @@ _ODD: Final = (
 
 def desk(rng: random.Random, count: int) -> Iterator[str]:
     """Requests at the desk without its token or from other pages, and malformed messages with it."""
-    with tempfile.TemporaryDirectory() as place, desk_served(Path(place, "cache")) as url:
+    with (
+        tempfile.TemporaryDirectory() as place,
+        desk_served(Path(place, "cache")) as url,
+    ):
         parts = urlsplit(url)
         port, own = parts.port or 0, parts.path
         at = f"127.0.0.1:{port}"
-        paths = ("message", "sessions", "", "settings", "tree", "../message", "%2e%2e/", "export")
+        paths = (
+            "message",
+            "sessions",
+            "",
+            "settings",
+            "tree",
+            "../message",
+            "%2e%2e/",
+            "export",
+        )
         for number in range(count):
             with_token = number % 2
-            odd = rng.choice(("Origin: https://evil.example", "Origin: null", "Host: evil.example"))
-            token = own if with_token else rng.choice(("/", "/x/", own[:-2] + "/", own.upper()))
+            odd = rng.choice(
+                ("Origin: https://evil.example", "Origin: null", "Host: evil.example")
+            )
+            token = (
+                own
+                if with_token
+                else rng.choice(("/", "/x/", own[:-2] + "/", own.upper()))
+            )
             foreign = with_token and rng.random() < 0.3
             lines = [
                 f"{rng.choice(_METHODS)} {token}{rng.choice(paths)} HTTP/1.1",
                 "" if foreign and odd.startswith("Host") else f"Host: {at}",
                 odd if foreign else f"Origin: http://{at}",
-                rng.choice(("Content-Type: application/json", "Content-Type: text/plain", "")),
+                rng.choice(
+                    ("Content-Type: application/json", "Content-Type: text/plain", "")
+                ),
             ]
             body = rng.choice(_ODD)
             lines += [f"Content-Length: {len(body)}", "Connection: close"]
             if number % 9 == 8:
                 lines[0] = "OPTIONS * HTTP/1.1"
-            said = _said(port, "\r\n".join([*filter(None, lines), "", ""]).encode() + body)
+            said = _said(
+                port, "\r\n".join([*filter(None, lines), "", ""]).encode() + body
+            )
             codes = _statuses(said)
-            let_in = any(200 <= code < 300 for code in codes) and (foreign or not with_token)
+            let_in = any(200 <= code < 300 for code in codes) and (
+                foreign or not with_token
+            )
             broken = 500 in codes or b"Traceback" in said or b"root:x" in said
             yield (
                 f"{codes} to {lines[0]} {odd if foreign else ''} {body[:40]!r}"
@@ -264,7 +314,16 @@ _TOOLS: Final = (
     "raptor_query",
 )
 _NAMES: Final = (
-    *("question", "sources", "max_tokens", "part", "cursor", "session", "mode", "format"),
+    *(
+        "question",
+        "sources",
+        "max_tokens",
+        "part",
+        "cursor",
+        "session",
+        "mode",
+        "format",
+    ),
     *("max_results", "page", "freshness", "language", "draft", "max_pages"),
 )
 
@@ -318,7 +377,10 @@ def messages(rng: random.Random, count: int) -> Iterator[str]:
                 say(process, {"jsonrpc": "2.0", "id": number, "method": "ping"})
                 asked: object = _LINES[(number // 7) % len(_LINES)][:80]
             else:
-                given = {name: _value(rng) for name in rng.sample(_NAMES, rng.randrange(1, 5))}
+                given = {
+                    name: _value(rng)
+                    for name in rng.sample(_NAMES, rng.randrange(1, 5))
+                }
                 tool = rng.choice(_TOOLS)
                 say(process, call(number, tool, **given))
                 asked = f"{tool} {str(given)[:120]}"
@@ -327,4 +389,8 @@ def messages(rng: random.Random, count: int) -> Iterator[str]:
             except (AssertionError, OSError, subprocess.TimeoutExpired) as error:
                 yield f"{asked}: {error}"
                 return
-            yield f"{asked}: a traceback" if "Traceback" in told or "Error(" in told else ""
+            yield (
+                f"{asked}: a traceback"
+                if "Traceback" in told or "Error(" in told
+                else ""
+            )

@@ -82,11 +82,17 @@ def mutated(rng: random.Random, count: int) -> Iterator[str]:
     pages = round(PAGES_SHARE * count)
     yield from _pages(rng, pages)
     for one in check(count - pages, rng.randrange(10**6)):
-        yield "" if one.what in {"read", "refused"} else f"{one.number} {one.name}: {one.what}"
+        yield (
+            ""
+            if one.what in {"read", "refused"}
+            else f"{one.number} {one.name}: {one.what}"
+        )
 
 
 def _pages(rng: random.Random, count: int) -> Iterator[str]:
-    seeds = {path.name: path.read_bytes() for path in LIBRARY.rglob("*") if path.is_file()}
+    seeds = {
+        path.name: path.read_bytes() for path in LIBRARY.rglob("*") if path.is_file()
+    }
     forms = {"css": HIDDEN_CSS, "html": HIDDEN_HTML, "md": HIDDEN_MARKDOWN}
     for ending, table in forms.items():
         for number, form in enumerate(table.values()):
@@ -98,7 +104,9 @@ def _pages(rng: random.Random, count: int) -> Iterator[str]:
         body = damaged(seeds[name][:200_000], rng)
         began = time.process_time()
         try:
-            read_document(to_page(Raw(body, f"file:///{name}", f"file:///{name}", name=name)))
+            read_document(
+                to_page(Raw(body, f"file:///{name}", f"file:///{name}", name=name))
+            )
         except SourceError:
             pass
         except Exception as error:  # noqa: BLE001  what is looked for
@@ -125,7 +133,10 @@ def _pdf(size: int) -> bytes:
     stream = zlib.compress(b"(a) Tj " * (size // 7))
     head = b"%PDF-1.4\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj 2 0 obj<</Type/Pages/Kids[3 0 R]/Count 1>>endobj "
     page = b"3 0 obj<</Type/Page/Parent 2 0 R/MediaBox[0 0 9 9]/Contents 4 0 R>>endobj "
-    packed = b"<</Length %d/Filter/FlateDecode>>stream\n%s\nendstream" % (len(stream), stream)
+    packed = b"<</Length %d/Filter/FlateDecode>>stream\n%s\nendstream" % (
+        len(stream),
+        stream,
+    )
     return head + page + b"4 0 obj" + packed + b" endobj\ntrailer<</Root 1 0 R>>"
 
 
@@ -135,8 +146,14 @@ _LAUGHS: Final = "".join(
 _OUTER: Final = b'<!DOCTYPE x [<!ENTITY a SYSTEM "file:///etc/passwd">]>%s'
 _DEEP: Final = 60_000
 _MADE: Final[dict[str, Callable[[int], tuple[str, bytes]]]] = {
-    "a Word part of zeros": lambda n: ("a.docx", _zip(word__document_xml=b"A" * (20 + n) * 10**6)),
-    "a sheet of zeros": lambda n: ("a.xlsx", _zip(xl__workbook_xml=b" " * (40 + n) * 10**6)),
+    "a Word part of zeros": lambda n: (
+        "a.docx",
+        _zip(word__document_xml=b"A" * (20 + n) * 10**6),
+    ),
+    "a sheet of zeros": lambda n: (
+        "a.xlsx",
+        _zip(xl__workbook_xml=b" " * (40 + n) * 10**6),
+    ),
     "a packed page": lambda n: ("a.html.gz", _gzip((40 + n) * 10**6)),
     "packed twice": lambda n: ("a.gz", _gzip(10**6) + _gzip(n * 10**6)),
     "a PDF stream": lambda n: ("a.pdf", _pdf((20 + 4 * n) * 10**6)),
@@ -150,8 +167,14 @@ _MADE: Final[dict[str, Callable[[int], tuple[str, bytes]]]] = {
     "open links": lambda n: ("a.md", b"[a](" * (n + 1) * 20_000),
     "arrays in arrays": lambda n: ("a.json", b"[" * (n + 1) * _DEEP),
     "one long line": lambda n: ("a.txt", b"harbour " * (n + 1) * 400_000),
-    "cells of a table": lambda n: ("a.html", b"<table>" + b"<tr><td>a" * (n + 1) * 20_000),
-    "spans": lambda n: ("a.html", b"<table><tr><td colspan=9999 rowspan=9999>a" * 20 * (n + 1)),
+    "cells of a table": lambda n: (
+        "a.html",
+        b"<table>" + b"<tr><td>a" * (n + 1) * 20_000,
+    ),
+    "spans": lambda n: (
+        "a.html",
+        b"<table><tr><td colspan=9999 rowspan=9999>a" * 20 * (n + 1),
+    ),
     "attributes": lambda n: ("a.html", b"<p " + b"a%d=b " % n * 100_000 + b">x"),
     "rules of style": lambda n: (
         "a.html",
@@ -159,13 +182,17 @@ _MADE: Final[dict[str, Callable[[int], tuple[str, bytes]]]] = {
     ),
     "selectors": lambda n: (
         "a.html",
-        b"<style>%s</style>%s" % (b"* * * * p{color:red}" * 900 * (n + 1), b"<div>" * 200),
+        b"<style>%s</style>%s"
+        % (b"* * * * p{color:red}" * 900 * (n + 1), b"<div>" * 200),
     ),
     "entities": lambda n: (
         "a.xml",
         f'<!DOCTYPE x [<!ENTITY a "{"ha" * (n + 1)}">{_LAUGHS}]><x>&k;</x>'.encode(),
     ),
-    "an entity of a file": lambda n: ("a.svg", _OUTER % (b"<svg><text>&a;%d</text></svg>" % n)),
+    "an entity of a file": lambda n: (
+        "a.svg",
+        _OUTER % (b"<svg><text>&a;%d</text></svg>" % n),
+    ),
     "columns of CSV": lambda n: ("a.csv", b"a," * (n + 1) * 200_000),
     "rows of CSV": lambda n: ("a.csv", b'"a\n' * (n + 1) * 200_000),
     "anchors of YAML": lambda n: (
@@ -191,7 +218,9 @@ def bombs(rng: random.Random, count: int) -> Iterator[str]:
         file, body = made()
         began, text = time.process_time(), ""
         try:
-            text = to_page(Raw(body, f"file:///{file}", f"file:///{file}", name=file)).html
+            text = to_page(
+                Raw(body, f"file:///{file}", f"file:///{file}", name=file)
+            ).html
         except SourceError:
             pass
         except Exception as error:  # noqa: BLE001  what is looked for
@@ -249,7 +278,10 @@ def _fill(folder: Path) -> None:
 _ASKED: Final = (
     ("search_web", {"question": "harbour light built"}),
     ("research", {"question": "When was the harbour light built?"}),
-    ("extract_relevant", {"question": "When was the harbour light built?", "sources": ["."]}),
+    (
+        "extract_relevant",
+        {"question": "When was the harbour light built?", "sources": ["."]},
+    ),
     ("fetch_and_prune_html", {"question": "harbour light", "sources": ["."]}),
     ("fetch_and_prune_html", {"sources": ["."], "part": "files"}),
     (
@@ -258,7 +290,10 @@ _ASKED: Final = (
     ),
     (
         "extract_relevant",
-        {"question": "PWNED-SECRET", "sources": ["loop/loop/good.md", "environ.md", "good.md"]},
+        {
+            "question": "PWNED-SECRET",
+            "sources": ["loop/loop/good.md", "environ.md", "good.md"],
+        },
     ),
     ("search_web", {"question": "PWNED-SECRET root password key"}),
 )
@@ -272,7 +307,11 @@ def folders(rng: random.Random, count: int) -> Iterator[str]:
         folder = place / "folder"
         folder.mkdir()
         _fill(folder)
-        given = {"folders": str(folder), "cache": str(place / "cache"), "embedder": "none"}
+        given = {
+            "folders": str(folder),
+            "cache": str(place / "cache"),
+            "embedder": "none",
+        }
         settings = read_settings({**given, "search": "folder", "seconds": "25"}, {})
         found = []
         async with Client(build_server(settings)) as client:

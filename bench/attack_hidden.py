@@ -65,13 +65,17 @@ def hidden(rng: random.Random, _count: int = 0) -> Iterator[str]:
     """Text that no reader sees, in pages, Markdown and files, each form once."""
     forms: dict[str, tuple[bytes, str]] = {}
     for name, form in (HIDDEN_HTML | HIDDEN_CSS).items():
-        page = page_of(form) if name in HIDDEN_CSS else page_of(form).removeprefix(DOCTYPE)
+        page = (
+            page_of(form) if name in HIDDEN_CSS else page_of(form).removeprefix(DOCTYPE)
+        )
         forms[name] = page.encode(), "a.html"
     for name, form in HIDDEN_MARKDOWN.items():
         text = f"# Harbour\n\n{FACT}\n\n{form.format(bad=BAD)}"
         forms[f"Markdown: {name}"] = text.encode(), "a.md"
     for ending, made, _ in (("pdf", HIDDEN_PDF, {}), ("docx", HIDDEN_DOCX, {}), *FILES):
-        forms |= {f"{ending}: {name}": (body, f"a.{ending}") for name, body in made.items()}
+        forms |= {
+            f"{ending}: {name}": (body, f"a.{ending}") for name, body in made.items()
+        }
     for name in rng.sample(sorted(forms), len(forms)):
         body, file = forms[name]
         shown = read_document(
@@ -89,13 +93,20 @@ def keys(rng: random.Random, count: int = 0) -> Iterator[str]:
         for coded in ENCODINGS
         if coded == "utf-8" or name not in _NEEDS_MARK
     ]
-    for name, coded in rng.sample(tries, len(tries)) if not count else rng.choices(tries, k=count):
+    for name, coded in (
+        rng.sample(tries, len(tries)) if not count else rng.choices(tries, k=count)
+    ):
         with tempfile.TemporaryDirectory() as place:
             root = Path(place).resolve()
-            path = root / f"notes{rng.choice(('.txt', '.md', '.crt', '.log', '.json', ''))}"
+            path = (
+                root
+                / f"notes{rng.choice(('.txt', '.md', '.crt', '.log', '.json', ''))}"
+            )
             body = KEYS[name]
             path.write_bytes(body if coded == "utf-8" else body.decode().encode(coded))
-            yield _read_by(path, root, f"{name} as {coded} in {path.suffix or 'no ending'}")
+            yield _read_by(
+                path, root, f"{name} as {coded} in {path.suffix or 'no ending'}"
+            )
 
 
 def _read_by(path: Path, root: Path, said: str) -> str:
@@ -133,7 +144,12 @@ def exchanged(place: Path) -> Iterator[Path]:
 
     def exchange() -> None:
         while not ended.is_set():
-            for one, other in (("a", "kept"), ("link", "a"), ("a", "link"), ("kept", "a")):
+            for one, other in (
+                ("a", "kept"),
+                ("link", "a"),
+                ("a", "link"),
+                ("kept", "a"),
+            ):
                 (root / one).rename(root / other)
 
     racing = threading.Thread(target=exchange)
@@ -155,7 +171,11 @@ def _counted(root: Path) -> str:
 
 
 def _listed(root: Path) -> str:
-    return "OUTSIDE" if any("other" in file.path for file in list_files([root]).files) else ""
+    return (
+        "OUTSIDE"
+        if any("other" in file.path for file in list_files([root]).files)
+        else ""
+    )
 
 
 DOORS: Final[Sequence[Callable[[Path], str]]] = (_named, _counted, _listed)
@@ -165,7 +185,10 @@ DOORS: Final[Sequence[Callable[[Path], str]]] = (_named, _counted, _listed)
 def races(rng: random.Random, count: int = READS) -> Iterator[str]:
     """Reads by name, as the search counts, and listings of a folder that is exchanged with a link
     meanwhile."""
-    with tempfile.TemporaryDirectory() as place, exchanged(Path(place).resolve()) as root:
+    with (
+        tempfile.TemporaryDirectory() as place,
+        exchanged(Path(place).resolve()) as root,
+    ):
         for _ in range(count):
             door = rng.choices(DOORS, weights=(4, 4, 1))[0]
             said = ""
@@ -185,7 +208,9 @@ def alarms(rng: random.Random, count: int = ORDINARY) -> Iterator[str]:
         for name in names
     ]
     kept = [
-        path for path in found if not {".git", "__pycache__"} & {*path.parts} and path.is_file()
+        path
+        for path in found
+        if not {".git", "__pycache__"} & {*path.parts} and path.is_file()
     ]
     for path in rng.sample(sorted(kept), min(count, len(kept))):
         with path.open("rb") as file:
@@ -208,7 +233,9 @@ def seen() -> int:
 
     wrong = 0
     with sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=CHROMIUM, chromium_sandbox=False)
+        browser = driver.chromium.launch(
+            executable_path=CHROMIUM, chromium_sandbox=False
+        )
         page = browser.new_page(viewport={"width": 1280, "height": 800})
         for is_seen, forms in ((False, HIDDEN_CSS), (True, SEEN_CSS)):
             for name in sorted(forms.keys() - FAINT):
@@ -231,9 +258,13 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "--check", action="store_true", help="reads of exchanged folders sampled, a tenth"
+        "--check",
+        action="store_true",
+        help="reads of exchanged folders sampled, a tenth",
     )
-    parser.add_argument("--seen", action="store_true", help="ask Chromium of each form of a page")
+    parser.add_argument(
+        "--seen", action="store_true", help="ask Chromium of each form of a page"
+    )
     parser.add_argument("--seed", type=int, default=44)
     wanted = parser.parse_args()
     if wanted.seen:

@@ -46,7 +46,9 @@ async def _asked(gate: Gate, count: int, address: str, token: str = "") -> list[
         transport=transport, base_url="http://winnow", headers=headers
     ) as client:
         body = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {}}
-        return [(await client.post("/mcp", json=body)).status_code for _ in range(count)]
+        return [
+            (await client.post("/mcp", json=body)).status_code for _ in range(count)
+        ]
 
 
 def try_shares(rng: random.Random, count: int) -> Iterator[str]:
@@ -67,14 +69,19 @@ def try_shares(rng: random.Random, count: int) -> Iterator[str]:
         guesses = [
             code
             for _ in range(RATE + 3)
-            for code in anyio.run(_asked, limited, 1, "10.0.0.9", rng.randbytes(9).hex())
+            for code in anyio.run(
+                _asked, limited, 1, "10.0.0.9", rng.randbytes(9).hex()
+            )
         ]
         yield "" if guesses[RATE:] == [429] * 3 else f"guesses: {guesses}"
 
 
 def try_tokens(rng: random.Random, count: int) -> Iterator[str]:
     """Access tokens that are forged, old, foreign or weak."""
-    good, other = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
+    good, other = (
+        ec.generate_private_key(ec.SECP256R1()),
+        ec.generate_private_key(ec.SECP256R1()),
+    )
     public = {
         **ECAlgorithm.to_jwk(good.public_key(), as_dict=True),
         "kid": "k",
@@ -101,7 +108,10 @@ def try_tokens(rng: random.Random, count: int) -> Iterator[str]:
         for _ in range(count):
             yield (
                 ""
-                if anyio.run(verifier.verify_token, _forged(rng, facts, good, other, valid)) is None
+                if anyio.run(
+                    verifier.verify_token, _forged(rng, facts, good, other, valid)
+                )
+                is None
                 else "a forged token"
             )
 
@@ -123,14 +133,22 @@ def _forged(
     match rng.randrange(6):
         case 0:
             return jwt.encode(
-                {**facts, **rng.choice(wrong)}, good, algorithm="ES256", headers={"kid": "k"}
+                {**facts, **rng.choice(wrong)},
+                good,
+                algorithm="ES256",
+                headers={"kid": "k"},
             )
         case 1:
             return jwt.encode(
-                facts, other, algorithm="ES256", headers={"kid": rng.choice(("k", "x", ""))}
+                facts,
+                other,
+                algorithm="ES256",
+                headers={"kid": rng.choice(("k", "x", ""))},
             )
         case 2:
-            return jwt.encode(facts, rng.randbytes(40), algorithm="HS256", headers={"kid": "k"})
+            return jwt.encode(
+                facts, rng.randbytes(40), algorithm="HS256", headers={"kid": "k"}
+            )
         case 3:
             return jwt.encode(facts, "", algorithm="none", headers={"kid": "k"})
         case 4:

@@ -84,7 +84,10 @@ def _killed(cache: Path, answers: int) -> str:
     """Kill a server that has `_UNANSWERED` calls still to answer, after so many answers."""
     with started(cache) as process:
         numbers = range(2, 2 + answers + _UNANSWERED)
-        say(_begun(process), *(call(n, "research", question=f"{_QUESTION} {n}") for n in numbers))
+        say(
+            _begun(process),
+            *(call(n, "research", question=f"{_QUESTION} {n}") for n in numbers),
+        )
         for _ in range(answers):
             line(process)
         process.kill()
@@ -105,7 +108,14 @@ def _cancelled(cache: Path) -> str:
         for number in range(2, 42):
             say(process, call(number, "research", question=f"{_QUESTION} {number}"))
             params = {"requestId": number}
-            say(process, {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params})
+            say(
+                process,
+                {
+                    "jsonrpc": "2.0",
+                    "method": "notifications/cancelled",
+                    "params": params,
+                },
+            )
         return "" if _asks(process, 99) else "no answer after forty cancelled calls"
 
 
@@ -113,16 +123,28 @@ def _many(cache: Path) -> str:
     with started(cache) as process:
         _begun(process)
         for number in range(2, 62):
-            say(process, call(number, "extract_relevant", question=_QUESTION, sources=[_PAGE]))
-        told = {answer["id"]: json.dumps(answer) for answer in (line(process) for _ in range(60))}
-        silent = [number for number in range(2, 62) if "9 crowns" not in told.get(number, "")]
+            say(
+                process,
+                call(number, "extract_relevant", question=_QUESTION, sources=[_PAGE]),
+            )
+        told = {
+            answer["id"]: json.dumps(answer)
+            for answer in (line(process) for _ in range(60))
+        }
+        silent = [
+            number for number in range(2, 62) if "9 crowns" not in told.get(number, "")
+        ]
         return f"no answer to {silent} of sixty calls" if silent else ""
 
 
 def _again(cache: Path) -> str:
     """Return what is wrong with a server that is started on the cache that another left."""
     with started(cache) as process:
-        return "" if _asks(_begun(process), 2) else "no answer from the cache that was left"
+        return (
+            ""
+            if _asks(_begun(process), 2)
+            else "no answer from the cache that was left"
+        )
 
 
 _LIVES: Final[tuple[tuple[Callable[..., str], str | int | None], ...]] = (
@@ -196,7 +218,11 @@ def environments(rng: random.Random, count: int) -> Iterator[str]:
         said = (run.stdout + run.stderr).decode("utf-8", "replace")
         fine = run.returncode in {0, 1} and "Traceback" not in said
         spoken = "9 crowns" in said if run.returncode == 0 else said.strip()
-        yield "" if fine and spoken else f"{words} {given} {lost}: {run.returncode} {said[-200:]}"
+        yield (
+            ""
+            if fine and spoken
+            else f"{words} {given} {lost}: {run.returncode} {said[-200:]}"
+        )
 
 
 class _Harm:
@@ -277,19 +303,29 @@ def _change(path: Path, how: str, mark: Path) -> None:
     """Write what a newer program, or a stranger, could have written into the rows."""
     with sqlite3.connect(path) as database:
         tables = [
-            row[0] for row in database.execute("SELECT name FROM sqlite_master WHERE type='table'")
+            row[0]
+            for row in database.execute(
+                "SELECT name FROM sqlite_master WHERE type='table'"
+            )
         ]
         for table in tables:
-            columns = [row[1] for row in database.execute(f"PRAGMA table_info('{table}')")]
+            columns = [
+                row[1] for row in database.execute(f"PRAGMA table_info('{table}')")
+            ]
             with suppress(sqlite3.Error):
                 if how == "schema":
                     database.execute(
                         f'ALTER TABLE "{table}" RENAME COLUMN "{columns[-1]}" TO newer'
                     )
                 for column in columns if how != "schema" else ():
-                    harm = pickle.dumps(_Harm(mark)) if how == "pickled" else b"\xff\x00[" * 9
+                    harm = (
+                        pickle.dumps(_Harm(mark))
+                        if how == "pickled"
+                        else b"\xff\x00[" * 9
+                    )
                     with suppress(sqlite3.Error):
-                        database.execute(f'UPDATE "{table}" SET "{column}" = ?', (harm,))  # noqa: S608  own tables
+                        update = f'UPDATE "{table}" SET "{column}" = ?'  # noqa: S608  own tables
+                        database.execute(update, (harm,))
     database.close()
 
 
@@ -297,7 +333,10 @@ def caches(rng: random.Random, count: int) -> Iterator[str]:
     """Databases that are damaged, changed or held by another process: a store gives what was kept or
     nothing, in time, and runs nothing."""
     for _ in range(count):
-        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as place, ExitStack() as stack:
+        with (
+            tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as place,
+            ExitStack() as stack,
+        ):
             folder, mark = Path(place, "cache"), Path(place, "ran")
             _kept(folder)
             databases = sorted(folder.rglob("cache.db"))
@@ -307,10 +346,16 @@ def caches(rng: random.Random, count: int) -> Iterator[str]:
                     other = sqlite3.connect(path, isolation_level=None, timeout=0)
                     stack.callback(other.close)
                     other.execute("BEGIN EXCLUSIVE")
-            how = "held" if held else "/".join({_damage(rng, path, mark) for path in databases})
+            how = (
+                "held"
+                if held
+                else "/".join({_damage(rng, path, mark) for path in databases})
+            )
             began, wrong = time.monotonic(), list[str]()
             ended = threading.Event()
-            threading.Thread(target=_used, args=(folder, wrong, ended), daemon=True).start()
+            threading.Thread(
+                target=_used, args=(folder, wrong, ended), daemon=True
+            ).start()
             if not ended.wait(30 * OPEN_WAIT):
                 wrong.append(f"{time.monotonic() - began:.0f} s")
             if mark.exists():
@@ -372,7 +417,9 @@ def models(_rng: random.Random, count: int) -> Iterator[str]:
                 timeout=120,
                 check=False,
             )
-        fine = run.returncode in {0, 1, 2} and "Traceback" not in run.stdout + run.stderr
+        fine = (
+            run.returncode in {0, 1, 2} and "Traceback" not in run.stdout + run.stderr
+        )
         yield (
             ""
             if fine and run.stdout + run.stderr
@@ -415,7 +462,13 @@ def starts(_rng: random.Random, count: int) -> Iterator[str]:
                 answer_to(process, 2)
                 read = {"uri": "winnow://status"}
                 say(
-                    process, {"jsonrpc": "2.0", "id": 3, "method": "resources/read", "params": read}
+                    process,
+                    {
+                        "jsonrpc": "2.0",
+                        "id": 3,
+                        "method": "resources/read",
+                        "params": read,
+                    },
                 )
                 answer_to(process, 3)
             yield f"{given}: {taken}" if taken else ""

@@ -121,7 +121,9 @@ def rebinding(rng: random.Random, count: int) -> Iterator[str]:
         async def asked(public: str = public) -> str:
             async with pinned_client(public, inside, None) as client:
                 backend = client._transport._pool._network_backend  # type: ignore[attr-defined]  # where it would connect
-                found = await checked_addresses("a.example", 80, backend._limits, backend._resolve)
+                found = await checked_addresses(
+                    "a.example", 80, backend._limits, backend._resolve
+                )
                 with contextlib.suppress(WinnowError):
                     found += await checked_addresses(
                         rng.choice(INNER), 80, backend._limits, backend._resolve
@@ -212,15 +214,31 @@ def _rows(rng: random.Random, port: int, secret: Path) -> list[dict[str, object]
     address = rng.choice(("127.0.0.1", "10.1.2.3", "169.254.169.254"))
     spelled = [host for host in _hosts(rng, address) if rng.random() < 0.5]
     places = [f"http://{host}:{port}/admin" for host in spelled]
-    places += [secret.as_uri(), str(secret), f"file://localhost{secret}", "javascript:alert(1)"]
-    places += ["data:text/html,PWNED", f"ftp://127.0.0.1:{port}/admin", f"//127.0.0.1:{port}/admin"]
+    places += [
+        secret.as_uri(),
+        str(secret),
+        f"file://localhost{secret}",
+        "javascript:alert(1)",
+    ]
+    places += [
+        "data:text/html,PWNED",
+        f"ftp://127.0.0.1:{port}/admin",
+        f"//127.0.0.1:{port}/admin",
+    ]
     places += [
         "winnow://status",
         "site:http://127.0.0.1/",
         "http://[::1]/admin",
         "http://" + "h" * 9000,
     ]
-    titles: tuple[object, ...] = ("Harbour light", "x" * 100_000, {"a": []}, None, 7, ["\ud800"])
+    titles: tuple[object, ...] = (
+        "Harbour light",
+        "x" * 100_000,
+        {"a": []},
+        None,
+        7,
+        ["\ud800"],
+    )
     return [
         {"title": rng.choice(titles), "url": place, "content": rng.choice(titles)}
         for place in rng.sample(places, 8)
@@ -243,7 +261,10 @@ def searched(rng: random.Random, count: int) -> Iterator[str]:
         secret = folder / "secret.md"
         secret.write_text("The harbour light was built in PWNED.")
         with serving(answer) as port:
-            given = {"searxng": f"http://127.0.0.1:{port}", "cache": str(folder / "cache")}
+            given = {
+                "searxng": f"http://127.0.0.1:{port}",
+                "cache": str(folder / "cache"),
+            }
             settings = read_settings({**given, "embedder": "none", "seconds": "20"}, {})
             async with Client(build_server(settings)) as client:
                 for number in range(count):
@@ -252,7 +273,9 @@ def searched(rng: random.Random, count: int) -> Iterator[str]:
                     said[:] = [rng.choice((whole, whole, whole, *_broken(whole)))]
                     asked.clear()
                     tool = rng.choice(("search_web", "research"))
-                    result = await client.call_tool(tool, {"question": f"harbour light {number}"})
+                    result = await client.call_tool(
+                        tool, {"question": f"harbour light {number}"}
+                    )
                     text = "".join(getattr(part, "text", "") for part in result.content)
                     bad = f"asked {asked}" if asked else "PWNED" * ("PWNED." in text)
                     found.append(bad or "a traceback" * ("Traceback" in text))
@@ -264,7 +287,15 @@ def searched(rng: random.Random, count: int) -> Iterator[str]:
 
 def _broken(whole: bytes) -> tuple[bytes, ...]:
     deep = b'{"results": ' + b"[" * 200_000
-    return whole[:-20], b"[]", b"<html>", deep, b"\xff\xfe", b'{"results": {"a": 1}}', b"null"
+    return (
+        whole[:-20],
+        b"[]",
+        b"<html>",
+        deep,
+        b"\xff\xfe",
+        b'{"results": {"a": 1}}',
+        b"null",
+    )
 
 
 _PROXIES: Final = ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy", "HTTPS_PROXY")
@@ -329,7 +360,9 @@ async def _by_proxy(name: str) -> str:
             async with service_client() as client:
                 said = await client.get(f"http://127.0.0.1:{own}/v1/embeddings")
         finally:
-            os.environ.pop(name) if before is None else os.environ.__setitem__(name, before)
+            os.environ.pop(name) if before is None else os.environ.__setitem__(
+                name, before
+            )
     return f"{name} took {taken}" if taken or said.content != b"ours" else ""
 
 
@@ -340,7 +373,9 @@ async def _by_netrc(path: Path) -> str:
 
     async def keep(reader: anyio.abc.SocketStream) -> None:
         heads.append((await reader.receive()).decode())
-        await reader.send(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok")
+        await reader.send(
+            b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok"
+        )
         await reader.aclose()
 
     try:
@@ -348,12 +383,23 @@ async def _by_netrc(path: Path) -> str:
             port = listener.extra(anyio.abc.SocketAttribute.local_port)  # noqa: S610  a socket's, no query
             async with anyio.create_task_group() as group:
                 group.start_soon(listener.serve, keep)
-                limits = FetchLimits(allow_loopback=True, retry=False, respect_robots=False)
-                async with open_fetcher(limits, pages=None) as fetcher, service_client() as client:
+                limits = FetchLimits(
+                    allow_loopback=True, retry=False, respect_robots=False
+                )
+                async with (
+                    open_fetcher(limits, pages=None) as fetcher,
+                    service_client() as client,
+                ):
                     with contextlib.suppress(SourceError):
                         await fetcher.fetch(f"http://127.0.0.1:{port}/")
                     await client.get(f"http://127.0.0.1:{port}/")
                 group.cancel_scope.cancel()
     finally:
-        os.environ.pop("NETRC") if before is None else os.environ.__setitem__("NETRC", before)
-    return "a password of the environment was sent" if "uthorization" in "".join(heads) else ""
+        os.environ.pop("NETRC") if before is None else os.environ.__setitem__(
+            "NETRC", before
+        )
+    return (
+        "a password of the environment was sent"
+        if "uthorization" in "".join(heads)
+        else ""
+    )

@@ -37,11 +37,15 @@ def outside(rng: random.Random, count: int) -> Iterator[str]:
                 f"{rng.choice(('http', 'ftp', 'x-y'))}://{'h' * rng.randrange(1, 200)}/{'x' * NARROW}{prose}PWNED"
             ),
             _FRAME.sub(
-                "", unopened(f"It said: {said(f'PWNED {prose}')}"[: rng.randrange(30, 400)])
+                "",
+                unopened(
+                    f"It said: {said(f'PWNED {prose}')}"[: rng.randrange(30, 400)]
+                ),
             ),
         ]
         kind = media_type(
-            b"\0\1\2" * 50, content_type=f"{rng.choice(('image', 'audio', 'x'))}/{prose}PWNED"
+            b"\0\1\2" * 50,
+            content_type=f"{rng.choice(('image', 'audio', 'x'))}/{prose}PWNED",
         )
         html = f"<p>{FACT}</p><p>{prose} {prose}</p><p>{prose} {FILL} {prose}</p>"
         document = read_document(
@@ -52,7 +56,9 @@ def outside(rng: random.Random, count: int) -> Iterator[str]:
             for one in document.blocks[1:]
         ]
         long = [
-            link for link in links if len(re.split(r"[\s\-/|,]+", unquote(link).strip("-, "))) > 8
+            link
+            for link in links
+            if len(re.split(r"[\s\-/|,]+", unquote(link).strip("-, "))) > 8
         ]
         came = [text for text in (*shown, kind) if "PWNED" in unquote(text)] + long
         yield came[0] if came else ""

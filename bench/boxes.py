@@ -82,10 +82,14 @@ class Looked(NamedTuple):
 def generated(folder: Path) -> None:
     """Write PDFs of one column, of two, turned, with tables, and with a cropped page."""
     rows = read_lines(DATA / "longdoc" / "covidqa" / "docs.jsonl")[:12]
-    texts = [str(row["text"]).encode("latin-1", "replace").decode("latin-1") for row in rows]
+    texts = [
+        str(row["text"]).encode("latin-1", "replace").decode("latin-1") for row in rows
+    ]
     for number, text in enumerate(texts):
         made = FPDF(orientation="landscape" if number % 4 == 3 else "portrait")
-        made.set_font(("Helvetica", "Times", "Courier")[number % 3], size=8 + number % 4)
+        made.set_font(
+            ("Helvetica", "Times", "Courier")[number % 3], size=8 + number % 4
+        )
         made.add_page()
         if number % 4 == 1:
             with made.text_columns(ncols=2, gutter=8, text_align="J") as columns:
@@ -95,7 +99,9 @@ def generated(folder: Path) -> None:
         else:
             made.multi_cell(0, 5, text[:9000])
         body = bytes(made.output())
-        (folder / f"{number}.pdf").write_bytes(_turned(body, number) if number % 3 == 2 else body)
+        (folder / f"{number}.pdf").write_bytes(
+            _turned(body, number) if number % 3 == 2 else body
+        )
 
 
 def _tabled(made: FPDF, text: str) -> None:
@@ -103,9 +109,13 @@ def _tabled(made: FPDF, text: str) -> None:
     for start in range(0, 60, 6):
         with made.table() as table:
             for number, one in enumerate(sentences[start : start + 3]):
-                table.row([f"Item {start + number}", one, str(1000 + 37 * (start + number))])
+                table.row(
+                    [f"Item {start + number}", one, str(1000 + 37 * (start + number))]
+                )
         made.ln(5)
-        made.multi_cell(0, 5, " ".join(sentences[start + 3 : start + 6]), new_x="LMARGIN")
+        made.multi_cell(
+            0, 5, " ".join(sentences[start + 3 : start + 6]), new_x="LMARGIN"
+        )
 
 
 def _turned(body: bytes, number: int) -> bytes:
@@ -132,7 +142,9 @@ def questions_of(path: Path, count: int) -> list[str]:
     return random.Random(path.name).sample(lines, min(count, len(lines)))
 
 
-async def citations(files: Sequence[Path], cache: Path, *, asked: int = ASKED) -> list[Cited]:
+async def citations(
+    files: Sequence[Path], cache: Path, *, asked: int = ASKED
+) -> list[Cited]:
     """Return what is cited of files, each asked for `asked` of its own sentences."""
     roots = sorted({str(path.parent) for path in files})
     settings = {"cache": str(cache), "folders": ":".join(roots), "search": "folder"}
@@ -140,9 +152,15 @@ async def citations(files: Sequence[Path], cache: Path, *, asked: int = ASKED) -
     async with Client(build_server(read_settings(settings, {}))) as client:
         for path in files:
             for question in questions_of(path, asked):
-                arguments = {"question": question, "sources": [str(path)], "max_tokens": TOKENS}
+                arguments = {
+                    "question": question,
+                    "sources": [str(path)],
+                    "max_tokens": TOKENS,
+                }
                 meta: Any = {VIEW: True}
-                result = await client.call_tool("extract_relevant", arguments, meta=meta)
+                result = await client.call_tool(
+                    "extract_relevant", arguments, meta=meta
+                )
                 view = (result.meta or {}).get(VIEW) if not result.is_error else None
                 found += _cited(path, view) if view else []
     return list({(one.file, one.page, one.text): one for one in found}.values())
@@ -152,7 +170,11 @@ def _cited(path: Path, view: Mapping[str, Any]) -> Iterator[Cited]:
     for one in view["passages"]:
         place = re.match(r"page=(\d+)", one["place"])
         # What readers wrote beside the text is no print.
-        if place and one["trust"] == "visible" and not one["text"].startswith("Comment: "):
+        if (
+            place
+            and one["trust"] == "visible"
+            and not one["text"].startswith("Comment: ")
+        ):
             named = Path(unquote(urlsplit(view["pages"][one["page"]]["url"]).path))
             if named.name != path.name:
                 raise RuntimeError(f"{path} was asked, and {named} is cited")
@@ -169,7 +191,9 @@ class _Page:
         page = file[number - 1]
         self.height = page.get_size()[1]
         shown = page.render(scale=SCALE, grayscale=True, may_draw_forms=True)
-        self.grey: Grey = np.asarray(shown.to_numpy()).reshape(shown.height, shown.width)
+        self.grey: Grey = np.asarray(shown.to_numpy()).reshape(
+            shown.height, shown.width
+        )
         text = page.get_textpage()
         self.letters: list[tuple[str, Edges]] = []
         for at in range(pdfium.FPDFText_CountChars(text.raw)):
@@ -194,12 +218,17 @@ def _filled_in(page: Any, file: Any) -> Iterator[tuple[str, Edges]]:
     """Yield the letters of what fields of a form hold, each with its field's edges."""
     for number in range(pdfium.FPDFPage_GetAnnotCount(page.raw)):
         note = pdfium.FPDFPage_GetAnnot(page.raw, number)
-        if pdfium.FPDFAnnot_GetSubtype(note) == pdfium.FPDF_ANNOT_WIDGET and file.formenv:
+        if (
+            pdfium.FPDFAnnot_GetSubtype(note) == pdfium.FPDF_ANNOT_WIDGET
+            and file.formenv
+        ):
             box = pdfium.FS_RECTF()
             pdfium.FPDFAnnot_GetRect(note, box)
             held = ctypes.create_string_buffer(1000)
             wide = ctypes.cast(held, ctypes.POINTER(ctypes.c_ushort))
-            size = pdfium.FPDFAnnot_GetFormFieldValue(file.formenv.raw, note, wide, 1000)
+            size = pdfium.FPDFAnnot_GetFormFieldValue(
+                file.formenv.raw, note, wide, 1000
+            )
             edges = _shown(page, (box.left, box.bottom, box.right, box.top))
             for letter in _plain(held.raw[:size].decode("utf-16-le", "replace")):
                 yield letter, edges
@@ -234,7 +263,9 @@ def looked_at(cited: Cited, page: _Page) -> Looked:
     if len(lacking) > (1 - KEPT) * len(words):
         return Looked(cited, f"not in the box: {' '.join(lacking[:8])}")
     quoted = [edges for piece in pieces for edges in _letters(page, piece, box)]
-    if len(quoted) < sum(map(len, pieces)):  # print of several columns is mixed in the file
+    if len(quoted) < sum(
+        map(len, pieces)
+    ):  # print of several columns is mixed in the file
         quoted += [edges for word in words for edges in _letters(page, word, box)]
     if not quoted:
         return Looked(cited, "the quotation is nowhere on the page")
@@ -255,7 +286,9 @@ def _letters(page: _Page, piece: str, box: Edges) -> list[Edges]:
     """Return where the letters of a part of the quotation are, which may be there several times:
     where most are in the box."""
     places = (
-        [found.start() for found in re.finditer(re.escape(piece), page.stream)] if piece else []
+        [found.start() for found in re.finditer(re.escape(piece), page.stream)]
+        if piece
+        else []
     )
     if not places:
         return []
@@ -293,7 +326,9 @@ def look(found: Sequence[Cited]) -> list[Looked]:
         pages: dict[int, _Page] = {}
         for one in found:
             if one.file == path:
-                page = pages.get(one.page) or pages.setdefault(one.page, _Page(file, one.page))
+                page = pages.get(one.page) or pages.setdefault(
+                    one.page, _Page(file, one.page)
+                )
                 looked.append(looked_at(one, page))
     return looked
 
@@ -311,14 +346,24 @@ def main() -> int:
         made = Path(name) / "made"
         made.mkdir()
         generated(made)
-        folders = [made, DATA / "field" / "files", *([options.folder] if options.folder else [])]
-        files = [path.resolve() for folder in folders for path in sorted(folder.rglob("*.pdf"))]
+        folders = [
+            made,
+            DATA / "field" / "files",
+            *([options.folder] if options.folder else []),
+        ]
+        files = [
+            path.resolve()
+            for folder in folders
+            for path in sorted(folder.rglob("*.pdf"))
+        ]
         found = anyio.run(lambda: citations(files, Path(name) / "cache"))
         found = random.Random(42).sample(found, min(WANTED, len(found)))
         looked = look(found)
     wrong = [one for one in looked if one.wrong]
     share = 1 - len(wrong) / len(looked) if looked else 0.0
-    print(f"{len(files)} files, {len(looked)} citations: {share:.3f} of the boxes are right")
+    print(
+        f"{len(files)} files, {len(looked)} citations: {share:.3f} of the boxes are right"
+    )
     for one in wrong if options.misses else ():
         print(
             f"    {one.cited.file.name} p. {one.cited.page} {one.cited.box}: {one.wrong}\n        "

@@ -65,7 +65,9 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "--check", action="store_true", help="fewer rounds; exit 1 when a bar falls short"
+        "--check",
+        action="store_true",
+        help="fewer rounds; exit 1 when a bar falls short",
     )
     args = parser.parse_args()
     rounds = 60 if args.check else 400
@@ -77,7 +79,10 @@ def main() -> None:
         ]
         with _server(folder) as url:
             if url:
-                figures += [*_latency("server", folder, url, rounds), *_together(folder, url)]
+                figures += [
+                    *_latency("server", folder, url, rounds),
+                    *_together(folder, url),
+                ]
             else:
                 print(
                     "no Valkey or Redis server, or no extra `redis`: the folder alone is measured",
@@ -129,7 +134,9 @@ def _latency(name: str, folder: str, url: str, rounds: int) -> Iterator[Figure]:
             size,
             max(10, rounds // (1 + size // 300_000)),
         )
-    yield Figure(f"{name}: claim and release", _median(lambda: _claim(stores), rounds), "ms")
+    yield Figure(
+        f"{name}: claim and release", _median(lambda: _claim(stores), rounds), "ms"
+    )
     stores.close()
 
 
@@ -137,15 +144,24 @@ def _of_page(name: str, stores: Stores, size: int, times: int) -> Iterator[Figur
     pages, page = stores.pages, page_of(size)
     bar = HIT_BAR if size == 300_000 else None
     handle = keep_page(pages, page)
-    yield Figure(f"{name} found", _median(lambda: find_page(pages, handle), times), "ms", bar)
+    yield Figure(
+        f"{name} found", _median(lambda: find_page(pages, handle), times), "ms", bar
+    )
     # A repeated fetch finds the URL, then the page.
     keep_answer(pages, page.url, Known(page, time.time() + 600, {}))
     yield Figure(
-        f"{name} found by URL", _median(lambda: find_answer(pages, page.url), times), "ms", bar
+        f"{name} found by URL",
+        _median(lambda: find_answer(pages, page.url), times),
+        "ms",
+        bar,
     )
-    yield Figure(f"{name} kept again", _median(lambda: keep_page(pages, page), times), "ms")
+    yield Figure(
+        f"{name} kept again", _median(lambda: keep_page(pages, page), times), "ms"
+    )
     changed = page_to_keep(page)
-    yield Figure(f"{name} written", _median(lambda: keep_page(pages, changed()), times), "ms")
+    yield Figure(
+        f"{name} written", _median(lambda: keep_page(pages, changed()), times), "ms"
+    )
 
 
 def page_to_keep(page: Page) -> Callable[[], Page]:
@@ -179,7 +195,11 @@ def _together(folder: str, url: str) -> Iterator[Figure]:
             _write_and_read, [(target, url, worker, 2) for worker in range(4)]
         )  # imports, first opening
         started = time.perf_counter()
-        lost = sum(pool.map(_write_and_read, [(target, url, worker, 60) for worker in range(4)]))
+        lost = sum(
+            pool.map(
+                _write_and_read, [(target, url, worker, 60) for worker in range(4)]
+            )
+        )
         took = 1000 * (time.perf_counter() - started) / 240
     yield Figure(f"{name}: four processes, write and read of 60 kB", took, "ms")
     yield Figure(f"{name}: entries that four processes lost", lost, "", 0.0)

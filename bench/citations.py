@@ -113,7 +113,12 @@ class Cited:
     @property
     def right(self) -> bool:
         """Whether the words are the cited ones."""
-        return self.outcome in {"right", "row from a later cell", "run", "nothing to highlight"}
+        return self.outcome in {
+            "right",
+            "row from a later cell",
+            "run",
+            "nothing to highlight",
+        }
 
 
 def main() -> int:
@@ -122,7 +127,9 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "--check", action="store_true", help="some 70 citations; exit code 1 below the share"
+        "--check",
+        action="store_true",
+        help="some 70 citations; exit code 1 below the share",
     )
     parser.add_argument("--browser", default="auto", help="path of Chromium, or auto")
     wanted = parser.parse_args()
@@ -169,7 +176,9 @@ def real_pages(count: int) -> dict[str, str]:
     }
 
 
-async def highlight(pages: dict[str, str], a_page: int, browser: str = "auto") -> list[Cited]:
+async def highlight(
+    pages: dict[str, str], a_page: int, browser: str = "auto"
+) -> list[Cited]:
     """Open `a_page` citations and `RUNS` of runs of each of `pages` (name to HTML); return what
     Chromium highlights.
 
@@ -187,14 +196,17 @@ async def highlight(pages: dict[str, str], a_page: int, browser: str = "auto") -
                 args=["--no-sandbox", "--disable-gpu", "--disable-sync", "--no-pings"],
             )
             try:
-                window = await chromium.new_page(viewport={"width": WIDTH, "height": HEIGHT})
+                window = await chromium.new_page(
+                    viewport={"width": WIDTH, "height": HEIGHT}
+                )
                 decoder = await chromium.new_page()
                 for name, html in pages.items():
                     url = f"{address}/{name}"
                     document = read_document(Page(url, url, "", html, "text/html"))
                     spans = [*spread(document, a_page), *spread(document, RUNS, RUN)]
                     found += [
-                        await _opened(window, decoder, document, span, name) for span in spans
+                        await _opened(window, decoder, document, span, name)
+                        for span in spans
                     ]
             finally:
                 await chromium.close()
@@ -207,7 +219,9 @@ def spread(document: Document, count: int, length: int = 1) -> list[Sequence[Sen
     every = tag_sentences(document)
     blocks = [document.blocks[s.block] for s in every]
     shown = [
-        s for s, block in zip(every, blocks, strict=True) if block.main and block.kind != "about"
+        s
+        for s, block in zip(every, blocks, strict=True)
+        if block.main and block.kind != "about"
     ]
     told = [s for s in shown if len(_letters(s.text)) >= 8]
     told = [s for s in told if s.number - 1 + length <= len(every)]
@@ -221,14 +235,20 @@ async def _opened(
     citation = cite(document, span[0].start, span[-1].end)
     # Another document each time: a change of the fragment alone is no navigation.
     address, _, fragment = citation.partition("#")
-    await window.goto(f"{address}?{span[0].number}-{len(span)}#{fragment}", wait_until="load")
+    await window.goto(
+        f"{address}?{span[0].number}-{len(span)}#{fragment}", wait_until="load"
+    )
     got = ""
     for wait in LOOKS:
         await window.wait_for_timeout(wait)
         words = await window.evaluate(_WORDS)
         picture = base64.b64encode(await window.screenshot()).decode()
-        painted = await decoder.evaluate(_PAINTED, [picture, [[x, y] for _, x, y in words]])
-        got = " ".join(word for (word, _, _), lit in zip(words, painted, strict=True) if lit)
+        painted = await decoder.evaluate(
+            _PAINTED, [picture, [[x, y] for _, x, y in words]]
+        )
+        got = " ".join(
+            word for (word, _, _), lit in zip(words, painted, strict=True) if lit
+        )
         if got:
             break
     shown = _letters(await window.evaluate("() => document.body.innerText"))
@@ -236,7 +256,8 @@ async def _opened(
     if not fragment and not got and not _rendered(wanted, "", shown):
         return Cited(name, wanted, citation, got, "nothing to highlight")
     first, last = (
-        _rendered(document.text[one.start : one.end], got, shown) for one in (span[0], span[-1])
+        _rendered(document.text[one.start : one.end], got, shown)
+        for one in (span[0], span[-1])
     )
     if len(span) > 1:
         return Cited(name, wanted, citation, got, _outcome_of_run(first, last, got))
@@ -249,9 +270,13 @@ def _rendered(wanted: str, got: str, shown: str) -> str:
     letters."""
     words, lit = _WORD.findall(wanted), _WORD.findall(got)
     kept: list[str] = []
-    for kind, begin, end, *_ in SequenceMatcher(None, words, lit, autojunk=False).get_opcodes():
+    for kind, begin, end, *_ in SequenceMatcher(
+        None, words, lit, autojunk=False
+    ).get_opcodes():
         stretch = words[begin:end]
-        kept += stretch if kind == "equal" or _letters("".join(stretch)) in shown else []
+        kept += (
+            stretch if kind == "equal" or _letters("".join(stretch)) in shown else []
+        )
     return " ".join(kept)
 
 
@@ -272,7 +297,9 @@ def _outcome_of_run(first: str, last: str, got: str) -> str:
         return "nothing"
     first, last, got = _letters(first), _letters(last), _letters(got)
     begins = any(got.startswith(first[at:]) for at in range(max(1, len(first) - 2)))
-    ends = any(got.endswith(last[:at]) for at in range(len(last), min(2, len(last) - 1), -1))
+    ends = any(
+        got.endswith(last[:at]) for at in range(len(last), min(2, len(last) - 1), -1)
+    )
     return "run" if begins and ends and len(got) > len(last) else "part of a run"
 
 
@@ -293,7 +320,8 @@ def served(pages: dict[str, str]) -> Iterator[str]:
         html = _COVERING.sub("position:static", html)
         policy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'"
         return Answer(
-            (html + _STYLE).encode() if html else b"", headers={"Content-Security-Policy": policy}
+            (html + _STYLE).encode() if html else b"",
+            headers={"Content-Security-Policy": policy},
         )
 
     with serving(answer) as port:

@@ -111,7 +111,12 @@ def main() -> int:
 def _quotes(most: int) -> dict[str, float]:
     draw = random.Random(1)
     pages = _pages(draw, min(most, 100))
-    names = [name for _, sentences in pages for one in sentences for name in _NAME.findall(one)]
+    names = [
+        name
+        for _, sentences in pages
+        for one in sentences
+        for name in _NAME.findall(one)
+    ]
     counts: Counter[tuple[str, str]] = Counter()
     for place, (html, (plain, changed, _)) in enumerate(pages):
         text = [Text(read_document(Page("u", "u", "", html, "text/html")))]
@@ -124,7 +129,8 @@ def _quotes(most: int) -> dict[str, float]:
             counts[kind, find_quote(quote, text).standing] += 1
     for kind in ("as it stands", "changed", "invented"):
         print(
-            f"quotes {kind:13}", {standing: n for (of, standing), n in counts.items() if of == kind}
+            f"quotes {kind:13}",
+            {standing: n for (of, standing), n in counts.items() if of == kind},
         )
     wrong = sum(
         n
@@ -162,14 +168,23 @@ def _origins(most: int) -> dict[str, float]:
     for share in EDITED:
         edited = [_edited(document, share, vocabulary, draw) for document in documents]
         copies = Copies({place: document.text for place, document in enumerate(edited)})
-        found[share] = float(np.mean([copies.hold(place, both) for place, both in texts.items()]))
-        equal = float(np.mean([both[0] in edited[place].text for place, both in texts.items()]))
+        found[share] = float(
+            np.mean([copies.hold(place, both) for place, both in texts.items()])
+        )
+        equal = float(
+            np.mean([both[0] in edited[place].text for place, both in texts.items()])
+        )
         print(
             f"origins: {len(texts)} copies, {share:.0%} of words edited: {found[share]:.3f} "
             f"found, naive {equal:.3f}"
         )
     copies = Copies({place: document.text for place, document in enumerate(documents)})
-    pairs = [(place, other) for place in texts for other in range(len(documents)) if other != place]
+    pairs = [
+        (place, other)
+        for place in texts
+        for other in range(len(documents))
+        if other != place
+    ]
     wrong = sum(copies.hold(other, texts[place]) for place, other in pairs)
     print(f"origins: {wrong} of {len(pairs)} other pages taken for copies")
     return {
@@ -189,11 +204,14 @@ def _edited(
         return (
             word
             if by >= 1
-            else ("", draw.choice(vocabulary), f"{word} {draw.choice(vocabulary)}")[int(by * 3)]
+            else ("", draw.choice(vocabulary), f"{word} {draw.choice(vocabulary)}")[
+                int(by * 3)
+            ]
         )
 
     lines = (
-        " ".join(filter(None, map(edited, line.split()))) for line in document.text.split("\n")
+        " ".join(filter(None, map(edited, line.split())))
+        for line in document.text.split("\n")
     )
     return replace(document, text="\n".join(lines))
 
@@ -206,12 +224,15 @@ def _pages(draw: random.Random, most: int) -> list[tuple[str, list[str]]]:
         text = (
             ""
             if held
-            else trafilatura.extract(html, include_tables=False, include_comments=False) or ""
+            else trafilatura.extract(html, include_tables=False, include_comments=False)
+            or ""
         )
         # Paragraphs of several sentences: a line by itself may be a dialog that nobody sees before
         # it opens.
         lines = [
-            (line, spans) for line in text.splitlines() if len(spans := split_sentences(line)) > 1
+            (line, spans)
+            for line in text.splitlines()
+            if len(spans := split_sentences(line)) > 1
         ]
         cut = [line[start:end].strip() for line, spans in lines for start, end in spans]
         whole = [one for one in cut if 8 <= len(one.split()) <= 40 and '"' not in one]
@@ -283,24 +304,32 @@ async def _statements(most: int) -> dict[str, float]:
         measured[f"{name}: balanced accuracy"] = ours
         if name == "rows":
             otherwise = [claim.kind == "row: number" for claim in claims]
-            said = _balanced(otherwise, [one.support == "contradicted" for one in judged])
+            said = _balanced(
+                otherwise, [one.support == "contradicted" for one in judged]
+            )
             print(f"    contradicted by a row or not, balanced accuracy {said:.3f}")
             measured["rows: contradicted"] = said
         if name == "wice":
             known = [place for place, claim in enumerate(claims) if any(claim.evidence)]
             by_us = float(
-                np.mean([_f1(judged[place].rows, claims[place].evidence) for place in known])
+                np.mean(
+                    [_f1(judged[place].rows, claims[place].evidence) for place in known]
+                )
             )
             by_words = float(
                 np.mean([_f1(first[place], claims[place].evidence) for place in known])
             )
-            print(f"    evidence F1 of {len(known)}: {by_us:.3f}, two best by BM25 {by_words:.3f}")
+            print(
+                f"    evidence F1 of {len(known)}: {by_us:.3f}, two best by BM25 {by_words:.3f}"
+            )
             measured["wice: F1 above BM25"] = by_us - by_words
     return measured
 
 
 def _wice(most: int) -> list[Claim]:
-    with gzip.open(DATA / "claims" / "wice_dev.jsonl.gz", "rt", encoding="utf-8") as lines:
+    with gzip.open(
+        DATA / "claims" / "wice_dev.jsonl.gz", "rt", encoding="utf-8"
+    ) as lines:
         rows = [json.loads(line) for line in lines]
     rows = rows[:: max(1, len(rows) // most)]
     return [
@@ -349,7 +378,11 @@ def _rows() -> Iterator[Claim]:
     a mistake.
     """
     pages = {name: html for name, (html, held) in sources(1).items() if not held}
-    for line in (ROOT / "bench" / "asked" / "rows.jsonl").read_text(encoding="utf-8").splitlines():
+    for line in (
+        (ROOT / "bench" / "asked" / "rows.jsonl")
+        .read_text(encoding="utf-8")
+        .splitlines()
+    ):
         row = json.loads(line)
         document = read_document(Page("u", "u", "", pages[row["page"]], "text/html"))
         units = page_units(document, tag_sentences(document)).texts
@@ -364,12 +397,16 @@ def _rows() -> Iterator[Claim]:
         )
 
 
-def _altered(text: str, sentences: Sequence[str], draw: random.Random) -> dict[str, str]:
+def _altered(
+    text: str, sentences: Sequence[str], draw: random.Random
+) -> dict[str, str]:
     found: dict[str, str] = {}
     if numbers := _NUMBER.findall(text):
         number = draw.choice(numbers)
         digits = re.sub(r"\D", "", number)
-        found["number"] = text.replace(number, str(int(digits) + draw.choice([1, 2, 3, 7, 10])), 1)
+        found["number"] = text.replace(
+            number, str(int(digits) + draw.choice([1, 2, 3, 7, 10])), 1
+        )
     names = list(find_entities(text, language="en"))
     near = draw.sample(sentences, min(30, len(sentences)))
     others = [
@@ -383,7 +420,9 @@ def _altered(text: str, sentences: Sequence[str], draw: random.Random) -> dict[s
     if len(names) > 1:
         one, other = draw.sample(names, 2)
         if one not in other and other not in one:
-            found["role"] = text.replace(one, "\0").replace(other, one).replace("\0", other)
+            found["role"] = (
+                text.replace(one, "\0").replace(other, one).replace("\0", other)
+            )
     if verb := _VERB.search(text):
         found["negation"] = f"{text[: verb.end()]} not{text[verb.end() :]}"
     return found
@@ -391,14 +430,24 @@ def _altered(text: str, sentences: Sequence[str], draw: random.Random) -> dict[s
 
 def _balanced(truth: Sequence[bool], said: Sequence[bool]) -> float:
     shares = [
-        np.mean([one == wanted for one, label in zip(said, truth, strict=True) if label == wanted])
+        np.mean(
+            [
+                one == wanted
+                for one, label in zip(said, truth, strict=True)
+                if label == wanted
+            ]
+        )
         for wanted in (True, False)
     ]
     return float(np.mean(shares))
 
 
 def _f1(rows: Sequence[int], golds: Sequence[Sequence[int]]) -> float:
-    return max(2 * len(set(rows) & set(gold)) / (len(rows) + len(gold)) for gold in golds if gold)
+    return max(
+        2 * len(set(rows) & set(gold)) / (len(rows) + len(gold))
+        for gold in golds
+        if gold
+    )
 
 
 if __name__ == "__main__":

@@ -91,12 +91,18 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "--check", action="store_true", help="the quick form; exit 1 when a bar falls short"
+        "--check",
+        action="store_true",
+        help="the quick form; exit 1 when a bar falls short",
     )
     parser.add_argument(
-        "--fresh", action="store_true", help="install the clients again, at their newest"
+        "--fresh",
+        action="store_true",
+        help="install the clients again, at their newest",
     )
-    parser.add_argument("--only", default="", metavar="NAME", help="clients whose name holds this")
+    parser.add_argument(
+        "--only", default="", metavar="NAME", help="clients whose name holds this"
+    )
     args = parser.parse_args()
     rows = list(_all(args.only, fresh=args.fresh, every=not args.check))
     failed = [
@@ -107,7 +113,9 @@ def main() -> None:
     spoiled = {_package(row.client) for row in rows if row.failed}
     passed = {_package(row.client) for row in rows} - spoiled
     if len(passed) < LEAST_CLIENTS and not args.only:
-        failed.append(f"{len(passed)} clients pass < {LEAST_CLIENTS}: {', '.join(sorted(passed))}")
+        failed.append(
+            f"{len(passed)} clients pass < {LEAST_CLIENTS}: {', '.join(sorted(passed))}"
+        )
     for line in failed:
         print(f"BAR MISSED: {line}")
     print(
@@ -130,7 +138,11 @@ def _all(only: str, *, fresh: bool, every: bool) -> Iterator[Seen]:
         cache = Path(folder)
         for name, environment in ENVIRONMENTS.items():
             clients = [client for client in environment.clients if only in client]
-            python = _installed(name, environment.packages, fresh=fresh) if clients else Path()
+            python = (
+                _installed(name, environment.packages, fresh=fresh)
+                if clients
+                else Path()
+            )
             for client in clients:
                 for structured in (False, True):
                     if every or not structured or client in LOOKING:
@@ -179,7 +191,10 @@ def _server(cache: Path, *, structured: bool) -> Json:
         "CACHE": str(cache / "cache"),
         "STRUCTURED": str(int(structured)),
     }
-    environment = {**os.environ, **{f"WINNOW_{name}": value for name, value in settings.items()}}
+    environment = {
+        **os.environ,
+        **{f"WINNOW_{name}": value for name, value in settings.items()},
+    }
     return {
         "command": sys.executable,
         "args": ["-m", "server"],
@@ -218,12 +233,16 @@ def _asked(python: Path, client: str, structured: bool, cache: Path) -> Seen:
             [f"ended with {ran.returncode}: {ran.stderr.strip()[-300:]}"],
         )
     seen: Json = json.loads(out.read_text(encoding="utf-8"))
-    return Seen(client, structured, seen["read"], _way(seen, ran.returncode), _judged(seen))
+    return Seen(
+        client, structured, seen["read"], _way(seen, ran.returncode), _judged(seen)
+    )
 
 
 def _way(seen: Json, code: int) -> str:
     heard = (
-        "no way to hear progress" if seen["progress"] is None else f"progress {seen['progress']}"
+        "no way to hear progress"
+        if seen["progress"] is None
+        else f"progress {seen['progress']}"
     )
     cancels = {None: "no way to cancel", True: "cancelled", False: "not cancelled"}[
         seen["cancelled"]
@@ -235,12 +254,18 @@ def _judged(seen: Json) -> list[str]:
     """Return what falls short."""
     failed = [f"lists {', '.join(seen['tools'])}"] * (seen["tools"] != sorted(TOOLS))
     for tool, text in seen["read"].items():
-        failed += [f"{tool}: {ANSWER!r} does not reach the model"] * (ANSWER not in text)
-        failed += [f"{tool}: the model reads what is meant for hosts"] * (RESULT in text)
+        failed += [f"{tool}: {ANSWER!r} does not reach the model"] * (
+            ANSWER not in text
+        )
+        failed += [f"{tool}: the model reads what is meant for hosts"] * (
+            RESULT in text
+        )
         share = read_twice(text)
         failed += [f"{tool}: {share:.3f} is read twice > {TWICE}"] * (share > TWICE)
     failed += ["no progress is heard"] * (seen["progress"] == 0)
-    failed += [f"an error reads {seen['error'][:200]!r}"] * ("Check the path" not in seen["error"])
+    failed += [f"an error reads {seen['error'][:200]!r}"] * (
+        "Check the path" not in seen["error"]
+    )
     failed += ["a call cannot be cancelled"] * (seen["cancelled"] is False)
     return failed + ["no answer after a cancelled call"] * (ANSWER not in seen["after"])
 
@@ -272,7 +297,11 @@ def _inspected(commands: Path, cache: Path) -> Seen:
     """Ask by the Inspector, a process for each call; what it prints is the whole result, of which
     `content` is read."""
     server = _server(cache, structured=False)
-    own = {name: value for name, value in server["env"].items() if name.startswith("WINNOW_")}
+    own = {
+        name: value
+        for name, value in server["env"].items()
+        if name.startswith("WINNOW_")
+    }
     config = cache / "mcp.json"
     config.write_text(
         json.dumps({"mcpServers": {"winnow": {**server, "env": own}}}), encoding="utf-8"
@@ -317,7 +346,12 @@ def _inspected(commands: Path, cache: Path) -> Seen:
         "tools": sorted(listed),
         "read": {tool: call(tool, given) for tool, given in TOOLS.items()},
     }
-    seen |= {"progress": None, "cancelled": None, "error": call(*WRONG), "after": call(*AFTER)}
+    seen |= {
+        "progress": None,
+        "cancelled": None,
+        "error": call(*WRONG),
+        "after": call(*AFTER),
+    }
     return Seen(INSPECTOR, False, seen["read"], _way(seen, 0), _judged(seen))
 
 

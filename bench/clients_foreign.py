@@ -40,7 +40,9 @@ def main() -> None:
     """Do the job."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
-        "--check", action="store_true", help="do nothing: `bench.clients` checks what is seen here"
+        "--check",
+        action="store_true",
+        help="do nothing: `bench.clients` checks what is seen here",
     )
     if not parser.parse_args().check:
         asyncio.run(_see(json.load(sys.stdin)))
@@ -72,8 +74,14 @@ async def _see(job: Json) -> None:
 async def _pydantic_ai(server: Json) -> AsyncIterator[Foreign]:
     """An agent whose model calls the tool once; what it is shown then is what any model would
     be."""
-    mcp, transports = import_module("pydantic_ai.mcp"), import_module("fastmcp.client.transports")
-    agents, messages = import_module("pydantic_ai"), import_module("pydantic_ai.messages")
+    mcp, transports = (
+        import_module("pydantic_ai.mcp"),
+        import_module("fastmcp.client.transports"),
+    )
+    agents, messages = (
+        import_module("pydantic_ai"),
+        import_module("pydantic_ai.messages"),
+    )
     function = import_module("pydantic_ai.models.function")
     progress: list[str] = []
 
@@ -94,7 +102,9 @@ async def _pydantic_ai(server: Json) -> AsyncIterator[Foreign]:
                 if part.part_kind in {"tool-return", "retry-prompt"}
             ]
             if not parts:
-                return messages.ModelResponse(parts=[messages.ToolCallPart(tool, arguments)])
+                return messages.ModelResponse(
+                    parts=[messages.ToolCallPart(tool, arguments)]
+                )
             shown = parts[-1]
             read = (
                 shown.model_response_str()
@@ -114,10 +124,15 @@ def _openai_agents(*, structured: bool) -> Connect:
     @asynccontextmanager
     async def connect(server: Json) -> AsyncIterator[Foreign]:
         mcp, util = import_module("agents.mcp"), import_module("agents.mcp.util")
-        context, items = import_module("agents.tool_context"), import_module("agents.items")
+        context, items = (
+            import_module("agents.tool_context"),
+            import_module("agents.items"),
+        )
         responses = import_module("openai.types.responses")
         stdio = mcp.MCPServerStdio(
-            params=server, client_session_timeout_seconds=60, use_structured_content=structured
+            params=server,
+            client_session_timeout_seconds=60,
+            use_structured_content=structured,
         )
 
         async def tools() -> list[str]:
@@ -132,9 +147,9 @@ def _openai_agents(*, structured: bool) -> Connect:
             around = context.ToolContext(
                 context=None, tool_name=tool, tool_call_id="1", tool_arguments=given
             )
-            output = await util.MCPUtil.to_function_tool(listed, stdio, False).on_invoke_tool(
-                around, given
-            )
+            output = await util.MCPUtil.to_function_tool(
+                listed, stdio, False
+            ).on_invoke_tool(around, given)
             shown = items.ItemHelpers.tool_call_output_item(asked, output)["output"]
             if isinstance(shown, str):
                 return shown
@@ -155,7 +170,9 @@ async def _langchain(server: Json) -> AsyncIterator[Foreign]:
     loading = import_module("langchain_mcp_adapters.tools")
     progress: list[str] = []
 
-    async def hear(_done: float, _total: float | None, message: str | None, _context: Any) -> None:
+    async def hear(
+        _done: float, _total: float | None, message: str | None, _context: Any
+    ) -> None:
         progress.append(message or "")
 
     heard = callbacks.Callbacks(on_progress=hear)
@@ -190,7 +207,8 @@ async def _mcp_use(server: Json) -> AsyncIterator[Foreign]:
     await client.create_all_sessions()
     try:
         by_name = {
-            tool.name: tool for tool in await adapters.LangChainAdapter().create_tools(client)
+            tool.name: tool
+            for tool in await adapters.LangChainAdapter().create_tools(client)
         }
 
         async def tools() -> list[str]:
@@ -208,13 +226,18 @@ async def _mcp_use(server: Json) -> AsyncIterator[Foreign]:
 async def _fastmcp(server: Json) -> AsyncIterator[Foreign]:
     """No model is behind it: what its users take are the texts, or `data` where a result has a
     schema."""
-    fastmcp, transports = import_module("fastmcp"), import_module("fastmcp.client.transports")
+    fastmcp, transports = (
+        import_module("fastmcp"),
+        import_module("fastmcp.client.transports"),
+    )
     progress: list[str] = []
 
     async def hear(_done: float, _total: float | None, message: str | None) -> None:
         progress.append(message or "")
 
-    async with fastmcp.Client(transports.StdioTransport(**server), progress_handler=hear) as client:
+    async with fastmcp.Client(
+        transports.StdioTransport(**server), progress_handler=hear
+    ) as client:
 
         async def tools() -> list[str]:
             return [tool.name for tool in await client.list_tools()]
@@ -238,7 +261,9 @@ def _smolagents(*, structured: bool) -> Connect:
         raises."""
         smolagents, mcp = import_module("smolagents"), import_module("mcp")
         client = await asyncio.to_thread(
-            smolagents.MCPClient, mcp.StdioServerParameters(**server), structured_output=structured
+            smolagents.MCPClient,
+            mcp.StdioServerParameters(**server),
+            structured_output=structured,
         )
         try:
             by_name = {tool.name: tool for tool in client.get_tools()}
@@ -264,7 +289,8 @@ def _of_blocks(content: Any) -> str:
     if not isinstance(content, list):
         return content if isinstance(content, str) else json.dumps(content)
     return "\n".join(
-        part["text"] if part.get("type") == "text" else json.dumps(part) for part in content
+        part["text"] if part.get("type") == "text" else json.dumps(part)
+        for part in content
     )
 
 

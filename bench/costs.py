@@ -43,7 +43,11 @@ from pipeline.segment.idms import Judge
 from pipeline.text.tokens import count_tokens
 
 PATIENCE: Final = 3_000.0
-BARS: Final = {"prune: block paths": 2.0, "extract: votes": 2.0, "segment: margins": 2.0}
+BARS: Final = {
+    "prune: block paths": 2.0,
+    "extract: votes": 2.0,
+    "segment: margins": 2.0,
+}
 """Times fewer tokens than the naive way."""
 SHOWN: Final = 2
 """Summaries that an answer of some 400 tokens shows."""
@@ -79,7 +83,9 @@ class Recorded(Watched):
     ) -> PathScores:
         """Ask, and keep what was asked and said."""
         self.prompt = prefix if isinstance(prefix, str) else prefix[-1].content
-        self.scores = await super().score_tree(prefix, paths, among_siblings=among_siblings)
+        self.scores = await super().score_tree(
+            prefix, paths, among_siblings=among_siblings
+        )
         self.evaluated += self.scores.evaluated_tokens
         self.whole += self.scores.whole_tokens
         return self.scores
@@ -113,7 +119,9 @@ async def reading_costs(
     quick: bool,
 ) -> None:
     """Add what pruning, extracting and parsing of one question cost."""
-    await model.score_tree("another", [" prefix"])  # so that nothing of an earlier prefix is kept
+    await model.score_tree(
+        "another", [" prefix"]
+    )  # so that nothing of an earlier prefix is kept
     watched = Recorded(model)
     scorer = path_scorer(watched, pages[:1], seconds=PATIENCE)
     assert scorer is not None
@@ -131,7 +139,9 @@ async def reading_costs(
     if quick:
         return
     watched = Recorded(model)
-    await extract(one.question, pages, reader=reader, asking=Asking(watched, "lines", PATIENCE))
+    await extract(
+        one.question, pages, reader=reader, asking=Asking(watched, "lines", PATIENCE)
+    )
     every = sum(count_tokens(paper_tags(sentences)) for sentences in told.tagged)
     # The model's tokens for one of ours, from a prompt that both have counted.
     rate = voting.scores.prefix_tokens / count_tokens(voting.prompt)
@@ -153,17 +163,26 @@ async def tree_costs(
     batches, tokens = (
         int(str(after[name])) - int(str(before[name])) for name in ("batches", "tokens")
     )
-    print(f"margins of {len(texts) - 1} gaps: {batches} batches of {tokens / batches:.0f} tokens")
+    print(
+        f"margins of {len(texts) - 1} gaps: {batches} batches of {tokens / batches:.0f} tokens"
+    )
     _add(table, "segment: margins", watched.evaluated, watched.whole)
     if quick:
         return
-    tree = await build_tree([document], embedder=OnnxEmbedder(), options=TreeOptions(), store=None)
-    inner = [[tree.nodes[i].text for i in node.children] for node in tree.nodes if node.is_summary]
+    tree = await build_tree(
+        [document], embedder=OnnxEmbedder(), options=TreeOptions(), store=None
+    )
+    inner = [
+        [tree.nodes[i].text for i in node.children]
+        for node in tree.nodes
+        if node.is_summary
+    ]
     watched = Recorded(model)
     for children in inner[:SHOWN]:
         await kept_summary(Writer(watched), children, max_tokens=130, store=None)
     shown, every = (
-        sum(count_tokens(text) for node in part for text in node) for part in (inner[:SHOWN], inner)
+        sum(count_tokens(text) for node in part for text in node)
+        for part in (inner[:SHOWN], inner)
     )
     spent = await watched.tokens()
     _add(table, "summarise: shown ones", spent, spent * every / max(shown, 1))
@@ -188,12 +207,18 @@ async def batch_table(model: LlamaGenerator) -> None:
             began = time.perf_counter()
             async with anyio.create_task_group() as group:
                 for number in range(count):
-                    said = [Said("user", f"Tell a long story about boat {turn} {number}.")]
+                    said = [
+                        Said("user", f"Tell a long story about boat {turn} {number}.")
+                    ]
                     group.start_soon(partial(model.generate, said, max_tokens=WRITTEN))
             seconds = time.perf_counter() - began
-            tokens = int(str((await model.counters())["tokens"])) - int(str(before["tokens"]))
+            tokens = int(str((await model.counters())["tokens"])) - int(
+                str(before["tokens"])
+            )
             rates.append(tokens / seconds)
-        print(f"  {max(rates):6.0f}  {count} answers at once, prompts of some 40 tokens included")
+        print(
+            f"  {max(rates):6.0f}  {count} answers at once, prompts of some 40 tokens included"
+        )
 
 
 async def measure(path: Path, *, quick: bool) -> FigureTable:
@@ -207,7 +232,11 @@ async def measure(path: Path, *, quick: bool) -> FigureTable:
     try:
         for one in asked:
             await reading_costs(
-                table, model, one, library.nearest(one.question, first=one.pages), quick=quick
+                table,
+                model,
+                one,
+                library.nearest(one.question, first=one.pages),
+                quick=quick,
             )
         longest = max(library.documents, key=lambda document: len(document.text))
         await tree_costs(table, model, longest, quick=quick)
@@ -230,7 +259,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--check", action="store_true", help="the short form, against its bars")
+    parser.add_argument(
+        "--check", action="store_true", help="the short form, against its bars"
+    )
     parser.add_argument("--model", type=Path, help="another GGUF file")
     wanted = parser.parse_args()
     try:

@@ -50,9 +50,13 @@ SCROLL: Final = """() => new Promise(done => {
 def main() -> None:
     """Print the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--check", action="store_true", help="exit 1 when a bar falls short")
     parser.add_argument(
-        "--pictures", metavar="FOLDER", help="write a picture of each view of the sample library"
+        "--check", action="store_true", help="exit 1 when a bar falls short"
+    )
+    parser.add_argument(
+        "--pictures",
+        metavar="FOLDER",
+        help="write a picture of each view of the sample library",
     )
     args = parser.parse_args()
     if args.pictures:
@@ -105,7 +109,9 @@ def _draw(
             areas.first.fill(wanted[0])
             areas.nth(1).fill(wanted[1])
             page.locator(f"#{view} form.ask button.main").click()
-            done = page.locator(f"#{view} .icicle" if view == "tree" else f"#{view} .answer")
+            done = page.locator(
+                f"#{view} .icicle" if view == "tree" else f"#{view} .answer"
+            )
             done.wait_for(timeout=120_000)
         page.locator(f"#{view} h2").first.wait_for()
         page.screenshot(path=folder / f"desk-{view}.png")
@@ -117,11 +123,16 @@ def _paint(browser: Any) -> list[str]:
     paints = []
     for _ in range(3):
         page = browser.new_page()
-        page.route("**/*", lambda route: route.fulfill(body=desk_html(), content_type="text/html"))
+        page.route(
+            "**/*",
+            lambda route: route.fulfill(body=desk_html(), content_type="text/html"),
+        )
         page.goto("http://127.0.0.1:9/desk/")
         page.locator("textarea").first.wait_for()
         paints.append(
-            page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime")
+            page.evaluate(
+                "performance.getEntriesByName('first-contentful-paint')[0].startTime"
+            )
         )
         page.close()
     paint = statistics.median(paints)
@@ -132,7 +143,10 @@ def _paint(browser: Any) -> list[str]:
 def _frames(browser: Any, name: str, result: dict[str, Any], ready: str) -> list[str]:
     page = browser.new_page(viewport={"width": 1280, "height": 900})
     page.expose_function(
-        "relay", lambda method, params: {"contents": [{"uri": params["uri"], "text": _layout()}]}
+        "relay",
+        lambda method, params: {
+            "contents": [{"uri": params["uri"], "text": _layout()}]
+        },
     )
     page.set_content(HOST_PAGE)
     page.evaluate("html => begin(html, 'raptor_query')", desk_html())
@@ -152,14 +166,17 @@ def _frames(browser: Any, name: str, result: dict[str, Any], ready: str) -> list
     page.close()
     rate = told["frames"] / told["seconds"]
     clock = f"{rate:.0f} frames a second by the clock"
-    print(f"{name}: {told['room']:,} px high, {clock}, {cost:.1f} ms of the main thread each")
+    print(
+        f"{name}: {told['room']:,} px high, {clock}, {cost:.1f} ms of the main thread each"
+    )
     return [f"a frame of the {name} takes {cost:.1f} ms"] * (cost > FRAME_BAR)
 
 
 def _busy(session: Any) -> float:
     """Return the seconds of the processor that the main thread has spent in tasks."""
     metrics = {
-        one["name"]: one["value"] for one in session.send("Performance.getMetrics")["metrics"]
+        one["name"]: one["value"]
+        for one in session.send("Performance.getMetrics")["metrics"]
     }
     return float(metrics["TaskDuration"])
 
@@ -201,7 +218,13 @@ def _evidence() -> dict[str, Any]:
         for page in range(PAGES)
     ]
     return _answer(
-        {"kind": "evidence", "question": "q", "max_tokens": 0, "passages": passages, "pages": pages}
+        {
+            "kind": "evidence",
+            "question": "q",
+            "max_tokens": 0,
+            "passages": passages,
+            "pages": pages,
+        }
     )
 
 
@@ -212,12 +235,21 @@ def _answer(view: dict[str, Any]) -> dict[str, Any]:
         "tokens": 9_000,
         "tree": "winnow://tree/" + "0" * 24,
     }
-    return {"content": [{"type": "text", "text": "text"}], "_meta": {RESULT: data, VIEW: view}}
+    return {
+        "content": [{"type": "text", "text": "text"}],
+        "_meta": {RESULT: data, VIEW: view},
+    }
 
 
 def _tree_answer() -> dict[str, Any]:
     return _answer(
-        {"kind": "evidence", "question": "q", "max_tokens": 0, "passages": [], "pages": []}
+        {
+            "kind": "evidence",
+            "question": "q",
+            "max_tokens": 0,
+            "passages": [],
+            "pages": [],
+        }
     )
 
 
@@ -248,7 +280,10 @@ def _layout() -> str:
         }
         for place, (begin, end, layer) in enumerate(spans)
     ]
-    sources = [{"url": f"https://example.org/{one}", "title": f"Report {one}"} for one in range(4)]
+    sources = [
+        {"url": f"https://example.org/{one}", "title": f"Report {one}"}
+        for one in range(4)
+    ]
     return json.dumps(
         {
             "tree": "t",

@@ -151,7 +151,9 @@ def _margins(document: Any, known: Known) -> None:
 
 def _comment(document: Any, known: Known) -> None:
     paragraph = document.add_paragraph(known.line())
-    document.add_comment(paragraph.runs, text=known.line(), author=known.word(), initials="x")
+    document.add_comment(
+        paragraph.runs, text=known.line(), author=known.word(), initials="x"
+    )
 
 
 def _hidden_run(document: Any, known: Known) -> None:
@@ -165,9 +167,7 @@ def _raw(inner: str) -> Callable[[Any, Known], None]:
     def add(document: Any, known: Known) -> None:
         parse = import_module("docx.oxml").parse_xml
         filled = re.sub("%", lambda _: known.word(), inner)
-        spaces = (
-            f'xmlns:w="{_W}" xmlns:m="http://schemas.openxmlformats.org/officeDocument/2006/math"'
-        )
+        spaces = f'xmlns:w="{_W}" xmlns:m="http://schemas.openxmlformats.org/officeDocument/2006/math"'
         document.element.body.insert(0, parse(f"<w:p {spaces}>{filled}</w:p>"))
 
     return add
@@ -231,7 +231,9 @@ def _merged(sheet: Any, known: Known) -> None:
     for cell in ("A3", "A4"):
         known.words.remove(sheet[cell].value)
     sheet.merge_cells("A2:A4")
-    sheet["F1"], sheet["G1"], sheet["F2"], sheet["G2"] = (known.word() for _ in range(4))
+    sheet["F1"], sheet["G1"], sheet["F2"], sheet["G2"] = (
+        known.word() for _ in range(4)
+    )
 
 
 def _noted(sheet: Any, known: Known) -> None:
@@ -324,19 +326,28 @@ def _by_reportlab(known: Known) -> bytes:
     )
     out = io.BytesIO()
     parts: list[Any] = [flow.Paragraph(known.line(3), styles["Title"])]
-    for part in known.rng.choices(("text", "table", "list", "hidden"), k=known.rng.randint(*PARTS)):
+    for part in known.rng.choices(
+        ("text", "table", "list", "hidden"), k=known.rng.randint(*PARTS)
+    ):
         if part == "text":
-            parts += [flow.Paragraph(known.line(24), styles["BodyText"]) for _ in range(2)]
+            parts += [
+                flow.Paragraph(known.line(24), styles["BodyText"]) for _ in range(2)
+            ]
         elif part == "table":
-            rows = [[known.line(1), known.line(2), str(known.number())] for _ in range(4)]
-            parts.append(flow.Table(rows, style=[("GRID", (0, 0), (-1, -1), 0.5, "black")]))
+            rows = [
+                [known.line(1), known.line(2), str(known.number())] for _ in range(4)
+            ]
+            parts.append(
+                flow.Table(rows, style=[("GRID", (0, 0), (-1, -1), 0.5, "black")])
+            )
         elif part == "list":
             items = [flow.Paragraph(known.line(), styles["BodyText"]) for _ in range(3)]
             parts.append(flow.ListFlowable(items, bulletType="1"))
         else:
             parts.append(
                 flow.Paragraph(
-                    f'{known.line()} <font color="white">{known.unseen()}</font>', styles["Normal"]
+                    f'{known.line()} <font color="white">{known.unseen()}</font>',
+                    styles["Normal"],
                 )
             )
     flow.SimpleDocTemplate(out).build(parts)
@@ -347,9 +358,13 @@ def _by_fpdf(known: Known) -> bytes:
     page = import_module("fpdf").FPDF()
     page.add_page()
     page.set_font("Helvetica", size=11)
-    for part in known.rng.choices(("text", "table", "cells"), k=known.rng.randint(*PARTS)):
+    for part in known.rng.choices(
+        ("text", "table", "cells"), k=known.rng.randint(*PARTS)
+    ):
         if part == "text":
-            page.multi_cell(0, 6, known.line(30), align="L", new_x="LMARGIN", new_y="NEXT")
+            page.multi_cell(
+                0, 6, known.line(30), align="L", new_x="LMARGIN", new_y="NEXT"
+            )
         elif part == "table":
             with page.table() as table:
                 for _ in range(4):
@@ -450,7 +465,12 @@ def saved_again(given: list[Sample]) -> Iterator[Sample]:
             for one in own:
                 saved = target / f"{Path(one.name).stem}.{other}"
                 if saved.exists():
-                    yield Sample(saved.name, saved.read_bytes(), one.known, f"LibreOffice, {other}")
+                    yield Sample(
+                        saved.name,
+                        saved.read_bytes(),
+                        one.known,
+                        f"LibreOffice, {other}",
+                    )
 
 
 def outcome(sample: Sample) -> Outcome:
@@ -465,7 +485,12 @@ def outcome(sample: Sample) -> Outcome:
     shown = tuple(word for word in sample.known.hidden if word in found)
     said = bool(page.unread)
     return Outcome(
-        sample, () if said else missing, missing if said else (), altered, shown, seconds
+        sample,
+        () if said else missing,
+        missing if said else (),
+        altered,
+        shown,
+        seconds,
     )
 
 
@@ -482,7 +507,9 @@ def check(count: int, *, misses: bool = False) -> tuple[list[str], list[Outcome]
         }
         words = sum(len(one.sample.known.words) for one in own)
         spent = 1000 * sum(one.seconds for one in own) / files
-        lines.append(f"{by:14} {files:4} files {words:6} words  {sums}  {spent:.1f} ms a file")
+        lines.append(
+            f"{by:14} {files:4} files {words:6} words  {sums}  {spent:.1f} ms a file"
+        )
     bad = [one for one in outcomes if one.lost or one.altered or one.shown]
     if misses:
         lines += [
@@ -499,7 +526,9 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "--check", action="store_true", help="300 files; exit code 1 where one is not read whole"
+        "--check",
+        action="store_true",
+        help="300 files; exit code 1 where one is not read whole",
     )
     parser.add_argument("--misses", action="store_true", help="print what was not read")
     options = parser.parse_args()

@@ -103,14 +103,20 @@ class Watched:
         """What the generator behind can do."""
         return abilities_of(self._generator)
 
-    async def generate(self, messages: Sequence[Said], *, max_tokens: int, **held_to: Any) -> str:
+    async def generate(
+        self, messages: Sequence[Said], *, max_tokens: int, **held_to: Any
+    ) -> str:
         """Ask the generator behind, with the same schema or grammar; raises what it raises."""
         async with self._call():
-            text = await self._generator.generate(messages, max_tokens=max_tokens, **held_to)
+            text = await self._generator.generate(
+                messages, max_tokens=max_tokens, **held_to
+            )
             self.replies.append(text)
             return text
 
-    async def choose(self, prompt: Prompt, options: Sequence[str]) -> NDArray[np.float64]:
+    async def choose(
+        self, prompt: Prompt, options: Sequence[str]
+    ) -> NDArray[np.float64]:
         """Ask the generator behind, whose `abilities` have it; raises what it raises."""
         async with self._call():
             return await cast(Chooser, self._generator).choose(prompt, options)
@@ -188,7 +194,9 @@ class Setup:
     @property
     def answerable(self) -> list[MeasuredQuestion]:
         """Questions that the library answers, `limit` of them evenly spread."""
-        return some([one for one in self._asked if one.answers and one.pages], self.limit)
+        return some(
+            [one for one in self._asked if one.answers and one.pages], self.limit
+        )
 
     @property
     def unanswerable(self) -> list[MeasuredQuestion]:
@@ -363,7 +371,9 @@ class _Spent:
         """Return what came after `before`."""
         tokens = self.tokens - (before.tokens or 0) if self.tokens is not None else None
         fault = self.fault if self.failed > before.failed else ""
-        return _Spent(tokens, self.seconds - before.seconds, self.failed - before.failed, fault)
+        return _Spent(
+            tokens, self.seconds - before.seconds, self.failed - before.failed, fault
+        )
 
     def add(self, more: "_Spent") -> None:
         """Count `more`."""
@@ -376,7 +386,11 @@ class _Spent:
 
 def _row(step: str, one: Figure) -> MeasuredFigure:
     row = MeasuredFigure(
-        step, one.what, max(len(one.rules), len(one.model)), _mean(one.rules), _mean(one.model)
+        step,
+        one.what,
+        max(len(one.rules), len(one.model)),
+        _mean(one.rules),
+        _mean(one.model),
     )
     if len(one.rules) != len(one.model) or not one.rules:
         return row
@@ -384,7 +398,9 @@ def _row(step: str, one: Figure) -> MeasuredFigure:
         ((model > rules) - (model < rules)) * (-1 if one.low else 1)
         for rules, model in zip(one.rules, one.model, strict=True)
     ]
-    return replace(row, gain=better.count(1) / len(better), loss=better.count(-1) / len(better))
+    return replace(
+        row, gain=better.count(1) / len(better), loss=better.count(-1) / len(better)
+    )
 
 
 def some(items: Sequence[T], limit: int) -> list[T]:
@@ -440,7 +456,9 @@ async def prune_by_paths(setup: Setup) -> list[MeasuredFigure]:
                     embedder=setup.embedder,
                     finer=finer,
                 )
-                values.append(float(one.is_in("\n".join(page.text for page in found.pages))))
+                values.append(
+                    float(one.is_in("\n".join(page.text for page in found.pages)))
+                )
         rows += await table.rows()
     return rows
 
@@ -459,7 +477,10 @@ async def extract_sentences(setup: Setup) -> list[MeasuredFigure]:
         if not can_ask(table.watched, way):
             rows.append(
                 MeasuredFigure(
-                    "extract", f"{way}: answers held", len(asked), note="it cannot be asked so"
+                    "extract",
+                    f"{way}: answers held",
+                    len(asked),
+                    note="it cannot be asked so",
                 )
             )
             continue
@@ -469,7 +490,9 @@ async def extract_sentences(setup: Setup) -> list[MeasuredFigure]:
         shown = table.figure(f"{way}: answers in the evidence at {EVIDENCE} tokens")
         tokens = table.figure(f"{way}: tokens of that evidence", low=True)
         asking = Asking(table.watched, way, setup.seconds)
-        async for one, (documents, by_rules) in table.each(list(zip(asked, plain, strict=True))):
+        async for one, (documents, by_rules) in table.each(
+            list(zip(asked, plain, strict=True))
+        ):
             by_model = await with_model(one.question, documents, by_rules, asking)
             none = something if one.answers else nothing
             for found, best, silent in (
@@ -487,13 +510,17 @@ async def extract_sentences(setup: Setup) -> list[MeasuredFigure]:
                 evidence = await in_thread(
                     assemble, documents, found, max_tokens=EVIDENCE, mark=new_mark()
                 )
-                holds.append(float(one.is_in("\n".join(one.text for one in evidence.evidence))))
+                holds.append(
+                    float(one.is_in("\n".join(one.text for one in evidence.evidence)))
+                )
                 spent.append(float(evidence.shown.tokens))
         rows += await table.rows()
     return rows
 
 
-async def _extracted(setup: Setup, one: MeasuredQuestion) -> tuple[list[Document], Reading]:
+async def _extracted(
+    setup: Setup, one: MeasuredQuestion
+) -> tuple[list[Document], Reading]:
     documents = setup.library.nearest(one.question, first=one.pages)
     return documents, await extract(one.question, documents, reader=setup.reader)
 
@@ -526,7 +553,9 @@ async def parse_requests(setup: Setup) -> list[MeasuredFigure]:
             (by_rules, right.rules, recent.rules),
             (by_model, right.model, recent.model),
         ):
-            narrowed.append(float(any(query.freshness != "any" for query in parsed.queries)))
+            narrowed.append(
+                float(any(query.freshness != "any" for query in parsed.queries))
+            )
             found.append(await in_thread(_found, setup, parsed, one.pages))
     return await table.rows()
 
@@ -538,11 +567,17 @@ def _found(setup: Setup, parsed: ParsedRequest, pages: tuple[str, ...]) -> float
     for query in parsed.queries:
         scores = setup.library.index.scores(query.text)
         orders.append(
-            [i for i in sorted(range(count), key=lambda i: -float(scores[i])) if scores[i] > 0]
+            [
+                i
+                for i in sorted(range(count), key=lambda i: -float(scores[i]))
+                if scores[i] > 0
+            ]
         )
     fused = reciprocal_rank_fusion(orders, count)
     best = sorted(range(count), key=lambda i: -float(fused[i]))[:5]
-    return sum(setup.library.names[i] in pages for i in best) / max(1, min(5, len(pages)))
+    return sum(setup.library.names[i] in pages for i in best) / max(
+        1, min(5, len(pages))
+    )
 
 
 async def answer_questions(setup: Setup) -> list[MeasuredFigure]:
@@ -556,19 +591,31 @@ async def answer_questions(setup: Setup) -> list[MeasuredFigure]:
     writing = Writing(table.watched, None, setup.seconds, setup.today)
     async for one in table.each((*setup.answerable, *setup.unanswerable)):
         documents, reading = await _extracted(setup, one)
-        shown = await in_thread(assemble, documents, reading, max_tokens=EVIDENCE, mark=new_mark())
-        answer = await write_answer(one.question, shown.evidence, shown.shown.labels, writing)
+        shown = await in_thread(
+            assemble, documents, reading, max_tokens=EVIDENCE, mark=new_mark()
+        )
+        answer = await write_answer(
+            one.question, shown.evidence, shown.shown.labels, writing
+        )
         if one.answers:
             evidence = "\n".join(passage.text for passage in shown.evidence)
             # What a reader sees: statements that their passages bear out, then the evidence.
             held = [one.text for one in answer.statements if one.supported]
             first.rules.append(float(one.is_in(_beginning(evidence))))
-            first.model.append(float(one.is_in(_beginning("\n".join([*held, evidence])))))
+            first.model.append(
+                float(one.is_in(_beginning("\n".join([*held, evidence]))))
+            )
             facts.rules.append(float(one.is_in(evidence)))
             facts.model.append(
-                float(one.is_in(" ".join(statement.text for statement in answer.statements)))
+                float(
+                    one.is_in(
+                        " ".join(statement.text for statement in answer.statements)
+                    )
+                )
             )
-            supported.model += [float(statement.supported) for statement in answer.statements]
+            supported.model += [
+                float(statement.supported) for statement in answer.statements
+            ]
         else:
             silent.rules.append(float(reading.verdict == "none"))
             silent.model.append(float(not answer.statements and not answer.failure))
@@ -579,7 +626,9 @@ def _beginning(text: str) -> str:
     """Return the words of `text` that `GLANCE` tokens hold."""
     words = text.split()
     most = bisect_right(
-        range(1, len(words) + 1), GLANCE, key=lambda count: count_tokens(" ".join(words[:count]))
+        range(1, len(words) + 1),
+        GLANCE,
+        key=lambda count: count_tokens(" ".join(words[:count])),
     )
     return " ".join(words[:most])
 
@@ -630,14 +679,18 @@ async def measure(
     settings: Settings, run: Run, known: Steps = STEPS
 ) -> tuple[dict[str, object], list[MeasuredFigure]]:
     """Return what was measured with, and the rows; see `evaluate`."""
-    names = [name.strip() for name in run.steps.split(",") if name.strip()] or list(known)
+    names = [name.strip() for name in run.steps.split(",") if name.strip()] or list(
+        known
+    )
     unknown = [name for name in names if name not in known]
     if unknown:
         raise UsageError(
             f"There is no step {unknown[0]!r}.", hint=f"Use some of {','.join(known)}."
         )
     if run.limit < 1:
-        raise UsageError(f"--limit is {run.limit}.", hint="Measure on at least 1 question.")
+        raise UsageError(
+            f"--limit is {run.limit}.", hint="Measure on at least 1 question."
+        )
     rows: list[MeasuredFigure] = []
     async with open_services(settings) as services:
         if services.generator is None:
@@ -660,7 +713,9 @@ async def measure(
         questions = hashlib.sha256((folder / QUESTIONS).read_bytes()).hexdigest()
         journal = Journal(run.keep, {**head, "steps": names, "questions": questions})
         if journal.kept and not run.quiet:
-            print(f"going on after {journal.kept} questions", file=sys.stderr, flush=True)
+            print(
+                f"going on after {journal.kept} questions", file=sys.stderr, flush=True
+            )
         with drawn_progress(quiet=run.quiet) as draw:
             setup = Setup(
                 library,
@@ -687,7 +742,18 @@ def _table(rows: Sequence[MeasuredFigure]) -> list[str]:
     """Return the rows as aligned lines under a head; what went wrong stands below its row."""
     wide = max((len(row.what) for row in rows), default=0)
     form = f"{{:10}} {{:{wide}}} {{:>5}} {{:>7}} {{:>7}} {{:>6}} {{:>6}} {{:>9}} {{:>8}} {{:>6}}"
-    heads = ("step", "figure", "n", "rules", "model", "gain", "loss", "tokens", "seconds", "failed")
+    heads = (
+        "step",
+        "figure",
+        "n",
+        "rules",
+        "model",
+        "gain",
+        "loss",
+        "tokens",
+        "seconds",
+        "failed",
+    )
     lines = [form.format(*heads)]
     step = ""
     for row in rows:
@@ -700,7 +766,9 @@ def _table(rows: Sequence[MeasuredFigure]) -> list[str]:
             _number(row.seconds, 1),
         )
         name = row.step if row.step != step else ""
-        lines.append(form.format(name, row.what, row.n, *figures, row.failed or "").rstrip())
+        lines.append(
+            form.format(name, row.what, row.n, *figures, row.failed or "").rstrip()
+        )
         if row.note:
             lines.append(f"{'':10} {' '.join(row.note.split())}")
         step = row.step
@@ -720,7 +788,9 @@ def options(description: str | None) -> argparse.ArgumentParser:
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE")
     parser.add_argument("--steps", default="", metavar="A,B")
     parser.add_argument("--limit", type=int, default=20, metavar="N")
-    parser.add_argument("--split", default="", help="questions of this split only, such as test")
+    parser.add_argument(
+        "--split", default="", help="questions of this split only, such as test"
+    )
     parser.add_argument("--keep", type=Path, metavar="FILE")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--quiet", action="store_true")
@@ -745,7 +815,9 @@ def run_of(wanted: argparse.Namespace) -> tuple[Settings, Run]:
 def main() -> int:
     """Print the table; return its exit code."""
     parser = options(__doc__)
-    parser.add_argument("--mimic", choices=WORTHS, help="answer by a server of this worth")
+    parser.add_argument(
+        "--mimic", choices=WORTHS, help="answer by a server of this worth"
+    )
     parser.add_argument("--check", action="store_true")
     wanted = parser.parse_args()
     if wanted.check:
@@ -774,7 +846,9 @@ JUDGED: Final = {
 SHORTENED: Final = tuple(f"{way}: tokens of that evidence" for way in WAYS)
 """Figures that an oracle must lower."""
 KEPT: Final = tuple(
-    f"{way}: answers in the evidence at {EVIDENCE} tokens" for way in WAYS if way != "pages"
+    f"{way}: answers in the evidence at {EVIDENCE} tokens"
+    for way in WAYS
+    if way != "pages"
 )
 """Figures that a generator may not lower; `pages` follows it, as printed."""
 
@@ -795,7 +869,11 @@ async def check() -> int:
             gains = gains or (row.what in SHORTENED and row.model < row.rules)
             lost = row.rules - row.model > MOST_LOST and (judged or row.what in KEPT)
             must = worth == "oracle" and (judged or row.what in SHORTENED)
-            missed += [f"{worth}: {row.step}: {row.what}"] if lost or (must and not gains) else []
+            missed += (
+                [f"{worth}: {row.step}: {row.what}"]
+                if lost or (must and not gains)
+                else []
+            )
     print("\n".join(f"missed: {one}" for one in missed) or "all bars hold")
     return bool(missed)
 

@@ -49,25 +49,38 @@ def measure(scores: Floats, case: Case) -> list[float]:
     ]
     for budget in BUDGETS:
         used = np.cumsum([case.tokens[row] for row in order])
-        values.append(len(case.gold.intersection(order[: int((used <= budget).sum())])) / k)
+        values.append(
+            len(case.gold.intersection(order[: int((used <= budget).sum())])) / k
+        )
     return values
 
 
 def read_lines(name: str) -> list[dict[str, Any]]:
     """Return the records of a JSON lines file below the data folder."""
-    return [json.loads(line) for line in (DATA / name).read_text(encoding="utf-8").splitlines()]
+    return [
+        json.loads(line)
+        for line in (DATA / name).read_text(encoding="utf-8").splitlines()
+    ]
 
 
 def read_cases(name: str, limit: int) -> list[Case]:
     """Return the requests of a set with their pages, `limit` of them evenly spread (0: all)."""
-    texts = {record["text_id"]: record for record in read_lines(f"evidence/{name}.texts.jsonl")}
+    texts = {
+        record["text_id"]: record
+        for record in read_lines(f"evidence/{name}.texts.jsonl")
+    }
     questions = list(enumerate(read_lines(f"evidence/{name}.questions.jsonl")))
     step = max(1, len(questions) // limit) if limit else 1
     kept = questions[::step][: limit or None]
-    return [_case(question, texts[question["text_id"]], place, name) for place, question in kept]
+    return [
+        _case(question, texts[question["text_id"]], place, name)
+        for place, question in kept
+    ]
 
 
-def _case(question: dict[str, Any], record: dict[str, Any], place: int, name: str) -> Case:
+def _case(
+    question: dict[str, Any], record: dict[str, Any], place: int, name: str
+) -> Case:
     text, units = record["text"], record["units"]
     headings = record["headings"] or [""] * len(units)
     gold = {
@@ -82,7 +95,11 @@ def _case(question: dict[str, Any], record: dict[str, Any], place: int, name: st
     kept = [row for row in range(len(units)) if row not in away]
     # The long documents are five: their requests are parted by their own number, all others by
     # their text's.
-    part = question["id"] if name == "chunkeval" else question["text_id"].rpartition("-")[2]
+    part = (
+        question["id"]
+        if name == "chunkeval"
+        else question["text_id"].rpartition("-")[2]
+    )
     return Case(
         request=question["request"],
         page=PageUnits(sentences, headings, language),
@@ -96,11 +113,15 @@ def _case(question: dict[str, Any], record: dict[str, Any], place: int, name: st
     )
 
 
-def _away(text: str, units: Spans, headings: Sequence[str], gold: set[int], name: str) -> set[int]:
+def _away(
+    text: str, units: Spans, headings: Sequence[str], gold: set[int], name: str
+) -> set[int]:
     """Rows to cut so that the page no longer answers."""
     if name == "hotpot":
         return {
-            row for row, heading in enumerate(headings) if heading in {headings[g] for g in gold}
+            row
+            for row, heading in enumerate(headings)
+            if heading in {headings[g] for g in gold}
         }
     if name == "chunkeval":
         return {g + near for g in gold for near in (-1, 0, 1)}

@@ -73,7 +73,14 @@ PAPER: Final = (
     ".536 .755, its trained "
     "extractor .724 .581 .687;\nneedles (base) .328 .732 .969 .925; real pages .604 .680 .743 .770"
 )
-EVIDENCE: Final = ("hotpot", "chunkeval", "xquad_en", "xquad_de", "xquad_ru", "xquad_zh")
+EVIDENCE: Final = (
+    "hotpot",
+    "chunkeval",
+    "xquad_en",
+    "xquad_de",
+    "xquad_ru",
+    "xquad_zh",
+)
 TREEBANKS: Final = ("en_ewt", "en_gum", "de_gsd", "zh_gsd", "ja_gsd")
 AWAY: Final = 0.25
 """Weight of a question on another's page in the fit: easy ones would make the confidence too sure
@@ -88,13 +95,18 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "--check", action="store_true", help="small part, pinned floors, exit code 1 on a miss"
+        "--check",
+        action="store_true",
+        help="small part, pinned floors, exit code 1 on a miss",
     )
     parser.add_argument(
         "--fit", action="store_true", help="fit the gate's weights on the tuned part"
     )
     parser.add_argument(
-        "--limit", type=int, default=0, help="requests of each set, evenly spread (0: all)"
+        "--limit",
+        type=int,
+        default=0,
+        help="requests of each set, evenly spread (0: all)",
     )
     wanted = parser.parse_args()
     if not DATA.is_dir():
@@ -120,11 +132,16 @@ def main() -> int:
 
 def _sentences() -> dict[str, float]:
     measured: dict[str, float] = {}
-    splitters: dict[str, Callable[[str], Spans]] = {"ours": split_sentences, "regex": _by_regex}
+    splitters: dict[str, Callable[[str], Spans]] = {
+        "ours": split_sentences,
+        "regex": _by_regex,
+    }
     golden = json.loads((DATA / "seg" / "golden.json").read_text(encoding="utf-8"))
     print(
         f"{'golden rules passed':22}"
-        + "".join(f"{language + ' /' + str(len(golden[language])):>9}" for language in golden)
+        + "".join(
+            f"{language + ' /' + str(len(golden[language])):>9}" for language in golden
+        )
     )
     for name, split in splitters.items():
         passed = {
@@ -134,22 +151,38 @@ def _sentences() -> dict[str, float]:
         print(f"{name:22}" + "".join(f"{passed[language]:>9}" for language in golden))
         if name == "ours":
             measured["golden rules en, of 48"] = passed["en"]
-    print(f"\n{'UD boundary F1':22}" + "".join(f"{bank:>9}" for bank in TREEBANKS) + f"{'MB/s':>9}")
+    print(
+        f"\n{'UD boundary F1':22}"
+        + "".join(f"{bank:>9}" for bank in TREEBANKS)
+        + f"{'MB/s':>9}"
+    )
     for name, split in splitters.items():
         scores = {bank: _boundary_f1(bank, split) for bank in TREEBANKS}
         speed = _speed(split)
         print(
-            f"{name:22}" + "".join(f"{scores[bank]:>9.3f}" for bank in TREEBANKS) + f"{speed:>9.1f}"
+            f"{name:22}"
+            + "".join(f"{scores[bank]:>9.3f}" for bank in TREEBANKS)
+            + f"{speed:>9.1f}"
         )
         if name == "ours":
-            measured |= {f"UD {bank} F1": score for bank, score in scores.items()} | {"MB/s": speed}
+            measured |= {f"UD {bank} F1": score for bank, score in scores.items()} | {
+                "MB/s": speed
+            }
     return measured
 
 
 def _by_regex(text: str) -> Spans:
     """The plain rule: a stop and white space, or a CJK stop."""
-    edges = [0, *(m.end() for m in re.finditer(r"(?<=[.!?])\s+|(?<=[。！？])", text)), len(text)]
-    return [(a, a + len(text[a:b].rstrip())) for a, b in pairwise(edges) if text[a:b].strip()]
+    edges = [
+        0,
+        *(m.end() for m in re.finditer(r"(?<=[.!?])\s+|(?<=[。！？])", text)),
+        len(text),
+    ]
+    return [
+        (a, a + len(text[a:b].rstrip()))
+        for a, b in pairwise(edges)
+        if text[a:b].strip()
+    ]
 
 
 def _same(split: Callable[[str], Spans], text: str, wanted: list[str]) -> bool:
@@ -164,7 +197,11 @@ def _paragraphs(bank: str) -> list[list[str]]:
     marked = any(line.startswith("# newpar") for line in lines)
     paragraphs: list[list[str]] = [[]]
     for line in lines:
-        starts = line.startswith(("# newpar", "# newdoc")) if marked else len(paragraphs[-1]) == 10
+        starts = (
+            line.startswith(("# newpar", "# newdoc"))
+            if marked
+            else len(paragraphs[-1]) == 10
+        )
         if starts and paragraphs[-1]:
             paragraphs.append([])
         if line.startswith("# text = "):
@@ -206,7 +243,9 @@ async def _evidence(sets: Sequence[str], limit: int) -> dict[str, float]:
     embedder = Remembering(OnnxEmbedder())
     measured: dict[str, float] = {}
     loaded = {name: read_cases(name, limit) for name in sets}
-    print("\nR-precision / F1 of the best two / R@256 / R@512 tokens; (all requests) and [rest]")
+    print(
+        "\nR-precision / F1 of the best two / R@256 / R@512 tokens; (all requests) and [rest]"
+    )
     for name, cases in loaded.items():
         rows: dict[str, list[list[float]]] = {}
         unseen: dict[str, list[list[float]]] = {}
@@ -228,18 +267,26 @@ async def _evidence(sets: Sequence[str], limit: int) -> dict[str, float]:
                 measured[f"{name} R@256 over blend titled"] = float(
                     means[2] - np.mean(rows["blend titled"], axis=0)[2]
                 )
-                measured |= {f"{name} R@256": float(means[2]), f"{name} R@512": float(means[3])}
+                measured |= {
+                    f"{name} R@256": float(means[2]),
+                    f"{name} R@512": float(means[3]),
+                }
     print(PAPER)
     print(
         "\nNone gate: share of None, held out (tuned). An answering page should have 0, the "
         "others 1"
     )
-    print(f"{'set':10} {'scores':9} {'answers':>13} {'answer cut':>13} {'other page':>13}")
+    print(
+        f"{'set':10} {'scores':9} {'answers':>13} {'answer cut':>13} {'other page':>13}"
+    )
     points: list[list[float]] = []
     for name, cases in loaded.items():
         for form, model in (("embedder", embedder), ("words", None)):
             shares = await _none_shares(cases, model)
-            print(f"{name:10} {form:9} " + " ".join(f"{a:>5.2f} ({b:>4.2f}) " for a, b in shares))
+            print(
+                f"{name:10} {form:9} "
+                + " ".join(f"{a:>5.2f} ({b:>4.2f}) " for a, b in shares)
+            )
             if model is not None:
                 points.append([held_out for held_out, _ in shares])
                 measured[f"answers kept by the gate, {name}"] = 1 - shares[0][0]
@@ -252,19 +299,27 @@ async def _evidence(sets: Sequence[str], limit: int) -> dict[str, float]:
         f"request's page"
     )
     lone = read_cases("none", 60 if limit else 0)
-    share = np.mean([await verdict(case.request, case.page, embedder) == "none" for case in lone])
-    print(f"{'none':10} embedder  page that does not answer: {share:.2f} of {len(lone)}")
+    share = np.mean(
+        [await verdict(case.request, case.page, embedder) == "none" for case in lone]
+    )
+    print(
+        f"{'none':10} embedder  page that does not answer: {share:.2f} of {len(lone)}"
+    )
     measured["None where the page does not answer"] = float(share)
     measured |= await _none_of_tables(embedder, 40 if limit else 0)
     return measured | await table_budgets(embedder, 40 if limit else 0)
 
 
 async def _rankers(case: Case, embedder: Embedder) -> dict[str, Floats]:
-    scores = {"bm25": BM25(case.page.texts, language=_language(case)).scores(case.request)}
+    scores = {
+        "bm25": BM25(case.page.texts, language=_language(case)).scores(case.request)
+    }
     meaning: Floats | None = None
     if embedder.reads(case.request):
         query = await embedder.embed([case.request], kind="query")
-        scores["embedder"] = await embedder.embed(case.page.texts, kind="passage") @ query[0]
+        scores["embedder"] = (
+            await embedder.embed(case.page.texts, kind="passage") @ query[0]
+        )
         texts = [*map(_titled, case.page.texts, case.page.above)]
         meaning = await embedder.embed(texts, kind="passage") @ query[0]
         words = BM25(texts, language=_language(case)).scores(case.request)
@@ -289,18 +344,22 @@ def _blend_titled(case: Case, cosines: Floats | None) -> Floats:
     to beat."""
     page = case.page
     language = _language(case)
-    single = BM25([*map(_titled, page.texts, page.above)], language=language).scores(case.request)
+    single = BM25([*map(_titled, page.texts, page.above)], language=language).scores(
+        case.request
+    )
     count = len(page.texts)
     windows = [" ".join(page.texts[at : at + 5]) for at in range(max(1, count - 4))]
     passages = BM25(windows, language=language).scores(case.request)
     around = np.array(
         [passages[max(0, row - 4) : row + 1].max(initial=0.0) for row in range(count)]
     )
-    lexical = unit_range(single / max(single.max(), 1e-9) + around / max(around.max(), 1e-9))
-    lead = 0.3 * np.clip(1 - np.arange(count) / 11, 0, None)
-    found: Floats = (lexical + (0 if cosines is None else unit_range(cosines)) + lead).astype(
-        np.float32
+    lexical = unit_range(
+        single / max(single.max(), 1e-9) + around / max(around.max(), 1e-9)
     )
+    lead = 0.3 * np.clip(1 - np.arange(count) / 11, 0, None)
+    found: Floats = (
+        lexical + (0 if cosines is None else unit_range(cosines)) + lead
+    ).astype(np.float32)
     return found
 
 
@@ -337,7 +396,10 @@ async def _none_of_tables(embedder: Embedder, limit: int) -> dict[str, float]:
     tables."""
     asked = table_questions(limit)
     names = list(dict.fromkeys(question.page for question in asked))
-    texts = {name: page_units(document(name), tag_sentences(document(name))) for name in names}
+    texts = {
+        name: page_units(document(name), tag_sentences(document(name)))
+        for name in names
+    }
     own: dict[bool, list[bool]] = {True: [], False: []}
     other: dict[bool, list[bool]] = {True: [], False: []}
     for question in asked:
@@ -345,7 +407,9 @@ async def _none_of_tables(embedder: Embedder, limit: int) -> dict[str, float]:
         own[question.held].append(
             await verdict(question.text, texts[question.page], embedder) == "none"
         )
-        other[question.held].append(await verdict(question.text, texts[away], embedder) == "none")
+        other[question.held].append(
+            await verdict(question.text, texts[away], embedder) == "none"
+        )
     print(
         f"{'tables':10} embedder  {_mean(own[True]):>5.2f} ({_mean(own[False]):>4.2f})            "
         f"    "
@@ -372,7 +436,11 @@ async def verdict(request: str, page: PageUnits, embedder: Embedder | None) -> s
 async def _fit(limit: int) -> None:
     """Print the gate's weights: logistic regression with a small ridge, by Newton's method."""
     embedder = Remembering(OnnxEmbedder())
-    examples = [example for name in EVIDENCE for example in _evidence_examples(name, limit or 80)]
+    examples = [
+        example
+        for name in EVIDENCE
+        for example in _evidence_examples(name, limit or 80)
+    ]
     examples += _library_examples() + _written_examples(4 * limit or 320)
     readers: dict[str, Reader] = {
         "read": Reread(Blend(embedder), READER),
@@ -410,7 +478,10 @@ def _written_examples(limit: int) -> list[tuple[str, Pages, float, float]]:
     rows = [row for row in own_rows() if row["split"] == "dev"]
     rows = rows[:: max(1, len(rows) // limit)] if limit else rows
     names = list(dict.fromkeys(row["page"] for row in rows))
-    units = {name: page_units(document(name), tag_sentences(document(name))) for name in names}
+    units = {
+        name: page_units(document(name), tag_sentences(document(name)))
+        for name in names
+    }
     examples: list[tuple[str, Pages, float, float]] = []
     for place, row in enumerate(rows):
         examples.append((row["question"], [units[row["page"]]], 1.0, 1.0))
@@ -441,10 +512,14 @@ def _evidence_examples(name: str, limit: int) -> list[tuple[str, Pages, float, f
 def _library_examples() -> list[tuple[str, Pages, float, float]]:
     """The sample library's dev questions with their eight best pages by BM25, and without the pages
     that answer."""
-    lines = (ROOT / "examples" / "questions.jsonl").read_text(encoding="utf-8").splitlines()
+    lines = (
+        (ROOT / "examples" / "questions.jsonl").read_text(encoding="utf-8").splitlines()
+    )
     folder = ROOT / "examples" / "library"
     names = sorted(path.name for path in folder.iterdir())
-    documents = [read_document(read_file(folder / name, roots=[folder])) for name in names]
+    documents = [
+        read_document(read_file(folder / name, roots=[folder])) for name in names
+    ]
     pages = [page_units(document, tag_sentences(document)) for document in documents]
     index = BM25([f"{document.page.title} {document.text}" for document in documents])
     examples: list[tuple[str, Pages, float, float]] = []
@@ -453,7 +528,9 @@ def _library_examples() -> list[tuple[str, Pages, float, float]]:
             continue
         order = np.argsort(-index.scores(question["question"]), kind="stable").tolist()
         best = [pages[place] for place in order[:8]]
-        away = [pages[place] for place in order if names[place] not in question["pages"]][:8]
+        away = [
+            pages[place] for place in order if names[place] not in question["pages"]
+        ][:8]
         if question["answers"]:
             examples.append((question["question"], best, 1.0, 1.0))
             examples.append((question["question"], away, 0.0, 2 * AWAY))

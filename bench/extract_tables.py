@@ -40,7 +40,9 @@ async def table_budgets(embedder: Embedder, limit: int) -> dict[str, float]:
             ("scores alone", await _unlifted(question, page, lifted, embedder)),
         ):
             for budget in BUDGETS:
-                shown = assemble([page], reading, max_tokens=budget, mark=MARK).shown.text
+                shown = assemble(
+                    [page], reading, max_tokens=budget, mark=MARK
+                ).shown.text
                 found[way, budget, question.held] += judged(question, shown)[0]
     held = sum(question.held for question in asked)
     print(f"\nanswers about tables, {len(asked)} questions ({held} held aside)")
@@ -66,7 +68,9 @@ async def _unlifted(
     question: Question, page: Document, lifted: Reading, embedder: Embedder
 ) -> Reading:
     """Return the reading with its units ordered by their scores alone."""
-    relevance = await Blend(embedder).read(question.text, [page_units(page, lifted.tagged[0])])
+    relevance = await Blend(embedder).read(
+        question.text, [page_units(page, lifted.tagged[0])]
+    )
     return replace(lifted, values=relevance.values)
 
 

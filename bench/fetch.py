@@ -52,9 +52,7 @@ _SENTENCE: Final = (
     "The harbour of Piran was rebuilt in 1287, and its <b>lighthouse</b> still "
     "burns for the salt boats. "
 )
-_RUSSIAN: Final = (
-    "Все счастливые семьи похожи друг на друга, каждая несчастливая семья несчастлива по-своему. "
-)
+_RUSSIAN: Final = "Все счастливые семьи похожи друг на друга, каждая несчастливая семья несчастлива по-своему. "
 _JAPANESE: Final = "吾輩は猫である。名前はまだ無い。どこで生れたかとんと見当がつかぬ。"
 _CHINESE: Final = "北京是中华人民共和国的首都，是全国的政治中心、文化中心。"
 
@@ -82,7 +80,9 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "--check", action="store_true", help="fewer rounds; exit 1 when a bar falls short"
+        "--check",
+        action="store_true",
+        help="fewer rounds; exit 1 when a bar falls short",
     )
     args = parser.parse_args()
     rounds = 4 if args.check else 10
@@ -93,11 +93,15 @@ def main() -> None:
             *_cache(rounds),
             *_conversion(rounds),
         ]
-    print(f"load of the machine (1 min): {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
+    print(
+        f"load of the machine (1 min): {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores"
+    )
     print(f"{'':44}{'measured':>12}  bar")
     for figure in figures:
         bar = f"{'>=' if figure.at_least else '<='} {figure.bar:g} {figure.unit}"
-        print(f"{figure.name:44}{figure.value:12.2f}  {bar}{'' if figure.holds else '   MISSED'}")
+        print(
+            f"{figure.name:44}{figure.value:12.2f}  {bar}{'' if figure.holds else '   MISSED'}"
+        )
     missed = [figure.name for figure in figures if not figure.holds]
     if missed:
         print("\nfalls short: " + "; ".join(missed))
@@ -107,7 +111,8 @@ def main() -> None:
 def page_of(size: int, sentence: str = _SENTENCE) -> str:
     """Return an HTML page of about `size` characters."""
     paragraphs = "".join(
-        f"<p class=text id=p{n}>{sentence}</p>\n" for n in range(size // (len(sentence) + 27))
+        f"<p class=text id=p{n}>{sentence}</p>\n"
+        for n in range(size // (len(sentence) + 27))
     )
     return (
         f"<!DOCTYPE html><html "
@@ -136,10 +141,13 @@ def serve(sender: Connection) -> None:
 
 async def _serve(sender: Connection) -> None:
     small, large, huge = (
-        gzip.compress(page_of(size).encode(), 6) for size in (60_000, 300_000, 4_000_000)
+        gzip.compress(page_of(size).encode(), 6)
+        for size in (60_000, 300_000, 4_000_000)
     )
 
-    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def answer(
+        reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
         try:
             while True:
                 path = (await reader.readuntil(b"\r\n\r\n")).split(b" ", 2)[1]
@@ -190,9 +198,23 @@ async def _network(port: int, rounds: int) -> Sequence[Figure]:
         f"{alone_bare:.1f} ms\n"
     )
     return [
-        Figure("throughput as a share of bare httpx2", min(bare) / min(ours), "", 0.8, True),
-        Figure("one page of 300 kB, beyond bare httpx2, ms", alone - alone_bare, "ms", 60, False),
-        Figure("memory growth after the first round, MB", memory[-1] - memory[0], "MB", 30, False),
+        Figure(
+            "throughput as a share of bare httpx2", min(bare) / min(ours), "", 0.8, True
+        ),
+        Figure(
+            "one page of 300 kB, beyond bare httpx2, ms",
+            alone - alone_bare,
+            "ms",
+            60,
+            False,
+        ),
+        Figure(
+            "memory growth after the first round, MB",
+            memory[-1] - memory[0],
+            "MB",
+            30,
+            False,
+        ),
     ]
 
 
@@ -231,7 +253,9 @@ async def _served(port: int) -> Sequence[Figure]:
             "WINNOW_ALLOW_LOOPBACK": "true",
             "WINNOW_ROBOTS": "false",
         }
-        server = StdioServerParameters(command=sys.executable, args=["-m", "server"], env=env)
+        server = StdioServerParameters(
+            command=sys.executable, args=["-m", "server"], env=env
+        )
         async with Client(server, mode="legacy") as client:
 
             async def fetch(url: str) -> None:
@@ -253,7 +277,13 @@ async def _served(port: int) -> Sequence[Figure]:
                 together.append(time.perf_counter() - started)
             repeated = await _median_ms(fetch, f"{site}/now-warm", 20)
     return [
-        Figure("worst ping while 4 MB are fetched and read, ms", min(worst), "ms", 50, False),
+        Figure(
+            "worst ping while 4 MB are fetched and read, ms",
+            min(worst),
+            "ms",
+            50,
+            False,
+        ),
         Figure("six pages of 2 s at once, s", min(together), "s", 2.2, False),
         Figure("repeated call of the tool, whole, ms", repeated, "ms", 6, False),
     ]
@@ -311,10 +341,13 @@ def _cache(rounds: int) -> Sequence[Figure]:
 async def _hits(store: Store, rounds: int) -> float:
     body = page_of(300_000).encode()
 
-    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def answer(
+        reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
         await reader.readuntil(b"\r\n\r\n")
         writer.write(
-            b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: %d\r\n\r\n" % len(body)
+            b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: %d\r\n\r\n"
+            % len(body)
             + body
         )
         await writer.drain()

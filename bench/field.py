@@ -62,16 +62,29 @@ class Outcome(NamedTuple):
         return self.type in ("right", "said")
 
 
-_DATA_PAGE: Final = Wanted((r"upper lock closes on 3 August", r"keeper calls each boat by radio"))
+_DATA_PAGE: Final = Wanted(
+    (r"upper lock closes on 3 August", r"keeper calls each boat by radio")
+)
 _REFRESHED: Final = Wanted((r"K-landing|://127\.0\.0\.1:\d+/landing",))
 WANTED: Final[Mapping[str, Wanted]] = {
     "docx-ruby": Wanted((r"東京.{0,14}の港は広い",)),
-    "docx-textbox-choice": Wanted((r"Warning: the mole is closed above wind force nine",)),
-    "docx-textbox-nofallback": Wanted((r"Warning: the mole is closed above wind force nine",)),
-    "docx-altchunk": Wanted((r"High water at the lock gate stood at 4\.62 metres on 9 May",)),
+    "docx-textbox-choice": Wanted(
+        (r"Warning: the mole is closed above wind force nine",)
+    ),
+    "docx-textbox-nofallback": Wanted(
+        (r"Warning: the mole is closed above wind force nine",)
+    ),
+    "docx-altchunk": Wanted(
+        (r"High water at the lock gate stood at 4\.62 metres on 9 May",)
+    ),
     "docx-header": Wanted((r"[Rr]evision D\b",), says=r"\d (page )?headers?"),
     "docx-clauses": Wanted(
-        (r"2\.2\W+Late sums", r"3\.1\W+Either side", r"1\.1\W+In this contract", r"# 2\.? Payment"),
+        (
+            r"2\.2\W+Late sums",
+            r"3\.1\W+Either side",
+            r"1\.1\W+In this contract",
+            r"# 2\.? Payment",
+        ),
         hides=(r"\b1\. Late sums",),
     ),
     "docx-rules-start": Wanted((r"\b7[.:]? No fires", r"\b8[.:]? No nets")),
@@ -98,9 +111,13 @@ WANTED: Final[Mapping[str, Wanted]] = {
         (r"=\w+\(",), says=r"\d formulas?|formulas? (was|were) never computed"
     ),
     "xlsx-hidden": Wanted(
-        (r"\b1,?300\b",), hides=(r"\b2,?150\b",), says=r"hidden rows?|hidden.{0,40}rows?"
+        (r"\b1,?300\b",),
+        hides=(r"\b2,?150\b",),
+        says=r"hidden rows?|hidden.{0,40}rows?",
     ),
-    "xlsx-cellnote": Wanted((r"Expire in August 2027",), says=r"1 (cell )?(comment|note)"),
+    "xlsx-cellnote": Wanted(
+        (r"Expire in August 2027",), says=r"1 (cell )?(comment|note)"
+    ),
     "pptx-order": Wanted((r"Step 1.*Step 2.*Step 3",)),
     "html-ol-start": Wanted((r"4\. No boat leaves after dark", r"5\. Ice is reported")),
     "html-ol-value": Wanted(
@@ -118,16 +135,26 @@ WANTED: Final[Mapping[str, Wanted]] = {
     ),
     "html-iframe": Wanted((r"tariff-inner\.html",)),
     "html-srcdoc": Wanted((r"The bridge lifts at 07:15", r"Depth 9 m")),
-    "http-base": Wanted((r"/other/files/plan\.pdf",), hides=(r"/base/files|\d/files/plan",)),
+    "http-base": Wanted(
+        (r"/other/files/plan\.pdf",), hides=(r"/base/files|\d/files/plan",)
+    ),
     **dict.fromkeys(
-        ("spa-inertia", "spa-nuxt2", "spa-astro", "spa-rrstream", "spa-discourse"), _DATA_PAGE
+        ("spa-inertia", "spa-nuxt2", "spa-astro", "spa-rrstream", "spa-discourse"),
+        _DATA_PAGE,
     ),
     "html-accordion": Wanted((r"Ilse Marin opens it at six",)),
     "html-opacity": Wanted((r"fee is 31 crowns a night",)),
     "html-ticks": Wanted(
-        (r"Crane \| ✗ \| ✓", r"Water \| ✓ \| ✓", r"Power \| ✓? ?\| ✓", r"Light \| (✗|not included)")
+        (
+            r"Crane \| ✗ \| ✓",
+            r"Water \| ✓ \| ✓",
+            r"Power \| ✓? ?\| ✓",
+            r"Light \| (✗|not included)",
+        )
     ),
-    "pdf-reportlab-table": Wanted((r"South 1 \| 11\.3 \|",), hides=(r"North 1 \|", r"North 2")),
+    "pdf-reportlab-table": Wanted(
+        (r"South 1 \| 11\.3 \|",), hides=(r"North 1 \|", r"North 2")
+    ),
     "pdf-reportlab-columns": Wanted(
         (r"northern basin was dug in 1871", r"southern basin is newer and was opened")
     ),
@@ -135,7 +162,8 @@ WANTED: Final[Mapping[str, Wanted]] = {
     "pdf-spanned": Wanted((r"North \| May \| 145", r"South \| April \| 99")),
     "pdf-powers": Wanted((r"10\^6|10⁶",), hides=(r"\b106 litres",)),
     "pdf-footmark": Wanted(
-        (r"10\^5|10⁵", r"40 crowns ?(\[12\]|\^12|¹²)"), hides=(r"\b105 units", r"crowns12")
+        (r"10\^5|10⁵", r"40 crowns ?(\[12\]|\^12|¹²)"),
+        hides=(r"\b105 units", r"crowns12"),
     ),
     "epub-noteref": Wanted(
         (r"88 kg ?\[1\]", r"40 m(\^2|²|\[2\])?\b(?!2)"), hides=(r"kg1\b", r"\bm2\b")
@@ -144,7 +172,9 @@ WANTED: Final[Mapping[str, Wanted]] = {
     "pdf-annots": Wanted((r"since May.{0,20}closed at 21:00",), says=r"\d comments?"),
     "pdf-bom": Wanted((r"South one \| 11\.3 \| 410",)),
     "pdf-mime-head": Wanted((r"Dredging takes place in June",), hides=(r"\bendobj\b",)),
-    "pdf-oddeven": Wanted((r"speaks of rope and tar",), hides=(r"CHAPTER TWO.*CHAPTER TWO",)),
+    "pdf-oddeven": Wanted(
+        (r"speaks of rope and tar",), hides=(r"CHAPTER TWO.*CHAPTER TWO",)
+    ),
     "pdf-headfirst": Wanted(
         (r"would have to be rebuilt within five years",), hides=(r"Page 2 of 4",)
     ),
@@ -178,9 +208,13 @@ def case_files(folder: Path) -> dict[str, str]:
     lock.mkdir()
     (lock / "README").write_bytes((DATA / "files" / "noext_dir_README").read_bytes())
     (lock / "CHANGES").write_text("The gate was painted in April.\n", "utf-8")
-    (lock / "gate.properties").write_text("gate.width=9.5\ngate.colour=green\n", "utf-8")
+    (lock / "gate.properties").write_text(
+        "gate.width=9.5\ngate.colour=green\n", "utf-8"
+    )
     (lock / "plan.ics").write_text("BEGIN:VCALENDAR\nEND:VCALENDAR\n", "utf-8")
-    (lock / "other.txt").write_text("The lock of Mossund has no fee for rowing boats.\n", "utf-8")
+    (lock / "other.txt").write_text(
+        "The lock of Mossund has no fee for rowing boats.\n", "utf-8"
+    )
     return {"folder-noext": str(lock)}
 
 
@@ -190,9 +224,15 @@ def judge(wanted: Wanted, text: str, *, is_error: bool) -> Outcome:
     # The file's own name is no naming of what is missing.
     ours = re.sub(r"\S*(file|http)://\S*", "", flat)
     named = bool(wanted.says) and re.search(wanted.says, ours) is not None
-    if is_error and not named and not (wanted.shows and re.search(wanted.shows[0], flat)):
+    if (
+        is_error
+        and not named
+        and not (wanted.shows and re.search(wanted.shows[0], flat))
+    ):
         return Outcome("refused", flat[:160])
-    false = next((found[0] for one in wanted.hides if (found := re.search(one, flat))), None)
+    false = next(
+        (found[0] for one in wanted.hides if (found := re.search(one, flat))), None
+    )
     if false is not None:
         return Outcome("false", false[:80])
     lost = next((one for one in wanted.shows if re.search(one, flat) is None), None)
@@ -210,7 +250,9 @@ def _arguments(
 ) -> dict[str, Any]:
     """Return the arguments of a case's call with its source's own address here."""
     call = dict(case["call"])
-    kept = {name: call[name] for name in ("question", "part", "max_tokens") if name in call}
+    kept = {
+        name: call[name] for name in ("question", "part", "max_tokens") if name in call
+    }
     if "url" in call:
         source = str(call["url"]).replace("PORT", str(port))
     else:
@@ -222,7 +264,9 @@ async def _ask(
     client: Client, tool: str, arguments: Mapping[str, Any], wanted: Wanted
 ) -> tuple[Outcome, str]:
     result = await client.call_tool(tool, dict(arguments))
-    text = "\n".join(block.text for block in result.content if isinstance(block, TextContent))
+    text = "\n".join(
+        block.text for block in result.content if isinstance(block, TextContent)
+    )
     return judge(wanted, text, is_error=bool(result.is_error)), text
 
 
@@ -238,14 +282,18 @@ async def _search_with_password(folder: Path, port: int) -> tuple[Outcome, str]:
     except WinnowError as error:
         return Outcome("refused", str(error)[:160]), str(error)
     async with Client(server) as client:
-        return await _ask(client, "search_web", {"question": "arnvik"}, WANTED["searxng-auth"])
+        return await _ask(
+            client, "search_web", {"question": "arnvik"}, WANTED["searxng-auth"]
+        )
 
 
 async def run(ids: Sequence[str], *, misses: bool) -> list[tuple[str, Outcome]]:
     """Ask every case whose id begins with one of `ids` (all where empty); print each outcome."""
     lines = (DATA / "index.jsonl").read_text("utf-8").splitlines()
     cases = [
-        case for case in map(json.loads, lines) if not ids or str(case["id"]).startswith(tuple(ids))
+        case
+        for case in map(json.loads, lines)
+        if not ids or str(case["id"]).startswith(tuple(ids))
     ]
     outcomes = []
     with tempfile.TemporaryDirectory() as name, field_site() as port:
@@ -288,8 +336,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--check", action="store_true", help="exit code 1 where a case is wrong")
-    parser.add_argument("--misses", action="store_true", help="print the answers that are wrong")
+    parser.add_argument(
+        "--check", action="store_true", help="exit code 1 where a case is wrong"
+    )
+    parser.add_argument(
+        "--misses", action="store_true", help="print the answers that are wrong"
+    )
     parser.add_argument("--only", default="", help="beginnings of ids, by commas")
     given = parser.parse_args()
     if not DATA.is_dir():

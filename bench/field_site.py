@@ -29,9 +29,7 @@ _PROSE: Final = (
 
 def page(body: str, head: str = "<title>Harbour guide</title>") -> bytes:
     """Return an HTML page with a body."""
-    return (
-        f"<!doctype html><html><head>{head}</head><body><main>{body}</main></body></html>".encode()
-    )
+    return f"<!doctype html><html><head>{head}</head><body><main>{body}</main></body></html>".encode()
 
 
 def _keyed(key: str) -> bytes:
@@ -167,7 +165,9 @@ def _searxng(handler: _Handler) -> None:
         "title": "Arnvik",
         "content": "The harbour of Arnvik.",
     }
-    body = json.dumps({"query": "arnvik", "results": [hit], "number_of_results": 1}).encode()
+    body = json.dumps(
+        {"query": "arnvik", "results": [hit], "number_of_results": 1}
+    ).encode()
     return handler.reply(200, body, {"Content-Type": "application/json"})
 
 

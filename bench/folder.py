@@ -82,9 +82,13 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "--check", action="store_true", help="without the tree; exit code 1 where a bar falls short"
+        "--check",
+        action="store_true",
+        help="without the tree; exit code 1 where a bar falls short",
     )
-    parser.add_argument("--notes", type=int, default=0, help="so many notes, and nothing else")
+    parser.add_argument(
+        "--notes", type=int, default=0, help="so many notes, and nothing else"
+    )
     args = parser.parse_args()
     if not SHARED.is_dir() or not Path("/proc/self/stat").exists():
         print("../shared is not beside this checkout, or there is no /proc; skipped")
@@ -107,7 +111,9 @@ async def _measure(whole: bool) -> list[str]:
             f"{len(names)} files, "
             f"{sum(path.stat().st_size for path in folder.iterdir()) / 1e6:.1f} MB"
         )
-        print(f"\n{'question':34}{'clock s':>9}{'server CPU-s':>14}{'below CPU-s':>13}  answer")
+        print(
+            f"\n{'question':34}{'clock s':>9}{'server CPU-s':>14}{'below CPU-s':>13}  answer"
+        )
         async with _served(folder, cache) as (client, pid):
             first = await _ask(client, pid, QUESTIONS[0], Spent(0.0, 0.0))
             if sum(first) > FIRST_BAR:
@@ -165,7 +171,9 @@ async def _measure_notes(count: int) -> list[str]:
             for question in WARM[1:]:
                 await _told(client, question)
             warm = (time.perf_counter() - began) / (len(WARM) - 1)
-            print(f"a further search_web {warm:.2f} s by the clock, outlines still being embedded")
+            print(
+                f"a further search_web {warm:.2f} s by the clock, outlines still being embedded"
+            )
             new, moved = folder / "new.md", folder / "moved.md"
             new.write_text("The quokka landed.", encoding="utf-8")
             seen = [("a new file", "new.md" in await _told(client, "quokka"))]
@@ -174,9 +182,19 @@ async def _measure_notes(count: int) -> list[str]:
             new.rename(moved)
             seen.append(("a moved file", "moved.md" in await _told(client, "zeppelin")))
             moved.unlink()
-            seen.append(("a deleted file", "moved.md" not in await _told(client, "zeppelin")))
-            print(", ".join(f"{name} {'seen' if well else 'NOT SEEN'}" for name, well in seen))
-            failed += [f"{name} was not seen by the next call" for name, well in seen if not well]
+            seen.append(
+                ("a deleted file", "moved.md" not in await _told(client, "zeppelin"))
+            )
+            print(
+                ", ".join(
+                    f"{name} {'seen' if well else 'NOT SEEN'}" for name, well in seen
+                )
+            )
+            failed += [
+                f"{name} was not seen by the next call"
+                for name, well in seen
+                if not well
+            ]
         failed += _steps(folder, cache)
     return failed
 
@@ -198,7 +216,9 @@ def _steps(folder: Path, cache: Path) -> list[str]:
             ("open", lambda: WordIndex(place).close()),
             (
                 "search",
-                lambda: index.scores("population of the largest city by the river", language="en"),
+                lambda: index.scores(
+                    "population of the largest city by the river", language="en"
+                ),
             ),
         ):
             before = time.process_time()
@@ -221,7 +241,9 @@ def _make_notes(folder: Path, count: int) -> None:
         with path.open(encoding="utf-8") as rows:
             for row in map(json.loads, rows):
                 sentences += [
-                    row["text"][start:end] for start, end in row["units"] if end - start > 30
+                    row["text"][start:end]
+                    for start, end in row["units"]
+                    if end - start > 30
                 ]
     rng = random.Random(1)
     for number in range(count):
@@ -229,7 +251,9 @@ def _make_notes(folder: Path, count: int) -> None:
         part.mkdir(parents=True, exist_ok=True)
         own = rng.choices(sentences, k=rng.randint(12, 28))
         head = " ".join(own[0].split()[:6])
-        (part / f"note{number}.md").write_text(f"# {head}\n\n" + "\n".join(own), encoding="utf-8")
+        (part / f"note{number}.md").write_text(
+            f"# {head}\n\n" + "\n".join(own), encoding="utf-8"
+        )
 
 
 async def _tree(client: Client, pid: int, folder: Path) -> None:
@@ -242,10 +266,16 @@ async def _tree(client: Client, pid: int, folder: Path) -> None:
         )
         data = data_of(result)
         told = (
-            f"{data['leaves']} leaves, {len(data['failures'])} failures" if data else "out of time"
+            f"{data['leaves']} leaves, {len(data['failures'])} failures"
+            if data
+            else "out of time"
         )
         _line(
-            "raptor_query over the folder", time.perf_counter() - started, before, _spent(pid), told
+            "raptor_query over the folder",
+            time.perf_counter() - started,
+            before,
+            _spent(pid),
+            told,
         )
         if data:
             return
@@ -255,16 +285,24 @@ async def _settled(client: Client) -> None:
     """Ask until every file is read."""
     while True:
         result = await client.call_tool("search_web", {"question": QUESTIONS[0]})
-        if not any("documents are read" in line for line in data_of(result)["failures"]):
+        if not any(
+            "documents are read" in line for line in data_of(result)["failures"]
+        ):
             return
 
 
 async def _ask(client: Client, pid: int, question: str, before: Spent) -> Spent:
     started = time.perf_counter()
-    result = await client.call_tool("research", {"question": question, "max_tokens": 600})
+    result = await client.call_tool(
+        "research", {"question": question, "max_tokens": 600}
+    )
     seconds, after = time.perf_counter() - started, _spent(pid)
     data = data_of(result)
-    told = "failed" if result.is_error else f"{data['verdict']} {' '.join(data['failures'])}"
+    told = (
+        "failed"
+        if result.is_error
+        else f"{data['verdict']} {' '.join(data['failures'])}"
+    )
     _line(question, seconds, before, after, told)
     return Spent(after.server - before.server, after.below - before.below)
 
@@ -315,7 +353,12 @@ def _spent(pid: int) -> Spent:
 
 def _times(pid: int) -> tuple[float, float]:
     with suppress(OSError):
-        fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+        fields = (
+            Path(f"/proc/{pid}/stat")
+            .read_text(encoding="ascii")
+            .rpartition(")")[2]
+            .split()
+        )
         ticks = os.sysconf("SC_CLK_TCK")
         return (int(fields[11]) + int(fields[12])) / ticks, (
             int(fields[13]) + int(fields[14])
@@ -327,9 +370,19 @@ def _make(folder: Path) -> list[Path]:
     """Write the files."""
     folder.mkdir()
     for path in sorted((SHARED / "papers").glob("*.txt")):
-        text = path.read_text(encoding="utf-8").encode("latin-1", "ignore").decode("latin-1")
-        for part, name in ((text, path.stem), (text[: len(text) // 2], f"{path.stem}-first")):
-            lines = [part[at : at + WIDTH].replace("\n", " ") for at in range(0, len(part), WIDTH)]
+        text = (
+            path.read_text(encoding="utf-8")
+            .encode("latin-1", "ignore")
+            .decode("latin-1")
+        )
+        for part, name in (
+            (text, path.stem),
+            (text[: len(text) // 2], f"{path.stem}-first"),
+        ):
+            lines = [
+                part[at : at + WIDTH].replace("\n", " ")
+                for at in range(0, len(part), WIDTH)
+            ]
             pages = [
                 [(line, 10) for line in lines[at : at + LINES]]
                 for at in range(0, len(lines), LINES)
@@ -337,7 +390,9 @@ def _make(folder: Path) -> list[Path]:
             (folder / f"{name}.pdf").write_bytes(make_pdf(pages, title=name))
     texts: list[str] = []
     for kind in ("policyqa", "covidqa"):
-        with (SHARED / "data" / "longdoc" / kind / "docs.jsonl").open(encoding="utf-8") as rows:
+        with (SHARED / "data" / "longdoc" / kind / "docs.jsonl").open(
+            encoding="utf-8"
+        ) as rows:
             texts.extend(json.loads(row)["text"] for row in rows)
     for place, text in enumerate(texts[:10]):
         escaped = text.replace("&", "&amp;").replace("<", "&lt;")
@@ -345,7 +400,9 @@ def _make(folder: Path) -> list[Path]:
             make_docx("".join(map(paragraph, escaped.splitlines())))
         )
     for place, text in enumerate(texts[10:27]):
-        (folder / f"note{place}.md").write_text(f"# Note {place}\n\n{text}", encoding="utf-8")
+        (folder / f"note{place}.md").write_text(
+            f"# Note {place}\n\n{text}", encoding="utf-8"
+        )
     for place, text in enumerate(texts[27:32]):
         (folder / f"plain{place}.txt").write_text(text, encoding="utf-8")
     for page in sorted((ROOT / "examples" / "library").glob("*.html"))[:21]:

@@ -92,7 +92,16 @@ _PEOPLE: Final = [
     "Edda Voss",
     "Jan Okoro",
 ]
-_MATTER: Final = ("oak", "granite", "brick", "larch", "limestone", "iron", "slate", "chestnut")
+_MATTER: Final = (
+    "oak",
+    "granite",
+    "brick",
+    "larch",
+    "limestone",
+    "iron",
+    "slate",
+    "chestnut",
+)
 _FILL: Final = (
     "The minutes of that year tell little more than this.",
     "Travellers wrote of it in letters that were printed later.",
@@ -147,7 +156,9 @@ class Made:
 def things(seed: str, count: int) -> list[Thing]:
     """Return distinct things, the same for the same seed."""
     draw = Random(seed)
-    names = draw.sample([f"{kind} of {place}" for place in _PLACES for kind in _KINDS], count)
+    names = draw.sample(
+        [f"{kind} of {place}" for place in _PLACES for kind in _KINDS], count
+    )
     return [
         Thing(
             name,
@@ -200,13 +211,32 @@ def by_pandoc(form: str) -> Callable[[Path], list[Made]]:
             for place, chapter in enumerate(chapters, start=1):
                 text += f"# Part {place}\n\n"
                 text += "".join(
-                    f"## {one.name.capitalize()}\n\n{' '.join(one.said)}\n\n" for one in chapter
+                    f"## {one.name.capitalize()}\n\n{' '.join(one.said)}\n\n"
+                    for one in chapter
                 )
             path = folder / f"{number}.{form}"
-            run("pandoc", "-s", "-f", "markdown", "-t", form, "-o", str(path), stdin=text)
-            places = [f"chapter={place // 4 + 2}" if form == "epub" else "" for place in range(24)]
+            run(
+                "pandoc",
+                "-s",
+                "-f",
+                "markdown",
+                "-t",
+                form,
+                "-o",
+                str(path),
+                stdin=text,
+            )
+            places = [
+                f"chapter={place // 4 + 2}" if form == "epub" else ""
+                for place in range(24)
+            ]
             made.append(
-                Made(path, told, places, run("pandoc", "-t", "plain", "--wrap=none", str(path)))
+                Made(
+                    path,
+                    told,
+                    places,
+                    run("pandoc", "-t", "plain", "--wrap=none", str(path)),
+                )
             )
         return made
 
@@ -227,10 +257,23 @@ def notebooks(folder: Path) -> list[Made]:
                 )
                 continue
             program = f"```python\nreport({json.dumps(one.name)})\n```\n"
-            printed = "::: {.output .stream .stdout}\n```\n" + "\n".join(one.said) + "\n```\n:::\n"
+            printed = (
+                "::: {.output .stream .stdout}\n```\n"
+                + "\n".join(one.said)
+                + "\n```\n:::\n"
+            )
             cells.append(f"::: {{.cell .code}}\n{program}\n{printed}:::\n")
         path = folder / f"{number}.ipynb"
-        run("pandoc", "-f", "markdown", "-t", "ipynb", "-o", str(path), stdin="\n".join(cells))
+        run(
+            "pandoc",
+            "-f",
+            "markdown",
+            "-t",
+            "ipynb",
+            "-o",
+            str(path),
+            stdin="\n".join(cells),
+        )
         dump = run("pandoc", "-t", "plain", "--wrap=none", str(path))
         made.append(Made(path, told, [f"cell={place}" for place in range(1, 21)], dump))
     return made
@@ -271,7 +314,9 @@ def slides(folder: Path) -> list[Made]:
             str(path),
             stdin=text,
         )
-        made.append(Made(path, told, [f"slide={place}" for place in range(2, 20)], text))
+        made.append(
+            Made(path, told, [f"slide={place}" for place in range(2, 20)], text)
+        )
     return made
 
 
@@ -281,7 +326,10 @@ def odp(folder: Path) -> list[Made]:
     inner.mkdir()
     made = slides(inner)
     office("odp", folder, [one.path for one in made])
-    return [Made(folder / f"{one.path.stem}.odp", one.things, one.places, one.dump) for one in made]
+    return [
+        Made(folder / f"{one.path.stem}.odp", one.things, one.places, one.dump)
+        for one in made
+    ]
 
 
 _HEADER: Final = ("Name", "Built", "Maker", "Repair cost", "Material")
@@ -290,7 +338,8 @@ _HEADER: Final = ("Name", "Built", "Maker", "Repair cost", "Material")
 def sheet_rows(told: Sequence[Thing]) -> list[tuple[str, ...]]:
     """Return things as rows."""
     return [
-        (one.name.capitalize(), str(one.year), one.maker, str(one.cost), one.matter) for one in told
+        (one.name.capitalize(), str(one.year), one.maker, str(one.cost), one.matter)
+        for one in told
     ]
 
 
@@ -349,7 +398,9 @@ def _flat_cell(value: str) -> str:
         if value.isdigit()
         else 'office:value-type="string"'
     )
-    return f"<table:table-cell {kind}><text:p>{escape(value)}</text:p></table:table-cell>"
+    return (
+        f"<table:table-cell {kind}><text:p>{escape(value)}</text:p></table:table-cell>"
+    )
 
 
 def tables(folder: Path) -> list[Made]:
@@ -361,24 +412,36 @@ def tables(folder: Path) -> list[Made]:
         with path.open("w", encoding="utf-8", newline="") as file:
             csv.writer(file).writerows([_HEADER, *sheet_rows(told)])
         made.append(
-            Made(path, told, [f"row={row}" for row in range(2, 62)], path.read_text("utf-8"))
+            Made(
+                path,
+                told,
+                [f"row={row}" for row in range(2, 62)],
+                path.read_text("utf-8"),
+            )
         )
     return made
 
 
 def _message(told: Sequence[Thing], number: int) -> EmailMessage:
     message = EmailMessage()
-    message["From"], message["To"] = "Edda Voss <edda@example.org>", "council@example.org"
+    message["From"], message["To"] = (
+        "Edda Voss <edda@example.org>",
+        "council@example.org",
+    )
     message["Subject"] = f"Works of the valley, {told[0].name}"
     message["Date"] = f"Mon, {number % 28 + 1:02} Feb 2021 10:00:00 +0000"
     plain = "\n\n".join(" ".join(one.said) for one in told)
     message.set_content(plain)
     if number % 2:
         message.add_alternative(
-            "".join(f"<p>{escape(' '.join(one.said))}</p>" for one in told), subtype="html"
+            "".join(f"<p>{escape(' '.join(one.said))}</p>" for one in told),
+            subtype="html",
         )
         message.add_attachment(
-            b"%PDF-1.7", maintype="application", subtype="pdf", filename=f"plan{number}.pdf"
+            b"%PDF-1.7",
+            maintype="application",
+            subtype="pdf",
+            filename=f"plan{number}.pdf",
         )
     return message
 
@@ -390,7 +453,9 @@ def letters(folder: Path) -> list[Made]:
         told = things(f"eml{number}", 24)
         path = folder / f"{number}.eml"
         path.write_bytes(bytes(_message(told, number)))
-        made.append(Made(path, told, [""] * 24, "\n".join(" ".join(one.said) for one in told)))
+        made.append(
+            Made(path, told, [""] * 24, "\n".join(" ".join(one.said) for one in told))
+        )
     return made
 
 
@@ -409,7 +474,9 @@ def boxes(folder: Path) -> list[Made]:
                 box.add(_message(group, place))
             box.close()
         dump = "\n".join(" ".join(one.said) for one in told)
-        made.append(Made(path, told, [f"message={place // 2 + 1}" for place in range(24)], dump))
+        made.append(
+            Made(path, told, [f"message={place // 2 + 1}" for place in range(24)], dump)
+        )
     return made
 
 
@@ -482,7 +549,9 @@ FORMATS: Final[dict[str, Callable[[Path], list[Made]]]] = {
     **{form: subtitles(form) for form in ("srt", "vtt")},
 }
 NEEDS: Final = {
-    **dict.fromkeys(("docx", "odt", "rtf", "epub", "ipynb", "pptx", "odp"), ("pandoc",)),
+    **dict.fromkeys(
+        ("docx", "odt", "rtf", "epub", "ipynb", "pptx", "odp"), ("pandoc",)
+    ),
     **dict.fromkeys(("xlsx", "ods"), ("soffice",)),
 }
 
@@ -503,7 +572,9 @@ def leads_to(place: str, text: str) -> bool:
         spans = [re.fullmatch(r"([\d:]+),([\d:]+)", one) for one in named]
         second = int(place[2:])
         return any(
-            span and _seconds(span[1]) <= second + SPOKEN and second <= _seconds(span[2])
+            span
+            and _seconds(span[1]) <= second + SPOKEN
+            and second <= _seconds(span[2])
             for span in spans
         )
     if place.startswith(("row=", "cell=")) or "!" in place:
@@ -512,7 +583,9 @@ def leads_to(place: str, text: str) -> bool:
         if "!" in place:
             first, last = rf"{re.escape(sheet)}!A(\d+)", r"(?::[A-Z]+(\d+))?"
         found = [re.fullmatch(first + last, one) for one in named]
-        return any(one and int(one[1]) <= int(row) <= int(one[2] or one[1]) for one in found)
+        return any(
+            one and int(one[1]) <= int(row) <= int(one[2] or one[1]) for one in found
+        )
     return not place or place_name(place) in named
 
 
@@ -557,11 +630,17 @@ async def measure(forms: Sequence[str], *, misses: bool) -> dict[str, Shown]:
                 {one.path.name: one.dump for one in made},
             )
             references = References(of, folder, embedder)
-            told = {"cache": str(top / "cache"), "folders": str(folder), "search": "folder"}
+            told = {
+                "cache": str(top / "cache"),
+                "folders": str(folder),
+                "search": "folder",
+            }
             row = found[form] = Shown()
             async with Client(build_server(read_settings(told, {}))) as client:
                 for number, one in enumerate(made):
-                    for place in Random(f"{form}{number}").sample(range(len(one.things)), 2):
+                    for place in Random(f"{form}{number}").sample(
+                        range(len(one.things)), 2
+                    ):
                         await _ask(client, references, one, place, row, misses=misses)
             print(
                 f"{form:10}{FILES:6}{row.asked:7}{row.shown:8}{row.naive:8}{row.placed:8}",
@@ -572,20 +651,32 @@ async def measure(forms: Sequence[str], *, misses: bool) -> dict[str, Shown]:
 
 
 async def _ask(
-    client: Client, references: References, one: Made, place: int, row: Shown, *, misses: bool
+    client: Client,
+    references: References,
+    one: Made,
+    place: int,
+    row: Shown,
+    *,
+    misses: bool,
 ) -> None:
     question, gold = one.things[place].asked(row.asked)
     arguments = {"question": question, "sources": [str(one.path)], "max_tokens": TOKENS}
     result = await client.call_tool("extract_relevant", arguments)
-    text = "\n".join(block.text for block in result.content if isinstance(block, TextContent))
+    text = "\n".join(
+        block.text for block in result.content if isinstance(block, TextContent)
+    )
     row.asked += 1
     own = _near(one.things[place].name, gold, text)
     row.shown += own
     lead = own and leads_to(one.places[place], text)
     row.placed += lead
     if misses and not lead:
-        print(f"\nMISS {one.path.name} {question}\n  gold {gold} at {one.places[place]}\n{text}")
-    parts, _ = await references.naive(Asked(question, "", question, ((gold,),), one.path.name))
+        print(
+            f"\nMISS {one.path.name} {question}\n  gold {gold} at {one.places[place]}\n{text}"
+        )
+    parts, _ = await references.naive(
+        Asked(question, "", question, ((gold,),), one.path.name)
+    )
     naive = "\n".join(parts[: filled(parts, TOKENS)])
     row.naive += _near(one.things[place].name, gold, naive)
 
@@ -599,18 +690,27 @@ def _near(name: str, gold: str, text: str) -> bool:
 
 
 def _holds(gold: str, text: str) -> bool:
-    return re.search(rf"(?<!\w){re.escape(gold)}(?!\w)", " ".join(text.split())) is not None
+    return (
+        re.search(rf"(?<!\w){re.escape(gold)}(?!\w)", " ".join(text.split()))
+        is not None
+    )
 
 
 def hostile() -> tuple[int, list[str]]:
     """Return how many hostile files were read, and which took too long, too much, or crashed."""
     read = {spent.name: spent for spent in read_all()}
-    bad = [f"{name} ended the process, or took too long" for name in HOSTILE if name not in read]
+    bad = [
+        f"{name} ended the process, or took too long"
+        for name in HOSTILE
+        if name not in read
+    ]
     for name, spent in read.items():
         if spent.seconds > SECONDS or spent.megabytes > MEGABYTES:
             bad.append(f"{name}: {spent.seconds:.1f} s, {spent.megabytes:.0f} MB")
         said = spent.said if spent.is_refused else "read"
-        print(f"{name:42}{spent.seconds:6.2f} s {spent.megabytes:6.0f} MB  {said[:110]}")
+        print(
+            f"{name:42}{spent.seconds:6.2f} s {spent.megabytes:6.0f} MB  {said[:110]}"
+        )
     return len(HOSTILE), bad
 
 
@@ -623,7 +723,9 @@ def checked(
     for form, row in found.items():
         shown, placed = row.shown / row.asked, row.placed / row.asked
         short += [f"{form}: shown {shown:.3f} < {BAR}"] if shown < BAR else []
-        short += [f"{form}: led to the place {placed:.3f} < {BAR}"] if placed < BAR else []
+        short += (
+            [f"{form}: led to the place {placed:.3f} < {BAR}"] if placed < BAR else []
+        )
     tried, bad = hostile()
     return sum(row.asked for row in found.values()) + tried, short + bad
 
@@ -633,13 +735,17 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--check", action="store_true", help="exit code 1 where a bar falls short")
+    parser.add_argument(
+        "--check", action="store_true", help="exit code 1 where a bar falls short"
+    )
     parser.add_argument("--misses", action="store_true", help="what was shown instead")
     parser.add_argument("--hostile", action="store_true", help="the hostile set only")
     parser.add_argument("--formats", default=",".join(FORMATS))
     given = parser.parse_args()
     bad = (
-        hostile()[1] if given.hostile else checked(given.formats.split(","), misses=given.misses)[1]
+        hostile()[1]
+        if given.hostile
+        else checked(given.formats.split(","), misses=given.misses)[1]
     )
     for line in bad:
         print(f"BAR MISSED: {line}")

@@ -67,7 +67,9 @@ async def measure(folder: Path, *, quick: bool) -> dict[str, float]:
     figures: dict[str, float] = {}
     exact = LlamaGenerator(_float_weights(folder))
     try:
-        figures |= await _tree(exact, tokens=300 if quick else 2_000, sample=2 if quick else 4)
+        figures |= await _tree(
+            exact, tokens=300 if quick else 2_000, sample=2 if quick else 4
+        )
         figures |= await _choice(exact)
     finally:
         await exact.aclose()
@@ -101,7 +103,10 @@ async def _tree(model: LlamaGenerator, *, tokens: int, sample: int) -> dict[str,
         for number in range(tokens // 13)
     )
     paths = [
-        f"<html><body><div{a}><p{b}><span{c}>" for a in range(5) for b in range(5) for c in range(8)
+        f"<html><body><div{a}><p{b}><span{c}>"
+        for a in range(5)
+        for b in range(5)
+        for c in range(8)
     ]
     await model.score_tree("warm", [" up"])
     began = time.perf_counter()
@@ -109,12 +114,17 @@ async def _tree(model: LlamaGenerator, *, tokens: int, sample: int) -> dict[str,
     took = time.perf_counter() - began
     worst, naive, evaluated = 0.0, 0.0, 0
     for place in np.linspace(0, len(paths) - 1, sample, dtype=int):
-        await model.score_tree("another", [" prefix"])  # so that nothing of the prefix is kept
+        await model.score_tree(
+            "another", [" prefix"]
+        )  # so that nothing of the prefix is kept
         began = time.perf_counter()
         alone = await model.score_tree(prefix, [paths[place]])
         naive += time.perf_counter() - began
         evaluated += alone.evaluated_tokens
-        worst = max(worst, abs(float(alone.log_probabilities[0] - found.log_probabilities[place])))
+        worst = max(
+            worst,
+            abs(float(alone.log_probabilities[0] - found.log_probabilities[place])),
+        )
     return {
         "tree_difference": worst,
         "tree_seconds": took,
@@ -150,9 +160,9 @@ async def _answers(model: LlamaGenerator, count: int) -> dict[str, float]:
         except ModelError as error:
             print(f"schema, {number}: {error}", file=sys.stderr)
         text = await model.generate(said, max_tokens=40, grammar=GRAMMAR)
-        valid["grammar"] += text.startswith(("yes, because ", "no, because ")) and text.endswith(
-            "."
-        )
+        valid["grammar"] += text.startswith(
+            ("yes, because ", "no, because ")
+        ) and text.endswith(".")
 
     async with anyio.create_task_group() as group:
         for number in range(count):
@@ -191,7 +201,9 @@ def _float_weights(folder: Path) -> Path:
         str(weights()).encode(), str(target).encode(), ctypes.byref(options)
     )
     if code != 0:
-        raise ModelError(f"llama.cpp cannot write {target}: code {code}.", hint="Free disk space.")
+        raise ModelError(
+            f"llama.cpp cannot write {target}: code {code}.", hint="Free disk space."
+        )
     return target
 
 
@@ -213,7 +225,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--check", action="store_true", help="the short form, against its bars")
+    parser.add_argument(
+        "--check", action="store_true", help="the short form, against its bars"
+    )
     wanted = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         figures = anyio.run(lambda: measure(Path(folder), quick=wanted.check))

@@ -25,7 +25,16 @@ from typing import Final
 import numpy as np
 
 ROOT: Final = Path(__file__).resolve().parents[1]
-FOLDERS: Final = ("cli", "server", "tools", "pipeline", "models", "prompts", "cache", "desk")
+FOLDERS: Final = (
+    "cli",
+    "server",
+    "tools",
+    "pipeline",
+    "models",
+    "prompts",
+    "cache",
+    "desk",
+)
 NODES: Final = 320_000
 """Most syntax nodes of the product."""
 DENSITY: Final = 6.5
@@ -91,10 +100,15 @@ class Module:
 
 def modules() -> list[Module]:
     """Return every file of the product, in order of its path."""
-    paths = [path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*.py"))]
+    paths = [
+        path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*.py"))
+    ]
     return [
         read_module(path)
-        for path in [*paths, *(ROOT / f"{name}.py" for name in ("errors", "extra", "seams"))]
+        for path in [
+            *paths,
+            *(ROOT / f"{name}.py" for name in ("errors", "extra", "seams")),
+        ]
     ]
 
 
@@ -122,7 +136,9 @@ def read_module(path: Path) -> Module:
 def branches(function: ast.AST) -> int:
     """Return how many branches a function has, without those of functions inside it."""
     return sum(
-        len(node.values) - 1 if isinstance(node, ast.BoolOp) else isinstance(node, _ALONE)
+        len(node.values) - 1
+        if isinstance(node, ast.BoolOp)
+        else isinstance(node, _ALONE)
         for node in _own(function)
     )
 
@@ -144,7 +160,9 @@ def _is_number(node: ast.stmt) -> bool:
         targets, value = node.targets, node.value
     else:
         return False
-    named = all(isinstance(target, ast.Name) and target.id.isupper() for target in targets)
+    named = all(
+        isinstance(target, ast.Name) and target.id.isupper() for target in targets
+    )
     return named and value is not None and _is_sum(value)
 
 
@@ -187,8 +205,14 @@ def shortfalls(found: list[Module]) -> list[str]:
         (nodes > DENSITY * lines, f"nodes a line {nodes / lines:.2f} (bar {DENSITY})"),
         (p95 > P95, f"branches p95 {p95:.0f} (bar {P95})"),
         (over > 0, f"functions over {MOST_BRANCHES} branches: {over} (bar 0)"),
-        (named > CONSTANTS, f"constants over 1,000 lines {named:.1f} (bar {CONSTANTS})"),
-        (bool(twice), f"class names defined twice: {len(twice)} (bar 0): {', '.join(twice)}"),
+        (
+            named > CONSTANTS,
+            f"constants over 1,000 lines {named:.1f} (bar {CONSTANTS})",
+        ),
+        (
+            bool(twice),
+            f"class names defined twice: {len(twice)} (bar 0): {', '.join(twice)}",
+        ),
     ]
     return [line for short, line in bars if short]
 
@@ -197,11 +221,14 @@ def show(found: list[Module]) -> None:
     """Print the figures of each top folder and of all."""
     print("folder      files   lines    nodes  a line  branches p95  max  constants")
     groups = {
-        folder: [m for m in found if m.path.is_relative_to(ROOT / folder)] for folder in FOLDERS
+        folder: [m for m in found if m.path.is_relative_to(ROOT / folder)]
+        for folder in FOLDERS
     }
     for name, group in [*groups.items(), ("all", found)]:
         nodes, lines = sum(one.nodes for one in group), sum(one.lines for one in group)
-        counts = [function.branches for one in group for function in one.functions] or [0]
+        counts = [function.branches for one in group for function in one.functions] or [
+            0
+        ]
         constants = sum(one.constants for one in group)
         print(
             f"{name:10} {len(group):6} {lines:7,} {nodes:8,} {nodes / max(lines, 1):7.2f}"
@@ -210,16 +237,22 @@ def show(found: list[Module]) -> None:
     print(f"class names defined twice: {len(defined_twice(found))}")
     rooms = rooms_entered()
     listed = ", ".join(f"{room} {count}" for room, count in sorted(rooms.items()))
-    print(f"a first research imports {rooms.total()} modules of {len(rooms)} rooms: {listed}")
+    print(
+        f"a first research imports {rooms.total()} modules of {len(rooms)} rooms: {listed}"
+    )
 
 
 def main() -> None:
     """Print the figures; with `--check` end with 1 where one falls short."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser = argparse.ArgumentParser(
+        description=__doc__.splitlines()[0] if __doc__ else None
+    )
     parser.add_argument(
         "--functions", action="store_true", help="list functions with many branches"
     )
-    parser.add_argument("--check", action="store_true", help="exit code 1 where a bar falls short")
+    parser.add_argument(
+        "--check", action="store_true", help="exit code 1 where a bar falls short"
+    )
     options = parser.parse_args()
     found = modules()
     if options.functions:

@@ -58,9 +58,7 @@ TRUE: Final = 0.95
 """Share of answers whose count is within `NEAR` of cl100k_base's."""
 OURS: Final = "ours, as installed, markdown"
 OURS_WORDS: Final = "ours, BM25, markdown"
-FOOT: Final = (
-    'NNN parts were left out. For the next ones repeat the call with cursor="2.0123456789ab".'
-)
+FOOT: Final = 'NNN parts were left out. For the next ones repeat the call with cursor="2.0123456789ab".'
 
 # Bars for all questions; of usable ones, too, all kinds count.
 BARS: Final = {
@@ -92,14 +90,20 @@ Row = list[tuple[bool, bool, int]]
 def main() -> int:
     """Print the tables, check the bars, or fuzz; return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--check", action="store_true", help="check the bars on a fixed subset")
+    parser.add_argument(
+        "--check", action="store_true", help="check the bars on a fixed subset"
+    )
     parser.add_argument("--held", action="store_true", help="only the pages held aside")
     parser.add_argument("--tuned", action="store_true", help="only the pages tuned on")
     parser.add_argument(
-        "--installed", action="store_true", help="only what an installation reads with, no peers"
+        "--installed",
+        action="store_true",
+        help="only what an installation reads with, no peers",
     )
     parser.add_argument("--every", type=int, default=1, help="ask every n-th question")
-    parser.add_argument("--fuzz", type=int, default=0, metavar="N", help="prune N mutated pages")
+    parser.add_argument(
+        "--fuzz", type=int, default=0, metavar="N", help="prune N mutated pages"
+    )
     parser.add_argument("--seed", type=int, default=0, help="of --fuzz")
     given = parser.parse_args()
     if not DATA.is_dir():
@@ -154,7 +158,9 @@ def _read_and_prune(html: str) -> object:
 def print_speed(sources: dict[str, str]) -> None:
     """Print megabytes a second of the bare parse, of reading, and of reading and pruning by
     words."""
-    print(f"Speed, {len(sources)} pages, {sum(map(len, sources.values())) / 1e6:.1f} M characters")
+    print(
+        f"Speed, {len(sources)} pages, {sum(map(len, sources.values())) / 1e6:.1f} M characters"
+    )
     works = {
         "Lexbor, bare parse": LexborHTMLParser,
         "read": _read,
@@ -177,10 +183,16 @@ class _Readings(OnnxReader):
         super().__init__()
         self._known: dict[tuple[str, Window], WindowReading] = {}
 
-    async def read(self, question: str, windows: Sequence[Window]) -> list[WindowReading]:
+    async def read(
+        self, question: str, windows: Sequence[Window]
+    ) -> list[WindowReading]:
         """Return one reading a window."""
-        missing = [window for window in windows if (question, window) not in self._known]
-        for window, reading in zip(missing, await super().read(question, missing), strict=True):
+        missing = [
+            window for window in windows if (question, window) not in self._known
+        ]
+        for window, reading in zip(
+            missing, await super().read(question, missing), strict=True
+        ):
             self._known[question, window] = reading
         return [self._known[question, window] for window in windows]
 
@@ -201,7 +213,9 @@ def ours(
         options = PruneOptions(
             max_tokens=budget - count_tokens(head) - 1, method=method, format=form
         )
-        pruned = prune([page], question.text, options=options, reader=reader, embedder=embedder)
+        pruned = prune(
+            [page], question.text, options=options, reader=reader, embedder=embedder
+        )
         result = asyncio.run(pruned)
         text = "\n".join([head, *(page.text for page in result.pages)])
         assert count_tokens(text) <= budget, (
@@ -214,9 +228,15 @@ def ours(
 
 def _head(page: Document, budget: int) -> str:
     """Return the head that the tool has room for beside marks and hints."""
-    room = int(FRAME_SHARE * budget) - hint_room(budget) - count_tokens(framed(".", new_mark()))
+    room = (
+        int(FRAME_SHARE * budget)
+        - hint_room(budget)
+        - count_tokens(framed(".", new_mark()))
+    )
     head = page_head(
-        1, page.page, room - (count_tokens(notice(new_mark())) if budget >= ROOMY else 0)
+        1,
+        page.page,
+        room - (count_tokens(notice(new_mark())) if budget >= ROOMY else 0),
     )
     return "\n".join(filter(None, head))
 
@@ -244,7 +264,9 @@ def methods(embedder: Embedder, installed: Reader) -> dict[str, Keep]:
         "heading chunks, same scorer": best_chunks(heading_chunks, embedder),
         "text chunks, BM25": best_chunks(text_chunks, None),
         "text chunks, same scorer": best_chunks(text_chunks, embedder),
-        "Algorithm 2, own code": ours(Blend(embedder), method="paper", embedder=embedder),
+        "Algorithm 2, own code": ours(
+            Blend(embedder), method="paper", embedder=embedder
+        ),
     }
     package = htmlrag_package()
     if package is None:
@@ -265,11 +287,15 @@ def print_answers(asked: Sequence[Question], *, peers: bool) -> int:
     embedder = Remembering(OnnxEmbedder())
     installed = Reread(Blend(embedder), _Readings())
     measured: dict[str, dict[int, Row]] = {}
-    for name, keep in (methods(embedder, installed) if peers else {OURS: ours(installed)}).items():
+    for name, keep in (
+        methods(embedder, installed) if peers else {OURS: ours(installed)}
+    ).items():
         some = asked[::HTMLRAG_EVERY] if name.startswith("htmlrag") else asked
         measured[name] = _rows(keep, some, BUDGETS)
         _print_method(name, measured[name], some)
-    found = [unnamed(question, installed) for question in asked if question.set != "table"]
+    found = [
+        unnamed(question, installed) for question in asked if question.set != "table"
+    ]
     share, tokens = (
         float(np.mean([hit for hit, _ in found])),
         float(np.mean([size for _, size in found])),
@@ -292,7 +318,9 @@ def print_answers(asked: Sequence[Question], *, peers: bool) -> int:
     return len(failed)
 
 
-def _rows(keep: Keep, asked: Sequence[Question], budgets: Sequence[int]) -> dict[int, Row]:
+def _rows(
+    keep: Keep, asked: Sequence[Question], budgets: Sequence[int]
+) -> dict[int, Row]:
     """Return what each budget keeps, budget by budget for each question, so that its page and
     scores are at hand."""
     rows: dict[int, Row] = {budget: [] for budget in budgets}
@@ -323,7 +351,8 @@ def _print_method(name: str, rows: dict[int, Row], asked: Sequence[Question]) ->
         print(f"    {kind:32} " + " ".join(f"{cell:>14}" for cell in cells), flush=True)
     used = [np.mean([tokens for _, _, tokens in row]) for row in rows.values()]
     print(
-        f"    {'tokens really used':32} " + " ".join(f"{tokens:>14.0f}" for tokens in used),
+        f"    {'tokens really used':32} "
+        + " ".join(f"{tokens:>14.0f}" for tokens in used),
         flush=True,
     )
 
@@ -331,7 +360,9 @@ def _print_method(name: str, rows: dict[int, Row], asked: Sequence[Question]) ->
 def _interval(found: Sequence[bool]) -> tuple[float, float]:
     """Return the mean and half the width of its 95 % bootstrap interval, in per cent."""
     values = np.asarray(found, dtype=np.float64)
-    drawn = np.random.default_rng(0).choice(values, (RESAMPLES, len(values))).mean(axis=1)
+    drawn = (
+        np.random.default_rng(0).choice(values, (RESAMPLES, len(values))).mean(axis=1)
+    )
     half = (np.percentile(drawn, 97.5) - np.percentile(drawn, 2.5)) / 2
     return 100 * float(values.mean()), 100 * float(half)
 
@@ -347,7 +378,11 @@ def _against(
             for cell, question in zip(rows[budget], asked, strict=True)
             if kind in {"all", "usable", question.set}
         ]
-        value = float(np.mean([useful if kind == "usable" else found for found, useful, _ in part]))
+        value = float(
+            np.mean(
+                [useful if kind == "usable" else found for found, useful, _ in part]
+            )
+        )
         if value < bar:
             short.append(((kind, budget), bar, value))
     return short
@@ -372,7 +407,9 @@ def _behind(
                     if kind in {"all", question.set}
                 ]
                 drawn = (
-                    np.random.default_rng(0).choice(gains, (RESAMPLES, len(gains))).mean(axis=1)
+                    np.random.default_rng(0)
+                    .choice(gains, (RESAMPLES, len(gains)))
+                    .mean(axis=1)
                     if gains
                     else [0]
                 )
@@ -414,7 +451,9 @@ def check() -> int:
         for (kind, budget), bar, v in _against(rows, asked, BARS_WORDS)
     ]
     short += _behind(measured, asked, own=OURS_WORDS)
-    found = [unnamed(question, Blend(None)) for question in asked if question.set != "table"]
+    found = [
+        unnamed(question, Blend(None)) for question in asked if question.set != "table"
+    ]
     share, tokens = (
         float(np.mean([hit for hit, _ in found])),
         float(np.mean([size for _, size in found])),
@@ -424,9 +463,13 @@ def check() -> int:
             f"no budget named: {share:.3f} at {tokens:.0f} tokens, not {AUTO[0]} at {AUTO[1]}"
         )
     sources = pages(40)
-    ratio = speed(_read_and_prune, sources.values()) / speed(LexborHTMLParser, sources.values())
+    ratio = speed(_read_and_prune, sources.values()) / speed(
+        LexborHTMLParser, sources.values()
+    )
     if ratio < SPEED:
-        short.append(f"read and prune at {ratio:.3f} of the bare parse's speed, not {SPEED}")
+        short.append(
+            f"read and prune at {ratio:.3f} of the bare parse's speed, not {SPEED}"
+        )
     for name, budgets in measured.items():
         _print_method(name, budgets, asked)
     short += print_true(texts)
@@ -456,7 +499,12 @@ def print_true(texts: dict[int, list[str]]) -> list[str]:
             continue
         shares = {
             budget: float(
-                np.mean([_is_true(count_tokens(t), len(model.encode_ordinary(t))) for t in answers])
+                np.mean(
+                    [
+                        _is_true(count_tokens(t), len(model.encode_ordinary(t)))
+                        for t in answers
+                    ]
+                )
             )
             for budget, answers in texts.items()
         }

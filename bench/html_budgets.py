@@ -107,7 +107,9 @@ def nests(html: str) -> bool:
     return not opened and "<" not in _TAG.sub("", html)
 
 
-def complaint(documents: Sequence[Document], options: PruneOptions, result: Pruned) -> str:
+def complaint(
+    documents: Sequence[Document], options: PruneOptions, result: Pruned
+) -> str:
     """Return what is wrong with a result, empty where nothing is."""
     text = "\n".join(page.text for page in result.pages)
     if result.tokens != count_tokens(text):
@@ -127,7 +129,11 @@ def complaint(documents: Sequence[Document], options: PruneOptions, result: Prun
         return "empty, though there is text"
     if options.format == "html" and options.method == "winnow":
         return next(
-            (f"does not nest: {page.text[:200]}" for page in result.pages if not nests(page.text)),
+            (
+                f"does not nest: {page.text[:200]}"
+                for page in result.pages
+                if not nests(page.text)
+            ),
             "",
         )
     return ""
@@ -136,9 +142,13 @@ def complaint(documents: Sequence[Document], options: PruneOptions, result: Prun
 def one_case(sources: Sequence[str], draw: random.Random) -> str:
     """Prune one to three mutated pages in a drawn way; return what is wrong, empty where nothing
     is."""
-    texts = [mutated(draw.choice(sources), draw) for _ in range(draw.choice((1, 1, 1, 2, 3)))]
+    texts = [
+        mutated(draw.choice(sources), draw) for _ in range(draw.choice((1, 1, 1, 2, 3)))
+    ]
     documents = [
-        read_document(Page("http://a/b", "http://a/b", "", text, "application/octet-stream"))
+        read_document(
+            Page("http://a/b", "http://a/b", "", text, "application/octet-stream")
+        )
         for text in texts
     ]
     method: Method = draw.choice(("winnow", "winnow", "winnow", "paper"))
@@ -166,5 +176,7 @@ def fuzz(cases: int, *, seed: int = 0) -> int:
         if found:
             wrong += 1
             print(f"case {seed}:{number}: {found[:400]}", flush=True)
-    print(f"{cases} cases from seed {seed}, {wrong} wrong, {time.monotonic() - begin:.0f} s")
+    print(
+        f"{cases} cases from seed {seed}, {wrong} wrong, {time.monotonic() - begin:.0f} s"
+    )
     return 1 if wrong else 0

@@ -80,7 +80,9 @@ Cells = tuple[set[str], ...]
 HOSTILE: Final[dict[str, Callable[[], str]]] = {
     "200,000 nested": lambda: "<div>" * 200_000 + "x",
     "a million siblings": lambda: "<p>x</p>" * 1_000_000,
-    "10 MB of elements with attributes": lambda: ("<div>" + "<b a='1'>x</b><br>" * 20) * 28_000,
+    "10 MB of elements with attributes": lambda: (
+        ("<div>" + "<b a='1'>x</b><br>" * 20) * 28_000
+    ),
     "10 MB of line breaks": lambda: "<div>" + "<br>" * 2_500_000,
     "10 MB of definition terms": lambda: "<dl>" + "<dt>a<dd>b" * 1_000_000,
     "fake end tags in comments": lambda: "<div><!--</div>-->" * 100_000 + "x",
@@ -91,7 +93,9 @@ HOSTILE: Final[dict[str, Callable[[], str]]] = {
     "the same after a quoted bracket": lambda: (
         '<div a=">" ' + " ".join(f"a{i}=1" for i in range(200_000)) + ">x"
     ),
-    "40,000 open formatting elements": lambda: "".join(f"<p><b a={i}>x" for i in range(40_000)),
+    "40,000 open formatting elements": lambda: "".join(
+        f"<p><b a={i}>x" for i in range(40_000)
+    ),
     "unclosed quotes": lambda: '<a title="' * 200_000,
     "500,000 brackets": lambda: "<" * 500_000,
 }
@@ -128,7 +132,9 @@ def labels() -> dict[str, Label]:
         main = row["ground_truth"].get("main_content") or ""
         if len(_WORD.findall(main)) >= WORDS:
             found[row["page"]] = Label(
-                row["type"]["primary"], main, is_held(urlsplit(row["url"]).hostname or "")
+                row["type"]["primary"],
+                main,
+                is_held(urlsplit(row["url"]).hostname or ""),
             )
     return found
 
@@ -171,7 +177,9 @@ def measure(html: str, main: str) -> dict[str, float]:
         "prose": _share(len(there & have), len(there))
         if len(there) > _THERE * len(wanted)
         else float("nan"),
-        "rows": _share(sum(any(stand_in(row, line) for line in cells) for row in rows), len(rows)),
+        "rows": _share(
+            sum(any(stand_in(row, line) for line in cells) for row in rows), len(rows)
+        ),
         "code": _share(sum(line in kept_lines for line in listings), len(listings)),
         "furniture": _share(len(beside & have), len(beside)),
         "tokens": tokens / max(1, count_tokens(html)),
@@ -185,7 +193,9 @@ def strip_hidden(parser: LexborHTMLParser) -> None:
     """
     styles = StyleJudge(parser.root)
     hiding = {node.mem_id: styles.hides(node) for node in parser.css("[class]")}
-    parser.strip_tags(["script", "style", "noscript", "template", "svg"], recursive=True)
+    parser.strip_tags(
+        ["script", "style", "noscript", "template", "svg"], recursive=True
+    )
     for node in parser.css(_HIDDEN):
         node.decompose()
     every = _words(parser.root)
@@ -222,7 +232,9 @@ def stand_in(row: Cells, line: str) -> bool:
     position = 0
     for cell in row:
         ends = [
-            at + len(form) + 1 for form in cell if (at := line.find(f" {form} ", position)) >= 0
+            at + len(form) + 1
+            for form in cell
+            if (at := line.find(f" {form} ", position)) >= 0
         ]
         if not ends:
             return False
@@ -263,10 +275,14 @@ def _rows(region: LexborNode) -> list[Cells]:
 
 
 def _code_lines(region: LexborNode) -> list[str]:
-    for edge in region.css("pre br, pre div, pre p, pre li"):  # as are the lines of some listings
+    for edge in region.css(
+        "pre br, pre div, pre p, pre li"
+    ):  # as are the lines of some listings
         edge.insert_before("\n")
     lines = [
-        line.rstrip() for node in region.css("pre") for line in node.text(deep=True).split("\n")
+        line.rstrip()
+        for node in region.css("pre")
+        for line in node.text(deep=True).split("\n")
     ]
     return [line for line in lines if line]
 
@@ -288,7 +304,9 @@ def print_plain(every: int) -> list[str]:
     short: list[str] = []
     for held in (False, True):
         part = [(name, row) for name, of, row in table if of == held]
-        print(f"Without a query, {'held aside' if held else 'tuned on'}: {len(part)} pages")
+        print(
+            f"Without a query, {'held aside' if held else 'tuned on'}: {len(part)} pages"
+        )
         for key in (*LEAST, *MOST):
             values = [(row[key], name) for name, row in part if row[key] == row[key]]
             if not values:
@@ -298,11 +316,14 @@ def print_plain(every: int) -> list[str]:
             worst = (
                 ""
                 if held
-                else "; worst " + ", ".join(f"{name} {value:.2f}" for value, name in ends)
+                else "; worst "
+                + ", ".join(f"{name} {value:.2f}" for value, name in ends)
             )
             print(f"  {key:10} mean {mean:.3f} of {len(values)} pages{worst}")
             if not LEAST.get(key, 0) <= mean <= MOST.get(key, 1):
-                short.append(f"{key}: mean {mean:.3f}, not {LEAST.get(key) or MOST[key]}")
+                short.append(
+                    f"{key}: mean {mean:.3f}, not {LEAST.get(key) or MOST[key]}"
+                )
             below = [name for value, name in values if key in LEAST and value < WORST]
             if below:
                 short.append(

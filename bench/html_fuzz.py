@@ -96,7 +96,10 @@ def seeds() -> list[str]:
     paths = sorted(PAGES.glob("*.html.gz"))[::8]
     return [
         *FRAGMENTS,
-        *(gzip.decompress(path.read_bytes()).decode("utf-8", "replace") for path in paths),
+        *(
+            gzip.decompress(path.read_bytes()).decode("utf-8", "replace")
+            for path in paths
+        ),
     ]
 
 
@@ -113,7 +116,9 @@ def cases(count: int, sources: Sequence[str], *, seed: int = 0) -> Iterator[str]
 
 
 def _mutated(html: str, chance: random.Random) -> str:
-    left, right = sorted((chance.randrange(len(html) + 1), chance.randrange(len(html) + 1)))
+    left, right = sorted(
+        (chance.randrange(len(html) + 1), chance.randrange(len(html) + 1))
+    )
     part = html[left:right]
     kind = chance.randrange(5)
     if kind == 0:
@@ -140,19 +145,28 @@ def examine(html: str, *, seed: int) -> None:
     assert sum((_signs(block.text) for block in blocks), Counter()) == every, (
         "a block tree that is no partition"
     )
-    assert len({block.path for block in blocks}) == len(blocks), "two blocks under one path"
+    assert len({block.path for block in blocks}) == len(blocks), (
+        "two blocks under one path"
+    )
     assert all(resolve(root, block.path) is not None for block in blocks), (
         "a path that leads nowhere"
     )
     document = read_document(Page("u", "u", "", html, "text/html"))
     if document.root is not None and not document.page.notes:
         titles = sum(
-            (_signs(text_of(node)) for node in walk(document.root) if node.tag == "title"),
+            (
+                _signs(text_of(node))
+                for node in walk(document.root)
+                if node.tag == "title"
+            ),
             Counter(),
         )
         have = _signs(content_blocks(document.root)[0])
         assert not (every - titles) - have, "a content unit that lost text"
-        told = sum((_signs(node.attrs.get("alt", "")) for node in walk(document.root)), Counter())
+        told = sum(
+            (_signs(node.attrs.get("alt", "")) for node in walk(document.root)),
+            Counter(),
+        )
         assert not (have - every) - titles - told, "a content unit that doubled text"
     budget = chance.choice([0, 1, 7, 30, 120, 1000])
     form: Form = chance.choice(["html", "markdown", "text"])
@@ -167,7 +181,9 @@ def examine(html: str, *, seed: int) -> None:
         )
     )
     tokens = count_tokens("\n".join(page.text for page in result.pages))
-    assert tokens <= budget, f"{tokens} tokens in a budget of {budget} ({form}, {method})"
+    assert tokens <= budget, (
+        f"{tokens} tokens in a budget of {budget} ({form}, {method})"
+    )
     assert result.pages or budget < ENOUGH or not document.blocks, (
         f"empty at {budget} tokens ({form}, {method})"
     )

@@ -159,7 +159,9 @@ def _joined(
                     (-1, words[start - 1]) if start else (0, ""),
                     (1, words[end + 1]) if end + 1 < len(words) else (0, ""),
                 )
-                if len(others) > 1 and not any(beside[whole, *side] > 0 for side in around):
+                if len(others) > 1 and not any(
+                    beside[whole, *side] > 0 for side in around
+                ):
                     continue
                 if any(gone[part] < count for part, count in Counter(parts).items()):
                     break
@@ -172,7 +174,9 @@ def _joined(
             del counter[word]
 
 
-def _beside(words: Sequence[str], wanted: Counter[str]) -> Counter[tuple[str, int, str]]:
+def _beside(
+    words: Sequence[str], wanted: Counter[str]
+) -> Counter[tuple[str, int, str]]:
     """Return how often each wanted word stands before (1) or behind (-1) each other word."""
     return Counter(
         (word, side, words[at + side])
@@ -183,7 +187,9 @@ def _beside(words: Sequence[str], wanted: Counter[str]) -> Counter[tuple[str, in
     )
 
 
-def _settle(counts: Counts, finding: str, whole: str, parts: list[str], *, is_soft: bool) -> None:
+def _settle(
+    counts: Counts, finding: str, whole: str, parts: list[str], *, is_soft: bool
+) -> None:
     """Count words that were glued or torn, unless an element ends between them."""
     if is_soft:
         return
@@ -194,7 +200,8 @@ def _settle(counts: Counts, finding: str, whole: str, parts: list[str], *, is_so
     counts.note(finding, f"{' '.join(parts)} | {whole}")
     if any(part[0].isdigit() for part in parts):
         counts.altered += any(
-            part[-1].isdigit() and other[0].isdigit() for part, other in itertools.pairwise(parts)
+            part[-1].isdigit() and other[0].isdigit()
+            for part, other in itertools.pairwise(parts)
         )
 
 
@@ -213,7 +220,11 @@ def _find_sources(counts: Counts, seen: dict[str, Any], new: Counter[str]) -> No
 
 
 def _count_altered(
-    counts: Counts, wanted: list[str], got: list[str], lost: Counter[str], new: Counter[str]
+    counts: Counts,
+    wanted: list[str],
+    got: list[str],
+    lost: Counter[str],
+    new: Counter[str],
 ) -> None:
     """Count numbers that stand otherwise between the same two words on each side, which do so but
     once."""
@@ -232,7 +243,9 @@ def _count_altered(
             other = between.get(context)
             if other is not None and contexts[context] == 1:
                 counts.altered += 1
-                counts.note("altered", f"{wanted[i - 1]} {number} {wanted[i + 1]} | {other}")
+                counts.note(
+                    "altered", f"{wanted[i - 1]} {number} {wanted[i + 1]} | {other}"
+                )
 
 
 def _find_causes(
@@ -322,7 +335,9 @@ def see(pages: dict[str, str]) -> dict[str, dict[str, Any]]:
     """Return what Chromium shows of pages, by name; its earlier answers are taken from `OUT`."""
     script = SCRIPT.read_text("utf-8")
     keys = {
-        name: hashlib.sha256((script + html).encode("utf-8", "replace")).hexdigest()[:24]
+        name: hashlib.sha256((script + html).encode("utf-8", "replace")).hexdigest()[
+            :24
+        ]
         for name, html in pages.items()
     }
     OUT.mkdir(parents=True, exist_ok=True)
@@ -331,11 +346,14 @@ def see(pages: dict[str, str]) -> dict[str, dict[str, Any]]:
         for name, seen in _looked_at({name: pages[name] for name in missing}, script):
             (OUT / f"{keys[name]}.json").write_text(json.dumps(seen), "utf-8")
     return {
-        name: json.loads((OUT / f"{key}.json").read_text("utf-8")) for name, key in keys.items()
+        name: json.loads((OUT / f"{key}.json").read_text("utf-8"))
+        for name, key in keys.items()
     }
 
 
-def _looked_at(pages: dict[str, str], script: str) -> Iterator[tuple[str, dict[str, Any]]]:
+def _looked_at(
+    pages: dict[str, str], script: str
+) -> Iterator[tuple[str, dict[str, Any]]]:
     """Open pages in Chromium, without a network; their scripts are barred by a policy, so
     `noscript` stays shut."""
     from playwright.sync_api import Error, Route, sync_playwright  # noqa: PLC0415  only where Chromium is asked
@@ -406,7 +424,9 @@ def sources(every: int) -> dict[str, tuple[str, bool]]:
     )
     found: dict[str, tuple[str, bool]] = {}
     for name in sorted(names[::every]):
-        html = gzip.decompress((DATA / f"{name}.html.gz").read_bytes()).decode("utf-8", "replace")
+        html = gzip.decompress((DATA / f"{name}.html.gz").read_bytes()).decode(
+            "utf-8", "replace"
+        )
         found[name] = html, is_held(name, hosts.get(name, ""))
     return found
 
@@ -423,7 +443,9 @@ def print_half(table: dict[str, Counts], title: str, *, details: bool) -> list[s
     print(f"{title}: {len(pages)} pages that show words")
     short: list[str] = []
     for key, share in shares.items():
-        pairs = {name: pair for name, counts in pages.items() if (pair := share(counts))[1]}
+        pairs = {
+            name: pair for name, counts in pages.items() if (pair := share(counts))[1]
+        }
         mean = sum(part / whole for part, whole in pairs.values()) / max(1, len(pairs))
         part, whole = (sum(pair[i] for pair in pairs.values()) for i in (0, 1))
         print(
@@ -456,21 +478,29 @@ def print_half(table: dict[str, Counts], title: str, *, details: bool) -> list[s
             "  lost by reason: "
             + ", ".join(
                 f"{name} {count:,}"
-                for name, count in sum((c.causes for c in pages.values()), Counter()).most_common()
+                for name, count in sum(
+                    (c.causes for c in pages.values()), Counter()
+                ).most_common()
             )
         )
         print(
             "  read beyond what is shown: "
             + ", ".join(
                 f"{name} {count:,}"
-                for name, count in sum((c.sources for c in pages.values()), Counter()).most_common()
+                for name, count in sum(
+                    (c.sources for c in pages.values()), Counter()
+                ).most_common()
             )
         )
         for key in ("glued", "torn", "altered", "invented"):
-            worst_pages = sorted(pages.items(), key=lambda item: -getattr(item[1], key))[:8]
+            worst_pages = sorted(
+                pages.items(), key=lambda item: -getattr(item[1], key)
+            )[:8]
             print(
                 f"  {key:8} most on "
-                + ", ".join(f"{name} {getattr(counts, key)}" for name, counts in worst_pages)
+                + ", ".join(
+                    f"{name} {getattr(counts, key)}" for name, counts in worst_pages
+                )
             )
     return short
 
@@ -484,11 +514,16 @@ def print_small() -> list[str]:
     short: list[str] = []
     for name, (_, text) in PAGES.items():
         shown, expected = (
-            "".join(filter(str.isalnum, source)) for source in (seen[name]["text"], text)
+            "".join(filter(str.isalnum, source))
+            for source in (seen[name]["text"], text)
         )
         if shown != expected and name not in APART:
-            short.append(f"small page {name!r}: Chromium shows {shown!r}, expected is {expected!r}")
-    print(f"small pages of today: {len(PAGES)}, of which {len(short)} differ from Chromium's text")
+            short.append(
+                f"small page {name!r}: Chromium shows {shown!r}, expected is {expected!r}"
+            )
+    print(
+        f"small pages of today: {len(PAGES)}, of which {len(short)} differ from Chromium's text"
+    )
     return short
 
 
@@ -508,9 +543,15 @@ def main() -> int:
         return 0
     chosen = sources(EVERY if given.check else 1)
     if given.page:
-        chosen = {name: pair for name, pair in chosen.items() if name == given.page and not pair[1]}
+        chosen = {
+            name: pair
+            for name, pair in chosen.items()
+            if name == given.page and not pair[1]
+        }
     seen = see({name: html for name, (html, _) in chosen.items()})
-    table = {name: compare(seen[name], read(html)) for name, (html, _) in chosen.items()}
+    table = {
+        name: compare(seen[name], read(html)) for name, (html, _) in chosen.items()
+    }
     if given.page:
         for name, counts in table.items():
             print(

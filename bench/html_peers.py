@@ -59,7 +59,8 @@ def heading_chunks(page: str) -> tuple[str, ...]:
     def close() -> None:
         head = " > ".join(path)
         chunks.extend(
-            f"{head}\n{part}" if head else part for part in _cut("\n".join(parts), SECTION)
+            f"{head}\n{part}" if head else part
+            for part in _cut("\n".join(parts), SECTION)
         )
         parts.clear()
 
@@ -92,7 +93,9 @@ def _cut(text: str, size: int) -> list[str]:
     return [*found, " ".join(words)] if words else found
 
 
-def best_chunks(cut: Callable[[str], tuple[str, ...]], embedder: Embedder | None) -> Keep:
+def best_chunks(
+    cut: Callable[[str], tuple[str, ...]], embedder: Embedder | None
+) -> Keep:
     """Return a peer that keeps the best chunks by BM25, with `embedder` fused with it as ours
     does."""
 
@@ -187,11 +190,15 @@ def htmlrag(package: _HtmlRag, embedder: Embedder | None) -> Keep:
 
     @lru_cache(maxsize=2)
     def blocks(page: str) -> tuple[list[tuple[_Tag, list[str], bool]], str]:
-        return package.build_block_tree(package.clean_html(raw(page)), max_node_words=WORDS)
+        return package.build_block_tree(
+            package.clean_html(raw(page)), max_node_words=WORDS
+        )
 
     @lru_cache(maxsize=1)
     def ranked(question: Question) -> Sequence[int]:
-        texts = [" ".join(tag.get_text().split()) for tag, _, _ in blocks(question.page)[0]]
+        texts = [
+            " ".join(tag.get_text().split()) for tag, _, _ in blocks(question.page)[0]
+        ]
         scores = asyncio.run(score_texts(texts, question.text, embedder=embedder))
         return [int(number) for number in np.argsort(-scores, kind="stable")]
 
@@ -199,9 +206,7 @@ def htmlrag(package: _HtmlRag, embedder: Embedder | None) -> Keep:
         tree, html = blocks(question.page)
         try:
             return str(prune(html, tree, ranked(question), _Tokenizer(), budget))
-        except (
-            AssertionError
-        ) as error:  # its own check that paths fit the tree, which some pages do not pass
+        except AssertionError as error:  # its own check that paths fit the tree, which some pages do not pass
             print(f"  htmlrag: {question.page} at {budget}: {error}")
             return ""
 
@@ -209,4 +214,7 @@ def htmlrag(package: _HtmlRag, embedder: Embedder | None) -> Keep:
 
 
 if __name__ == "__main__":
-    print("trafilatura: installed; htmlrag:", "installed" if htmlrag_package() else "not installed")
+    print(
+        "trafilatura: installed; htmlrag:",
+        "installed" if htmlrag_package() else "not installed",
+    )

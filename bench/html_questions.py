@@ -39,15 +39,27 @@ class Question:
     @property
     def held(self) -> bool:
         """Whether its page was held aside from tuning."""
-        return int(hashlib.md5(self.page.encode(), usedforsecurity=False).hexdigest(), 16) % 10 >= 6
+        return (
+            int(hashlib.md5(self.page.encode(), usedforsecurity=False).hexdigest(), 16)
+            % 10
+            >= 6
+        )
 
 
 def questions() -> list[Question]:
     """Return all questions."""
-    rows = map(json.loads, (DATA / "html_qa" / "questions.jsonl").read_text("utf-8").splitlines())
+    rows = map(
+        json.loads,
+        (DATA / "html_qa" / "questions.jsonl").read_text("utf-8").splitlines(),
+    )
     return [
         Question(
-            r["id"], r["set"], r["page"], r["question"], tuple(r["answers"]), tuple(r["context"])
+            r["id"],
+            r["set"],
+            r["page"],
+            r["question"],
+            tuple(r["answers"]),
+            tuple(r["context"]),
         )
         for r in rows
     ]
@@ -80,7 +92,9 @@ def _html(path: Path) -> str:
 @lru_cache(maxsize=400)
 def document(page: str) -> Document:
     """Return a page, read."""
-    return read_document(Page(f"https://{page}/", f"https://{page}/", "", raw(page), "text/html"))
+    return read_document(
+        Page(f"https://{page}/", f"https://{page}/", "", raw(page), "text/html")
+    )
 
 
 def judged(question: Question, text: str) -> tuple[bool, bool]:
@@ -88,7 +102,8 @@ def judged(question: Question, text: str) -> tuple[bool, bool]:
     too."""
     line = folded(text.replace("\\|", "|"))
     found = any(
-        re.search(rf"(?<!\w){re.escape(folded(answer))}(?!\w)", line) for answer in question.answers
+        re.search(rf"(?<!\w){re.escape(folded(answer))}(?!\w)", line)
+        for answer in question.answers
     )
     return found, found and all(folded(part) in line for part in question.context)
 

@@ -89,7 +89,11 @@ class Site:
         """Serve a page, and tell of it to who searches next; return its address."""
         url = f"http://127.0.0.1:{self.port}{planted.path}"
         told = f"{text[:QUOTED]} {planted.snippet}"
-        found = {"results": [{"url": url, "title": title, "content": told, "engines": ["mojeek"]}]}
+        found = {
+            "results": [
+                {"url": url, "title": title, "content": told, "engines": ["mojeek"]}
+            ]
+        }
         self.pages = {
             planted.path: Answer(planted.body, planted.kind),
             "/search": Answer(json.dumps(found).encode(), "application/json"),
@@ -154,7 +158,9 @@ def main() -> int:
         )
         chosen = {form.name for form in forms[::every]}
         cases = [
-            case for case in _cases(forms) if case.form.name in chosen and case.subject in subjects
+            case
+            for case in _cases(forms)
+            if case.form.name in chosen and case.subject in subjects
         ]
         seen = anyio.run(_measure, cases, budgets, Path(folder))
     _show(seen, budgets)
@@ -192,7 +198,9 @@ def _cases(forms: Sequence[Form]) -> list[Case]:
     ]
 
 
-async def _measure(cases: Sequence[Case], budgets: Sequence[int], folder: Path) -> list[Seen]:
+async def _measure(
+    cases: Sequence[Case], budgets: Sequence[int], folder: Path
+) -> list[Seen]:
     seen: list[Seen] = []
     site = Site()
     with serving(site.answer) as site.port:
@@ -215,7 +223,11 @@ async def _measure(cases: Sequence[Case], budgets: Sequence[int], folder: Path) 
         async with Client(server, read_timeout_seconds=600) as client:
             for form, subject, row, number in cases:
                 order = form.order or ORDERS[number % len(ORDERS)]
-                told = order if subject == "off" else f"{row['question'].rstrip('?')}: {order}"
+                told = (
+                    order
+                    if subject == "off"
+                    else f"{row['question'].rstrip('?')}: {order}"
+                )
                 page = gzip.decompress(
                     (DATA / "pages" / f"{row['page']}.html.gz").read_bytes()
                 ).decode("utf-8", "replace")
@@ -236,9 +248,16 @@ async def _measure(cases: Sequence[Case], budgets: Sequence[int], folder: Path) 
 
 
 def _judged(
-    said: CallToolResult, form: Form, subject: str, tool: str, budget: int, orders: Sequence[str]
+    said: CallToolResult,
+    form: Form,
+    subject: str,
+    tool: str,
+    budget: int,
+    orders: Sequence[str],
 ) -> Seen:
-    text = "\n".join(part.text for part in said.content if isinstance(part, TextContent))
+    text = "\n".join(
+        part.text for part in said.content if isinstance(part, TextContent)
+    )
     assert not said.is_error, (form.name, tool, text)
     data = json.dumps([said.structured_content, said.meta], ensure_ascii=False)
     came = any(reached(order, text) or reached(order, data) for order in orders)
@@ -251,7 +270,11 @@ def _judged(
 
 
 def _by_readers(
-    planted: Planted, form: Form, subject: str, orders: Sequence[str], budgets: Sequence[int]
+    planted: Planted,
+    form: Form,
+    subject: str,
+    orders: Sequence[str],
+    budgets: Sequence[int],
 ) -> Iterator[Seen]:
     whole, main = _texts(planted)
     for budget in budgets:
@@ -272,7 +295,8 @@ def _texts(planted: Planted) -> tuple[str, str]:
     name = f"{planted.path} {planted.snippet}\n"
     if planted.kind == "application/pdf":
         text = "\n".join(
-            page.extract_text() for page in pypdf.PdfReader(io.BytesIO(planted.body)).pages
+            page.extract_text()
+            for page in pypdf.PdfReader(io.BytesIO(planted.body)).pages
         )
         return name + text, text
     if planted.path.endswith(".docx"):
@@ -314,7 +338,9 @@ def _show(seen: Sequence[Seen], budgets: Sequence[int]) -> None:
         )
         for who in (*TOOLS, "five tools", *READERS):
             own = [
-                one for one in asked if one.who == who or (who == "five tools" and one.who in TOOLS)
+                one
+                for one in asked
+                if one.who == who or (who == "five tools" and one.who in TOOLS)
             ]
             line = "".join(
                 f"{_share([one for one in own if one.budget == budget]):>9.3f}"
@@ -332,7 +358,9 @@ def _show(seen: Sequence[Seen], budgets: Sequence[int]) -> None:
             came[one.form.name][f"{one.who.split('_')[0]} {one.budget}"] += 1
     for name, counted in came.items():
         print(f"  {name}: {', '.join(counted)}")
-    print(f"answers whose frame an order closes or leaves: {sum(one.outside for one in seen)}")
+    print(
+        f"answers whose frame an order closes or leaves: {sum(one.outside for one in seen)}"
+    )
 
 
 def _of_tools(seen: Sequence[Seen], budget: int) -> list[Seen]:
@@ -349,7 +377,9 @@ def _missed(seen: Sequence[Seen]) -> list[str]:
         f"{CHECKED} tokens > {BAR}"
     )
     missed = [told] * below([float(not one.reached) for one in judged], 1 - BAR)
-    return missed + ([f"a frame is closed or left by {', '.join(closed)}"] if closed else [])
+    return missed + (
+        [f"a frame is closed or left by {', '.join(closed)}"] if closed else []
+    )
 
 
 if __name__ == "__main__":

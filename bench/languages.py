@@ -31,14 +31,30 @@ import anyio
 import numpy as np
 
 from bench.answer_sets import Asked, QuestionSet, read_set
-from bench.answers import CACHE_BYTES, CHUNK, References, ask, chunks, filled, served, share
+from bench.answers import (
+    CACHE_BYTES,
+    CHUNK,
+    References,
+    ask,
+    chunks,
+    filled,
+    served,
+    share,
+)
 from bench.html_questions import DATA
 from cache.store import open_stores
 from models.onnx import MULTILINGUAL, OnnxEmbedder
 from pipeline.cached_models import CachedEmbedder
 from pipeline.text.tokens import count_tokens, cut_to_tokens
 
-PAIRS: Final = (("de", "en"), ("ru", "en"), ("zh", "en"), ("en", "de"), ("en", "ru"), ("en", "zh"))
+PAIRS: Final = (
+    ("de", "en"),
+    ("ru", "en"),
+    ("zh", "en"),
+    ("en", "de"),
+    ("en", "ru"),
+    ("en", "zh"),
+)
 BUDGETS: Final = (128, 256, 512)
 GAIN: Final = 0.3
 """What a question must find more often than by the naive sum, at 256 tokens, in the mean of all
@@ -54,7 +70,9 @@ async def measure(asked: str, spoken: str, limit: int, cache: Path) -> float:
     questions, of = read_set(f"xquad_{asked}", 0).asked, read_set(f"xquad_{spoken}", 0)
     golds = {question.id.split("-", 2)[2]: question for question in of.asked}
     pairs = [
-        (one.text, golds[key]) for one in questions if (key := one.id.split("-", 2)[2]) in golds
+        (one.text, golds[key])
+        for one in questions
+        if (key := one.id.split("-", 2)[2]) in golds
     ]
     pairs = (
         [pairs[place * len(pairs) // limit] for place in range(limit)]
@@ -66,23 +84,31 @@ async def measure(asked: str, spoken: str, limit: int, cache: Path) -> float:
     stores = open_stores(cache, size_limit=CACHE_BYTES)
     try:
         async with served(of, cache) as (client, folder):
-            references = References(of, folder, CachedEmbedder(OnnxEmbedder(), stores.embeddings))
+            references = References(
+                of, folder, CachedEmbedder(OnnxEmbedder(), stores.embeddings)
+            )
             for text, gold in pairs:
                 chunks, _ = await references.naive(replace(gold, text=text))
                 for budget in BUDGETS:
-                    given = await ask(client, "extract_relevant", text, folder / gold.page, budget)
+                    given = await ask(
+                        client, "extract_relevant", text, folder / gold.page, budget
+                    )
                     naive = "\n".join(chunks[: filled(chunks, budget)])
-                    shown[budget].append((of.hit(gold, given.quoted), of.hit(gold, naive)))
+                    shown[budget].append(
+                        (of.hit(gold, given.quoted), of.hit(gold, naive))
+                    )
                 verdicts.append(given.verdict)
     finally:
         stores.close()
     ours = [share(row[0] for row in shown[budget]) for budget in BUDGETS]
     naive_shares = [share(row[1] for row in shown[budget]) for budget in BUDGETS]
     told = "   ".join(
-        f"{one:.3f} ({other:.3f})" for one, other in zip(ours, naive_shares, strict=True)
+        f"{one:.3f} ({other:.3f})"
+        for one, other in zip(ours, naive_shares, strict=True)
     )
     said = ", ".join(
-        f"{word} {share(one == word for one in verdicts):.2f}" for word in ("answered", "none")
+        f"{word} {share(one == word for one in verdicts):.2f}"
+        for word in ("answered", "none")
     )
     print(f"{asked} → {spoken}  n {len(pairs):4}   {told}   {said}", flush=True)
     return ours[1] - naive_shares[1]
@@ -92,12 +118,14 @@ async def run(limit: int) -> list[str]:
     """Print the table; return the bars missed."""
     print(f"shown at {', '.join(map(str, BUDGETS))} tokens (naive)")
     with tempfile.TemporaryDirectory() as cache:
-        gains = [await measure(asked, spoken, limit, Path(cache)) for asked, spoken in PAIRS]
+        gains = [
+            await measure(asked, spoken, limit, Path(cache)) for asked, spoken in PAIRS
+        ]
     gain = sum(gains) / len(gains)
     print(f"gain at 256 tokens {gain:+.3f}")
-    return [f"questions in other languages gain {gain:+.3f} on the naive sum, bar {GAIN:+}"] * (
-        gain < GAIN
-    )
+    return [
+        f"questions in other languages gain {gain:+.3f} on the naive sum, bar {GAIN:+}"
+    ] * (gain < GAIN)
 
 
 def read_twelve(language: str) -> QuestionSet:
@@ -116,7 +144,9 @@ def read_twelve(language: str) -> QuestionSet:
     files = {}
     for page, texts in articles.items():
         body = "".join(f"<p>{html.escape(text)}</p>" for text in texts)
-        files[page] = f'<html lang="{language}"><meta charset="utf-8">{body}</html>'.encode()
+        files[page] = (
+            f'<html lang="{language}"><meta charset="utf-8">{body}</html>'.encode()
+        )
     return QuestionSet(language, asked, files, _holds)
 
 
@@ -157,15 +187,22 @@ async def twelve(limit: int) -> None:
                 references = References(of, folder, embedder)
                 for number in range(limit):
                     gold = of.asked[number * len(of.asked) // limit]
-                    other = TWELVE[(place + 1 + number % (len(TWELVE) - 1)) % len(TWELVE)]
+                    other = TWELVE[
+                        (place + 1 + number % (len(TWELVE) - 1)) % len(TWELVE)
+                    ]
                     text = texts[other][gold.id]
                     page = folder / gold.page
-                    given = await ask(client, "extract_relevant", text, page, TWELVE_BUDGET)
+                    given = await ask(
+                        client, "extract_relevant", text, page, TWELVE_BUDGET
+                    )
                     (document,) = references.documents(gold)
                     parts = _pieces(document.text)
                     asked = (await embedder.embed([text], kind="query"))[0]
                     cosines = (await embedder.embed(parts, kind="passage")) @ asked
-                    best = [parts[row] for row in np.argsort(-cosines, kind="stable").tolist()]
+                    best = [
+                        parts[row]
+                        for row in np.argsort(-cosines, kind="stable").tolist()
+                    ]
                     naive = "\n".join(best[: filled(best, TWELVE_BUDGET)])
                     rows.append((of.hit(gold, given.quoted), of.hit(gold, naive)))
                     said[given.verdict] += 1
@@ -192,7 +229,9 @@ def main() -> int:
     parser.add_argument(
         "--limit", type=int, default=100, help="questions of each pair, evenly spread"
     )
-    parser.add_argument("--twelve", action="store_true", help="twelve languages, 200 tokens")
+    parser.add_argument(
+        "--twelve", action="store_true", help="twelve languages, 200 tokens"
+    )
     wanted = parser.parse_args()
     if not DATA.is_dir():
         print("skipped: ../shared/data is not beside this checkout")

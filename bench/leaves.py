@@ -61,11 +61,17 @@ async def find_boundaries(setup: Setup) -> list[MeasuredFigure]:
     if judge is None:
         return [
             MeasuredFigure(
-                "segment", "Pk", len(made), note=f"{table.watched.name} lists no probabilities"
+                "segment",
+                "Pk",
+                len(made),
+                note=f"{table.watched.name} lists no probabilities",
             )
         ]
     figures = {
-        rule: (table.figure(f"{rule}: Pk, low is good", low=True), table.figure(f"{rule}: F1"))
+        rule: (
+            table.figure(f"{rule}: Pk, low is good", low=True),
+            table.figure(f"{rule}: F1"),
+        )
         for rule in RULES
     }
     async for parts in table.each(made):
@@ -74,7 +80,9 @@ async def find_boundaries(setup: Setup) -> list[MeasuredFigure]:
         costs = [count_tokens(text) + 1 for text in texts]
         if setup.embedder is not None:
             vectors = await setup.embedder.embed(texts, kind="passage")
-            by_vectors = agreement(partition(vectors, costs, minimum=0, maximum=sum(costs)), truth)
+            by_vectors = agreement(
+                partition(vectors, costs, minimum=0, maximum=sum(costs)), truth
+            )
             for pk, f1 in figures.values():
                 pk.rules.append(by_vectors.pk)
                 f1.rules.append(by_vectors.f1)
@@ -84,7 +92,9 @@ async def find_boundaries(setup: Setup) -> list[MeasuredFigure]:
             # `watched` has counted it; the row tells how many and why.
             continue
         for rule, (pk, f1) in figures.items():
-            cut = cut_by_margins(margins, costs, rule=rule, minimum=0, maximum=sum(costs))
+            cut = cut_by_margins(
+                margins, costs, rule=rule, minimum=0, maximum=sum(costs)
+            )
             by_margins = agreement(cut, truth)
             pk.model.append(by_margins.pk)
             f1.model.append(by_margins.f1)
@@ -141,7 +151,9 @@ async def write_summaries(setup: Setup) -> list[MeasuredFigure]:
     clusters: list[tuple[list[str], str]] = []
     longest = sorted(setup.library.documents, key=lambda document: -len(document.text))
     for document in longest[: max(1, setup.limit // 4)]:
-        tree = await build_tree([document], embedder=setup.embedder, options=options, store=None)
+        tree = await build_tree(
+            [document], embedder=setup.embedder, options=options, store=None
+        )
         clusters += [
             ([tree.nodes[i].text for i in node.children], node.text)
             for node in tree.nodes
@@ -150,7 +162,9 @@ async def write_summaries(setup: Setup) -> list[MeasuredFigure]:
     async for texts, extracted in table.each(some(clusters, setup.limit)):
         try:
             written = (
-                await write_summary(Writer(table.watched), texts, max_tokens=options.summary_tokens)
+                await write_summary(
+                    Writer(table.watched), texts, max_tokens=options.summary_tokens
+                )
             ).text
         except ModelError:
             # `watched` has counted it.
@@ -161,10 +175,14 @@ async def write_summaries(setup: Setup) -> list[MeasuredFigure]:
         sentences.rules += [1.0] if said else []
         sentences.model += [len(split_sentences(written)) / said] if said else []
         if setup.embedder is not None and written:
-            vectors = await setup.embedder.embed([extracted, written, *texts], kind="passage")
+            vectors = await setup.embedder.embed(
+                [extracted, written, *texts], kind="passage"
+            )
             centre = vectors[2:].mean(axis=0)
             for values, vector in ((near.rules, vectors[0]), (near.model, vectors[1])):
-                values.append(float(vector @ centre / max(float(np.linalg.norm(centre)), 1e-9)))
+                values.append(
+                    float(vector @ centre / max(float(np.linalg.norm(centre)), 1e-9))
+                )
     return await table.rows()
 
 
@@ -187,14 +205,23 @@ async def write_forms(setup: Setup) -> list[MeasuredFigure]:
     if embedder is None:
         return [MeasuredFigure("density", what, note="it needs an embedder")]
     table = FigureTable("density", setup)
-    ranks, written = table.figure(what), table.figure("chunks with a form that the checks leave")
+    ranks, written = (
+        table.figure(what),
+        table.figure("chunks with a form that the checks leave"),
+    )
     pages = dict(zip(setup.library.names, setup.library.documents, strict=True))
     ready: dict[str, _Chunks | None] = {}
-    async for one in table.each([one for one in setup.answerable if len(one.pages) == 1]):
+    async for one in table.each(
+        [one for one in setup.answerable if len(one.pages) == 1]
+    ):
         name = one.pages[0]
         if name not in ready:
-            chunks = ready[name] = await _chunks(setup, embedder, table.watched, pages[name])
-            written.model += [float(bool(form)) for form in chunks.forms] if chunks else []
+            chunks = ready[name] = await _chunks(
+                setup, embedder, table.watched, pages[name]
+            )
+            written.model += (
+                [float(bool(form)) for form in chunks.forms] if chunks else []
+            )
         if (chunks := ready[name]) is not None:
             ranks.rules += await _rank(embedder, one, chunks, with_forms=False)
             ranks.model += await _rank(embedder, one, chunks, with_forms=True)
@@ -208,11 +235,16 @@ async def _chunks(
     failed."""
     sentences = main_sentences(document)
     ranges = await segment(sentences, embedder=embedder, minimum=50, maximum=200)
-    parts = [[sentence.text for sentence in sentences[start:end]] for start, end in ranges]
+    parts = [
+        [sentence.text for sentence in sentences[start:end]] for start, end in ranges
+    ]
     if len(parts) <= 1:
         return None
     idms = Idms(
-        IdmsOptions(density=True), generator=watched, embedder=embedder, seconds=setup.seconds
+        IdmsOptions(density=True),
+        generator=watched,
+        embedder=embedder,
+        seconds=setup.seconds,
     )
     forms = await idms.forms(parts, language=document.page.language[:2].lower())
     texts = [" ".join(part) for part in parts]
@@ -227,13 +259,17 @@ async def _rank(
     """Return 1 / rank of the first chunk that holds a fact of the answer, nothing where none
     does."""
     facts = [MeasuredQuestion("", (fact,), ()) for fact in one.answers]
-    gold = [i for i, text in enumerate(chunks.texts) if any(fact.is_in(text) for fact in facts)]
+    gold = [
+        i
+        for i, text in enumerate(chunks.texts)
+        if any(fact.is_in(text) for fact in facts)
+    ]
     if not gold:
         return ()
     pairs = zip(chunks.texts, chunks.forms, strict=True)
-    words = BM25([f"{text} {form}" if with_forms else text for text, form in pairs]).scores(
-        one.question
-    )
+    words = BM25(
+        [f"{text} {form}" if with_forms else text for text, form in pairs]
+    ).scores(one.question)
     vector = (await embedder.embed([one.question], kind="query"))[0]
     likeness = np.asarray(
         (chunks.formed if with_forms else chunks.plain) @ vector, dtype=np.float32

@@ -39,7 +39,9 @@ class MeasuredQuestion:
     def is_in(self, text: str) -> bool:
         """Whether every fact stands in `text`, in one of its wordings."""
         folded = _folded(text)
-        return all(any(_folded(wording) in folded for wording in fact) for fact in self.answers)
+        return all(
+            any(_folded(wording) in folded for wording in fact) for fact in self.answers
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +53,17 @@ class Library:
     documents: tuple[Document, ...]
     index: BM25
 
-    def nearest(self, text: str, *, first: Sequence[str] = (), count: int = 3) -> list[Document]:
+    def nearest(
+        self, text: str, *, first: Sequence[str] = (), count: int = 3
+    ) -> list[Document]:
         """Return `count` documents, or all of `first` where those are more: them, then the nearest
         to `text`."""
         order = [self.names.index(name) for name in first]
         scores = self.index.scores(text)
         order += [
-            i for i in sorted(range(len(scores)), key=lambda i: -float(scores[i])) if i not in order
+            i
+            for i in sorted(range(len(scores)), key=lambda i: -float(scores[i]))
+            if i not in order
         ]
         return [self.documents[i] for i in order[: max(count, len(first))]]
 
@@ -72,12 +78,16 @@ def read_library(folder: Path) -> Library:
             "installed wheel none.",
         )
     paths = sorted(
-        path for path in documents.iterdir() if path.is_file() and not path.name.startswith(".")
+        path
+        for path in documents.iterdir()
+        if path.is_file() and not path.name.startswith(".")
     )
     names = tuple(path.name for path in paths)
     asked = [
         _asked(line, number, names)
-        for number, line in enumerate(questions.read_text("utf-8").splitlines(), start=1)
+        for number, line in enumerate(
+            questions.read_text("utf-8").splitlines(), start=1
+        )
         if line.strip()
     ]
     read = []
@@ -89,13 +99,17 @@ def read_library(folder: Path) -> Library:
             f"{folder} holds {len(asked)} questions and {len(read)} documents.",
             hint="Add what is missing.",
         )
-    return Library(tuple(asked), names, tuple(read), BM25([document.text for document in read]))
+    return Library(
+        tuple(asked), names, tuple(read), BM25([document.text for document in read])
+    )
 
 
 def _asked(line: str, number: int, names: Sequence[str]) -> MeasuredQuestion:
     try:
         row = json.loads(line)
-        answers = tuple(tuple(str(wording) for wording in fact) for fact in row["answers"])
+        answers = tuple(
+            tuple(str(wording) for wording in fact) for fact in row["answers"]
+        )
         one = MeasuredQuestion(
             str(row["question"]),
             answers,

@@ -91,7 +91,9 @@ def sources_in(text: str) -> list[str]:
 def judged(row: Row, text: str) -> Answered:
     """Return how an answer's text does by the golds of a question."""
     bare = sum("://" not in line for line in sources_in(text))
-    core, full = (all(shown(gold, text) for gold in row[name]) for name in ("gold", "full"))
+    core, full = (
+        all(shown(gold, text) for gold in row[name]) for name in ("gold", "full")
+    )
     return Answered(row["id"], row["kind"], core, full, bare, text)
 
 
@@ -103,7 +105,10 @@ async def researched(client: Client, rows: Sequence[Row]) -> list[Answered]:
         pair = row["id"][:-1]
         goes_on = row["kind"] == "followup" and row["id"].endswith("b")
         text = await ask(
-            client, "research", question=row["question"], session=sessions[pair] if goes_on else ""
+            client,
+            "research",
+            question=row["question"],
+            session=sessions[pair] if goes_on else "",
         )
         sessions[pair] = session_of(text)
         found.append(judged(row, text))
@@ -118,7 +123,11 @@ async def by_tool(client: Client, rows: Sequence[Row], folder: Path) -> list[Ans
             continue
         sources = [str(folder / name) for name in row["file"]]
         text = await ask(
-            client, row["tool"], question=row["question"], sources=sources, max_tokens=BUDGET
+            client,
+            row["tool"],
+            question=row["question"],
+            sources=sources,
+            max_tokens=BUDGET,
         )
         found.append(judged(row, text))
     return found
@@ -131,12 +140,17 @@ async def followed(client: Client) -> list[Answered]:
     for number, line in enumerate(PAIRS.read_text(encoding="utf-8").splitlines()):
         row = json.loads(line)
         first = await ask(client, "research", question=row["first"])
-        text = await ask(client, "research", question=row["question"], session=session_of(first))
+        text = await ask(
+            client, "research", question=row["question"], session=session_of(first)
+        )
         named = judged(
-            {"id": f"p{number}", "kind": "followup", "gold": [], "full": [row["gold"]]}, text
+            {"id": f"p{number}", "kind": "followup", "gold": [], "full": [row["gold"]]},
+            text,
         )
         at_file = any(row["file"] in source for source in sources_in(text))
-        found.append(Answered(named.id, named.kind, at_file, named.full, named.bare, text))
+        found.append(
+            Answered(named.id, named.kind, at_file, named.full, named.bare, text)
+        )
     return found
 
 
@@ -146,7 +160,9 @@ def session_of(text: str) -> str:
     return found[1] if found else ""
 
 
-def told(mode: str, answers: Sequence[Answered], *, show: bool) -> dict[tuple[str, str], float]:
+def told(
+    mode: str, answers: Sequence[Answered], *, show: bool
+) -> dict[tuple[str, str], float]:
     """Print one mode's figures, and return them by mode and name."""
     asked = [one for one in answers if one.kind != "none"]
     names = ("file", "answer") if mode == "follow" else ("core", "full")
@@ -166,7 +182,10 @@ def told(mode: str, answers: Sequence[Answered], *, show: bool) -> dict[tuple[st
         if not one.full:
             print(f"    missed: {one.id} {one.kind}{'' if one.core else ', core'}")
             print(one.text if show else "", end="\n" if show else "")
-    found = {(mode, name): count / len(asked) for name, count in zip(names, right, strict=True)}
+    found = {
+        (mode, name): count / len(asked)
+        for name, count in zip(names, right, strict=True)
+    }
     return found | {(mode, "bare"): float(bare)}
 
 
@@ -188,16 +207,22 @@ async def measured(
                 answers = await researched(client, rows)
             else:
                 answers = await (
-                    followed(client) if mode == "follow" else by_tool(client, rows, folder)
+                    followed(client)
+                    if mode == "follow"
+                    else by_tool(client, rows, folder)
                 )
             figures |= told(mode, answers, show=show)
-    short = {key: bar for key, bar in BARS.items() if key in figures and figures[key] < bar}
+    short = {
+        key: bar for key, bar in BARS.items() if key in figures and figures[key] < bar
+    }
     failed = [
-        f"{mode} {name} {figures[mode, name]:.2f} < {bar}" for (mode, name), bar in short.items()
+        f"{mode} {name} {figures[mode, name]:.2f} < {bar}"
+        for (mode, name), bar in short.items()
     ]
     bare = [mode for mode in modes if figures[mode, "bare"]]
     return failed + [
-        f"{mode}: {figures[mode, 'bare']:.0f} sources without an address" for mode in bare
+        f"{mode}: {figures[mode, 'bare']:.0f} sources without an address"
+        for mode in bare
     ]
 
 
@@ -206,12 +231,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--check", action="store_true", help="exit 1 when a bar falls short")
+    parser.add_argument(
+        "--check", action="store_true", help="exit 1 when a bar falls short"
+    )
     parser.add_argument("--modes", default=",".join(MODES))
     parser.add_argument("--seconds", type=int, default=SECONDS, help="of a call")
-    parser.add_argument("--show", action="store_true", help="with the answers that miss")
     parser.add_argument(
-        "--cache", default="", help="a folder that stays, so that files are converted once"
+        "--show", action="store_true", help="with the answers that miss"
+    )
+    parser.add_argument(
+        "--cache",
+        default="",
+        help="a folder that stays, so that files are converted once",
     )
     args = parser.parse_args()
     if not SET.is_dir():
@@ -222,7 +253,9 @@ def main() -> None:
             archive.extractall(place, filter="data")
         folder, cache = Path(place) / "lib", Path(args.cache or place) / "cache"
         failed = anyio.run(
-            lambda: measured(args.modes.split(","), folder, cache, args.seconds, show=args.show)
+            lambda: measured(
+                args.modes.split(","), folder, cache, args.seconds, show=args.show
+            )
         )
     for line in failed:
         print(f"BAR MISSED: {line}")

@@ -96,7 +96,12 @@ class Phase:
     ours: float = 1.0
     """Part of the machine that no other process took."""
     ends: dict[str, list[float]] = field(
-        default_factory=lambda: {"answered": [], "partial": [], "refused": [], "nothing": []}
+        default_factory=lambda: {
+            "answered": [],
+            "partial": [],
+            "refused": [],
+            "nothing": [],
+        }
     )
     """Seconds of each call by how it ended."""
     light: list[float] = field(default_factory=list)
@@ -106,13 +111,19 @@ class Phase:
     @property
     def useful(self) -> float:
         """Answers a second, whole or in part."""
-        return (len(self.ends["answered"]) + len(self.ends["partial"])) / max(self.seconds, 0.001)
+        return (len(self.ends["answered"]) + len(self.ends["partial"])) / max(
+            self.seconds, 0.001
+        )
 
     def line(self, transport: str) -> str:
         """Return a row of the table."""
         told = [*self.ends["answered"], *self.ends["partial"]]
         kept = "".join(f"{len(times):>10}" for times in self.ends.values())
-        times = f"{statistics.median(told):>8.1f}{p95(told):>8.1f}" if told else f"{'–':>8}{'–':>8}"
+        times = (
+            f"{statistics.median(told):>8.1f}{p95(told):>8.1f}"
+            if told
+            else f"{'–':>8}{'–':>8}"
+        )
         cpu = self.cpu / len(told) if told else math.nan
         light = f"{p95(self.light):>10.2f}" if self.light else f"{'–':>10}"
         rates = f"{self.useful:>10.2f}{cpu:>8.2f}{light}{self.ours:>6.2f}"
@@ -121,17 +132,24 @@ class Phase:
     @property
     def slowest(self) -> float:
         """Seconds of the longest call."""
-        return max((seconds for ends in self.ends.values() for seconds in ends), default=0.0)
+        return max(
+            (seconds for ends in self.ends.values() for seconds in ends), default=0.0
+        )
 
 
 def main() -> None:
     """Run the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
-        "--check", action="store_true", help="the quick form; exit 1 when a bar falls short"
+        "--check",
+        action="store_true",
+        help="the quick form; exit 1 when a bar falls short",
     )
     parser.add_argument(
-        "--seconds", type=float, default=0, help="how long callers begin calls (60, quick form 9)"
+        "--seconds",
+        type=float,
+        default=0,
+        help="how long callers begin calls (60, quick form 9)",
     )
     parser.add_argument("--transport", choices=("HTTP", "stdio"), help="only this one")
     parser.add_argument("--callers", type=int, nargs="+", help="only so many callers")
@@ -142,14 +160,23 @@ def main() -> None:
         help="so many calls of one caller alone and beside another's 64",
     )
     parser.add_argument(
-        "--replicas", type=int, default=0, help="so many servers behind HAProxy, killed in turn"
+        "--replicas",
+        type=int,
+        default=0,
+        help="so many servers behind HAProxy, killed in turn",
     )
     parser.add_argument("--calls", type=int, default=20_000, help="calls to replicas")
     parser.add_argument(
-        "--minutes", type=float, default=math.inf, help="end the calls to replicas earlier"
+        "--minutes",
+        type=float,
+        default=math.inf,
+        help="end the calls to replicas earlier",
     )
     parser.add_argument(
-        "--every", type=float, default=20.0, help="seconds between two kills of a replica"
+        "--every",
+        type=float,
+        default=20.0,
+        help="seconds between two kills of a replica",
     )
     parser.add_argument(
         "--away", type=float, default=30.0, help="seconds that the cache server is gone"
@@ -157,7 +184,9 @@ def main() -> None:
     args = parser.parse_args()
     if args.replicas:
         sys.exit(
-            _killed_in_turn(args.replicas, args.calls, 60 * args.minutes, args.every, args.away)
+            _killed_in_turn(
+                args.replicas, args.calls, 60 * args.minutes, args.every, args.away
+            )
         )
     seconds = args.seconds or (9.0 if args.check else 60.0)
     deadline = QUICK_SECONDS if args.check else SECONDS
@@ -174,7 +203,11 @@ def main() -> None:
     )
     failed: list[str] = []
     for transport in (
-        [args.transport] if args.transport else ["HTTP"] if args.check else ["HTTP", "stdio"]
+        [args.transport]
+        if args.transport
+        else ["HTTP"]
+        if args.check
+        else ["HTTP", "stdio"]
     ):
         numbers = args.callers or (CALLERS if transport == "HTTP" else ON_STDIO)
         failed += _measure(transport, numbers, seconds, deadline)
@@ -199,7 +232,8 @@ class Killed:
             for page, text in zip(pages, texts, strict=False)
         ]
         self._right = [
-            _settled(partial(self._answer, 0, number)) for number in range(len(self._calls))
+            _settled(partial(self._answer, 0, number))
+            for number in range(len(self._calls))
         ]
         self.asked = self.again = self.kills = 0
         self._told = threading.local()
@@ -215,20 +249,27 @@ class Killed:
             if time.perf_counter() > ends:
                 return
             self.asked += 1
-            for found in (self._answer(number % KILLED_CALLERS, number) for _ in range(2)):
+            for found in (
+                self._answer(number % KILLED_CALLERS, number) for _ in range(2)
+            ):
                 if found is not None:
                     right = self._right[number % len(self._calls)]
                     if found != right:
                         self.other.append(
                             "\n".join(
                                 unified_diff(
-                                    right.splitlines(), found.splitlines(), n=0, lineterm=""
+                                    right.splitlines(),
+                                    found.splitlines(),
+                                    n=0,
+                                    lineterm="",
                                 )
                             )
                         )
                     return
                 self.again += 1
-            self.lost.append(f"{self._calls[number % len(self._calls)][0]}: {self._told.failure}")
+            self.lost.append(
+                f"{self._calls[number % len(self._calls)][0]}: {self._told.failure}"
+            )
 
         with ThreadPoolExecutor(KILLED_CALLERS) as pool:
             list(pool.map(call, range(calls)))
@@ -250,15 +291,22 @@ class Killed:
             self._told.failure = json.dumps(answer)[:SHOWN_LETTERS]
             return None
         return re.sub(
-            r"«/?[0-9]+»", "«»", "\n".join(part.get("text", "") for part in result["content"])
+            r"«/?[0-9]+»",
+            "«»",
+            "\n".join(part.get("text", "") for part in result["content"]),
         )
 
 
-def _killed_in_turn(replicas: int, calls: int, seconds: float, every: float, away: float) -> bool:
+def _killed_in_turn(
+    replicas: int, calls: int, seconds: float, every: float, away: float
+) -> bool:
     """Call replicas while they are killed in turn, then while the cache server is gone; return
     whether some failed."""
     tokens = ",".join(token(caller) for caller in range(KILLED_CALLERS))
-    with tempfile.TemporaryDirectory() as name, cache_server(Path(name) / "shared") as shared:
+    with (
+        tempfile.TemporaryDirectory() as name,
+        cache_server(Path(name) / "shared") as shared,
+    ):
         given = {
             "cache_url": shared.url,
             "cache_private": "true",
@@ -266,7 +314,9 @@ def _killed_in_turn(replicas: int, calls: int, seconds: float, every: float, awa
             "seconds": str(SECONDS),
         }
         with balanced(Path(name), count=replicas, **given) as made:
-            ask = over_http(Served(made.processes[0], 0, made.balancer, Path(name), 0.0))
+            ask = over_http(
+                Served(made.processes[0], 0, made.balancer, Path(name), 0.0)
+            )
             killed, over = Killed(ask), threading.Event()
 
             def kill() -> None:
@@ -292,8 +342,14 @@ def _killed_in_turn(replicas: int, calls: int, seconds: float, every: float, awa
             shared.start()
             gone.run(KILLED_QUESTIONS, math.inf)
     print(f"{replicas} replicas, {killed.kills} killed: {killed.told()}")
-    print(f"{replicas} replicas, the cache server away for {away:.0f} s and back: {gone.told()}")
-    for told in (*killed.lost[:SHOWN], *gone.lost[:SHOWN], *(killed.other + gone.other)[:SHOWN]):
+    print(
+        f"{replicas} replicas, the cache server away for {away:.0f} s and back: {gone.told()}"
+    )
+    for told in (
+        *killed.lost[:SHOWN],
+        *gone.lost[:SHOWN],
+        *(killed.other + gone.other)[:SHOWN],
+    ):
         print(told)
     return bool(killed.lost or killed.other or gone.lost or gone.other or gone.again)
 
@@ -338,7 +394,9 @@ def _fairness(calls: int) -> list[str]:
             "research": lambda: {"question": next(questions), "max_tokens": TOKENS},
         }
         return [
-            tool for tool, made in asked.items() if not _is_fair(server, ask, tool, made, calls)
+            tool
+            for tool, made in asked.items()
+            if not _is_fair(server, ask, tool, made, calls)
         ]
 
 
@@ -360,7 +418,11 @@ def _is_fair(
         for _ in range(calls):
             began = time.perf_counter()
             end, _ = how(ask(1, tool, made()))
-            took.append(time.perf_counter() - began if end in ("answered", "partial") else math.inf)
+            took.append(
+                time.perf_counter() - began
+                if end in ("answered", "partial")
+                else math.inf
+            )
         ours = load.ours()
         return [seconds * ours for seconds in took]
 
@@ -402,7 +464,9 @@ class Load:
 
     def ours(self) -> float:
         """Return the part of the machine that no other process took."""
-        others = _machine() - self._whole - self.cpu() - (time.process_time() - self._client)
+        others = (
+            _machine() - self._whole - self.cpu() - (time.process_time() - self._client)
+        )
         return min(1.0, max(1 / CORES / 100, 1 - others / (CORES * self.seconds())))
 
 
@@ -420,12 +484,23 @@ def serving(
     with tempfile.TemporaryDirectory() as cache, _site(hangs) as site:
         found = f"http://127.0.0.1:{site}"
         with served(
-            transport, Path(cache), searxng=found, robots="0", seconds=str(deadline), **given
+            transport,
+            Path(cache),
+            searxng=found,
+            robots="0",
+            seconds=str(deadline),
+            **given,
         ) as server:
-            yield server, over_http(server) if transport == "HTTP" else _over_stdio(server), found
+            yield (
+                server,
+                over_http(server) if transport == "HTTP" else _over_stdio(server),
+                found,
+            )
 
 
-def _measure(transport: str, numbers: Sequence[int], seconds: float, deadline: float) -> list[str]:
+def _measure(
+    transport: str, numbers: Sequence[int], seconds: float, deadline: float
+) -> list[str]:
     with serving(transport, deadline) as (server, ask, found):
         questions = Questions()
         for _ in range(WARM):
@@ -440,7 +515,9 @@ def _measure(transport: str, numbers: Sequence[int], seconds: float, deadline: f
             print(phase.line(transport), flush=True)
         time.sleep(QUIET)
         after = megabytes(server.pid)
-    print(f"{transport}: {rest:.0f} MB at rest, {after:.0f} MB after {max(phases)} callers")
+    print(
+        f"{transport}: {rest:.0f} MB at rest, {after:.0f} MB after {max(phases)} callers"
+    )
     return _short(transport, phases, rest, after, deadline)
 
 
@@ -458,11 +535,17 @@ def _short(
             )
         over = (phase.slowest - deadline) * phase.ours
         if over > OVER_BAR:
-            failed.append(f"{named}: a call ended {over:.1f} s after its deadline > {OVER_BAR} s")
+            failed.append(
+                f"{named}: a call ended {over:.1f} s after its deadline > {OVER_BAR} s"
+            )
     if 16 in phases and (light := p95(phases[16].light) * phases[16].ours) > LIGHT_BAR:
-        failed.append(f"{transport}: p95 of a page from the cache {light:.2f} s > {LIGHT_BAR} s")
+        failed.append(
+            f"{transport}: p95 of a page from the cache {light:.2f} s > {LIGHT_BAR} s"
+        )
     if {2, 16} <= set(phases):
-        few, many = (phases[callers].useful / phases[callers].ours for callers in (2, 16))
+        few, many = (
+            phases[callers].useful / phases[callers].ours for callers in (2, 16)
+        )
         if many < THROUGHPUT_BAR * few:
             failed.append(
                 f"{transport}: {many:.2f} answers/s at 16, {few:.2f} at 2 callers, < "
@@ -477,7 +560,12 @@ def _short(
 
 
 def _phase(
-    server: Served, ask: Ask, callers: int, seconds: float, questions: "Questions", page: str
+    server: Served,
+    ask: Ask,
+    callers: int,
+    seconds: float,
+    questions: "Questions",
+    page: str,
 ) -> Phase:
     """Let `callers` ask for `seconds` and wait for the last answer; beside 16 of them one reads a
     page it has."""
@@ -506,10 +594,14 @@ def _phase(
         while time.perf_counter() - began < seconds:
             asked = time.perf_counter()
             end, _ = how(ask(max(CALLERS), "fetch_and_prune_html", arguments))
-            phase.light.append(time.perf_counter() - asked if end == "answered" else math.inf)
+            phase.light.append(
+                time.perf_counter() - asked if end == "answered" else math.inf
+            )
             time.sleep(PAUSE)
 
-    threads = [threading.Thread(target=research, args=(caller,)) for caller in range(callers)]
+    threads = [
+        threading.Thread(target=research, args=(caller,)) for caller in range(callers)
+    ]
     threads += [threading.Thread(target=light)] * (callers == 16)
     for thread in threads:
         thread.start()
@@ -541,7 +633,9 @@ class Questions:
     def __init__(self) -> None:
         rows = map(
             json.loads,
-            (ROOT / "examples" / "questions.jsonl").read_text(encoding="utf-8").splitlines(),
+            (ROOT / "examples" / "questions.jsonl")
+            .read_text(encoding="utf-8")
+            .splitlines(),
         )
         self.texts = [row["question"] for row in rows if row["split"] == "dev"]
         self._number = count()
@@ -571,7 +665,9 @@ def over_http(server: Served) -> Ask:
 
     def ask(caller: int, tool: str, arguments: dict[str, Any]) -> Answer | None:
         try:
-            return _post(server, caller, "tools/call", {"name": tool, "arguments": arguments})
+            return _post(
+                server, caller, "tools/call", {"name": tool, "arguments": arguments}
+            )
         except (OSError, http.client.HTTPException, ValueError) as error:
             return {"failed": f"{error!r} {getattr(error, 'doc', '')}"}
 
@@ -589,12 +685,19 @@ def _post(server: Served, caller: int, method: str, params: dict[str, Any]) -> A
     if "name" in params:
         headers["Mcp-Name"] = params["name"]
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=GIVE_UP)
-    message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": ABOUT}}
+    message = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": method,
+        "params": {**params, "_meta": ABOUT},
+    }
     connection.request("POST", "/mcp", json.dumps(message), headers)
     body = connection.getresponse().read().decode()
     connection.close()
     lines = [
-        line.removeprefix("data:").strip() for line in body.splitlines() if line.startswith("data:")
+        line.removeprefix("data:").strip()
+        for line in body.splitlines()
+        if line.startswith("data:")
     ]
     found: Answer = json.loads(lines[-1] if lines else body)
     return found
@@ -618,7 +721,15 @@ def _over_stdio(server: Served) -> Ask:
         answers = waiting[number] = queue.SimpleQueue()
         params = {"name": tool, "arguments": arguments, "_meta": ABOUT}
         with writing:
-            say(server, {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params})
+            say(
+                server,
+                {
+                    "jsonrpc": "2.0",
+                    "id": number,
+                    "method": "tools/call",
+                    "params": params,
+                },
+            )
         try:
             return answers.get(timeout=GIVE_UP)
         except queue.Empty:
@@ -635,17 +746,22 @@ def _site(hangs: threading.Event | None) -> Iterator[int]:
     files = [path for path in sorted(LIBRARY.iterdir()) if path.suffix == ".html"]
     pages = {path.name: path.read_bytes() for path in files}
     words = {
-        name: set(body.decode("utf-8", "replace").lower().split()) for name, body in pages.items()
+        name: set(body.decode("utf-8", "replace").lower().split())
+        for name, body in pages.items()
     }
 
     def hits(query: str) -> bytes:
         asked = set(query.lower().split())
-        best = sorted(pages, key=lambda name: (-len(asked & words[name]), name))[:ENGINE_HITS]
+        best = sorted(pages, key=lambda name: (-len(asked & words[name]), name))[
+            :ENGINE_HITS
+        ]
         rows = [
             {"title": name, "url": f"http://127.0.0.1:{port}/{name}", "content": query}
             for name in best
         ]
-        return json.dumps({"query": query, "results": rows, "unresponsive_engines": []}).encode()
+        return json.dumps(
+            {"query": query, "results": rows, "unresponsive_engines": []}
+        ).encode()
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -661,7 +777,8 @@ def _site(hangs: threading.Event | None) -> Iterator[int]:
             )
             self.send_response(200 if searched or name in pages else 404)
             self.send_header(
-                "Content-Type", "application/json" if searched else "text/html; charset=utf-8"
+                "Content-Type",
+                "application/json" if searched else "text/html; charset=utf-8",
             )
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
@@ -676,7 +793,9 @@ def _site(hangs: threading.Event | None) -> Iterator[int]:
 
 def megabytes(pid: int) -> float:
     """Resident memory of a process and all below it."""
-    told = (Path(f"/proc/{one}/status").read_text(encoding="utf-8") for one in tree(pid))
+    told = (
+        Path(f"/proc/{one}/status").read_text(encoding="utf-8") for one in tree(pid)
+    )
     return sum(int(status.split("VmRSS:")[1].split()[0]) for status in told) / 1000
 
 
@@ -684,8 +803,15 @@ def processor(pid: int) -> float:
     """Processor seconds of a process and all below it, threads that have ended included."""
     ticks = 0
     for one in tree(pid):
-        stat = Path(f"/proc/{one}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
-        ticks += sum(map(int, stat[11:15]))  # of itself, and of children that were waited for
+        stat = (
+            Path(f"/proc/{one}/stat")
+            .read_text(encoding="utf-8")
+            .rpartition(")")[2]
+            .split()
+        )
+        ticks += sum(
+            map(int, stat[11:15])
+        )  # of itself, and of children that were waited for
     return ticks / os.sysconf("SC_CLK_TCK")
 
 
@@ -700,7 +826,9 @@ def _machine() -> float:
 def p95(times: Sequence[float]) -> float:
     """Return the time that 95 % of `times` do not exceed."""
     return (
-        sorted(times)[min(len(times) - 1, math.ceil(0.95 * len(times)) - 1)] if times else math.nan
+        sorted(times)[min(len(times) - 1, math.ceil(0.95 * len(times)) - 1)]
+        if times
+        else math.nan
     )
 
 

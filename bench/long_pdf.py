@@ -53,7 +53,9 @@ def write_pdf(path: Path, pages: int) -> None:
     """Write a PDF of dense pages of prose."""
     rows = read_lines(DATA / "longdoc" / "covidqa" / "docs.jsonl")
     prose = (
-        " ".join(str(row["text"]) for row in rows).encode("latin-1", "replace").decode("latin-1")
+        " ".join(str(row["text"]) for row in rows)
+        .encode("latin-1", "replace")
+        .decode("latin-1")
     )
     whole = prose * (1 + pages * LETTERS // len(prose))
     made = FPDF()
@@ -70,7 +72,15 @@ def answer(question: str, source: Path, cache: str) -> Answer:
     Raises `RuntimeError`: it failed.
     """
     before = _spent()
-    command = [sys.executable, "-m", "server", "extract", "-q", "--folder", str(source.parent)]
+    command = [
+        sys.executable,
+        "-m",
+        "server",
+        "extract",
+        "-q",
+        "--folder",
+        str(source.parent),
+    ]
     for _ in range(MOST_CALLS):
         ran = subprocess.run(  # noqa: S603  ours
             [*command, question, str(source)],
@@ -83,7 +93,9 @@ def answer(question: str, source: Path, cache: str) -> Answer:
         if "was not ready" not in ran.stderr:
             break
     if ran.returncode not in {0, 3}:
-        raise RuntimeError(f"winnow extract ended with {ran.returncode}: {ran.stderr[-500:]}")
+        raise RuntimeError(
+            f"winnow extract ended with {ran.returncode}: {ran.stderr[-500:]}"
+        )
     return Answer(_spent() - before, re.sub(r"«/?\w+»", "«»", ran.stdout))
 
 
@@ -110,7 +122,9 @@ def measure(source: Path, questions: Sequence[str], folder: Path) -> list[Answer
     tiny = folder / "tiny.txt"
     tiny.write_text("Boats leave at nine.\n", encoding="utf-8")
     with tempfile.TemporaryDirectory() as cache, tempfile.TemporaryDirectory() as other:
-        cold, warm = (answer("When do boats leave?", tiny, other).seconds for _ in range(2))
+        cold, warm = (
+            answer("When do boats leave?", tiny, other).seconds for _ in range(2)
+        )
         first, again, further = (
             answer(question, source, cache)
             for question in (questions[0], questions[0], questions[1])
@@ -127,15 +141,23 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("file", type=Path, nargs="?", help="a PDF in place of a generated one")
-    parser.add_argument("questions", nargs="*", default=QUESTIONS, help="two questions for it")
-    parser.add_argument("--busy", type=int, default=0, help="processes that are busy beside it")
+    parser.add_argument(
+        "file", type=Path, nargs="?", help="a PDF in place of a generated one"
+    )
+    parser.add_argument(
+        "questions", nargs="*", default=QUESTIONS, help="two questions for it"
+    )
+    parser.add_argument(
+        "--busy", type=int, default=0, help="processes that are busy beside it"
+    )
     parser.add_argument("--check", action="store_true", help="both sizes, and the bars")
     options = parser.parse_args()
     short = []
     with tempfile.TemporaryDirectory() as made, busy(options.busy):
         sources = {0: options.file.resolve()} if options.file else {}
-        for pages in () if options.file else (PAGES, MANY) if options.check else (PAGES,):
+        for pages in (
+            () if options.file else (PAGES, MANY) if options.check else (PAGES,)
+        ):
             sources[pages] = Path(made) / f"{pages}.pdf"
             write_pdf(sources[pages], pages)
         for pages, source in sources.items():

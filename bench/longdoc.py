@@ -59,7 +59,16 @@ def document_of(text: str, name: str) -> Document:
     """Return plain text without a title as a document whose offsets are those of `text`: one block
     a paragraph."""
     blocks = [
-        Block(f"p{n}", (), " ".join(m.group().split()), "", 0, "paragraph", m.start(), m.end())
+        Block(
+            f"p{n}",
+            (),
+            " ".join(m.group().split()),
+            "",
+            0,
+            "paragraph",
+            m.start(),
+            m.end(),
+        )
         for n, m in enumerate(re.finditer(r"\S[^\n]*(?:\n(?!\s*\n)[^\n]+)*", text))
     ]
     digest = hashlib.sha256(text.encode()).hexdigest()
@@ -91,9 +100,13 @@ def groups_of(
     """
     texts, rows, corpus = _read(name)
     wanted_rows = [
-        row for row in rows if (row["gold"] or answered) and (not halves or is_odd(str(row["id"])))
+        row
+        for row in rows
+        if (row["gold"] or answered) and (not halves or is_odd(str(row["id"])))
     ]
-    counts = Counter(str(key) for row in wanted_rows for key in cast("list[str]", row["docs"]))
+    counts = Counter(
+        str(key) for row in wanted_rows for key in cast("list[str]", row["docs"])
+    )
     wanted = {key for key, _ in counts.most_common(most)} if most else set(texts)
     texts = {key: text for key, text in texts.items() if key in wanted}
     groups: list[Group] = []
@@ -105,7 +118,10 @@ def groups_of(
             if set(cast("list[str]", row["docs"])) <= set(place)
         ]
         if questions:
-            named = [document_of(texts[key], f"https://example.org/{name}/{key}") for key in keys]
+            named = [
+                document_of(texts[key], f"https://example.org/{name}/{key}")
+                for key in keys
+            ]
             groups.append(Group(named, questions))
     return groups
 
@@ -126,19 +142,32 @@ def _read(name: str) -> tuple[dict[str, str], list[Row], bool]:
                 {"doc": key, "start": start, "end": end}
                 for start, end in cast("list[list[int]]", row["gold"])
             ]
-            rows.append({"id": row["id"], "question": row["request"], "docs": [key], "gold": gold})
+            rows.append(
+                {
+                    "id": row["id"],
+                    "question": row["request"],
+                    "docs": [key],
+                    "gold": gold,
+                }
+            )
         return texts, rows, False
     folder = DATA / "longdoc" / name
-    texts = {str(row["id"]): str(row["text"]) for row in read_lines(folder / "docs.jsonl")}
+    texts = {
+        str(row["id"]): str(row["text"]) for row in read_lines(folder / "docs.jsonl")
+    }
     corpus = json.loads((folder / "meta.json").read_text())["scope"] == "corpus"
     return texts, read_lines(folder / "queries.jsonl"), corpus
 
 
 def _question(row: Row, place: dict[str, int]) -> Question:
     gold = cast("list[dict[str, int | str]]", row["gold"])
-    spans = [(place[str(span["doc"])], int(span["start"]), int(span["end"])) for span in gold]
+    spans = [
+        (place[str(span["doc"])], int(span["start"]), int(span["end"])) for span in gold
+    ]
     return Question(
-        str(row["question"]), spans, tuple(map(str, cast("list[str]", row.get("answers") or [])))
+        str(row["question"]),
+        spans,
+        tuple(map(str, cast("list[str]", row.get("answers") or []))),
     )
 
 
@@ -153,7 +182,9 @@ def long_text(length: int) -> list[Document]:
                 text = str(row["text"])[: int((length - tokens) * 4.2) + 1]
                 words = text if not again else " ".join(reversed(text.split(" ")))
                 documents.append(
-                    document_of(words, f"https://example.org/{name}/{row['id']}/{again}")
+                    document_of(
+                        words, f"https://example.org/{name}/{row['id']}/{again}"
+                    )
                 )
                 tokens += count_tokens(words)
                 if tokens >= 0.999 * length:
@@ -178,7 +209,9 @@ def answer_words(answers: Sequence[str], shown: str) -> float:
     """Share of an answer's distinct terms that stand in `shown`; of several answers the best."""
     has = set(index_terms(shown))
     wanted = [set(index_terms(answer)) for answer in answers]
-    return max((len(terms & has) / len(terms) for terms in wanted if terms), default=0.0)
+    return max(
+        (len(terms & has) / len(terms) for terms in wanted if terms), default=0.0
+    )
 
 
 def interval(differences: NDArray[np.float64]) -> tuple[float, float]:
@@ -193,7 +226,9 @@ def told(
     what: str, ours: Sequence[float], theirs: Sequence[float]
 ) -> tuple[str, float, float, float]:
     """Return a line about the paired difference of two methods, then its mean and its interval."""
-    difference = np.asarray(ours, dtype=np.float64) - np.asarray(theirs, dtype=np.float64)
+    difference = np.asarray(ours, dtype=np.float64) - np.asarray(
+        theirs, dtype=np.float64
+    )
     low, high = interval(difference)
     mean = float(difference.mean())
     verdict = "above" if low > 0 else "below" if high < 0 else "level"

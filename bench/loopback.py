@@ -50,7 +50,9 @@ def listening(handler: type[BaseHTTPRequestHandler]) -> Iterator[int]:
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     # An answer that is held back, or a tunnel that stays open, must not keep the end waiting.
     server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+    thread = threading.Thread(
+        target=server.serve_forever, kwargs={"poll_interval": 0.05}
+    )
     thread.start()
     try:
         yield server.server_address[1]

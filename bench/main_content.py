@@ -69,7 +69,9 @@ class Labelled:
 def labelled_pages() -> list[Labelled]:
     """Return the pages of all sets."""
     pages = [
-        Labelled(name, f"wcxb {label.kind}", DATA / f"{name}.html.gz", label.main, label.held)
+        Labelled(
+            name, f"wcxb {label.kind}", DATA / f"{name}.html.gz", label.main, label.held
+        )
         for name, label in sorted(labels().items())
     ]
     for line in (SHARED / "pages.jsonl").read_text("utf-8").splitlines():
@@ -78,7 +80,13 @@ def labelled_pages() -> list[Labelled]:
         host = urlsplit(row["url"]).hostname or ""
         held = is_held(name if host in {"", _NO_HOST} else host)
         pages.append(
-            Labelled(name, row["set"], SHARED / "pages" / f"{name}.html.gz", row["text"], held)
+            Labelled(
+                name,
+                row["set"],
+                SHARED / "pages" / f"{name}.html.gz",
+                row["text"],
+                held,
+            )
         )
     return pages
 
@@ -108,7 +116,10 @@ def _body(html: str) -> str:
 
 def shares(text: str, main: str) -> Shares:
     """Return precision, recall and F1 of the words of a text against the main text's."""
-    have, want = Counter(_WORD.findall(text.lower())), Counter(_WORD.findall(main.lower()))
+    have, want = (
+        Counter(_WORD.findall(text.lower())),
+        Counter(_WORD.findall(main.lower())),
+    )
     both = (have & want).total()
     return (
         both / max(1, have.total()),
@@ -123,7 +134,9 @@ def measured(pages: Sequence[Labelled]) -> dict[str, dict[str, Shares]]:
     sources = {page.name: page.html for page in pages}
     for reader, read in readers().items():
         begin = time.process_time()
-        table[reader] = {page.name: _shares(read, sources[page.name], page.text) for page in pages}
+        table[reader] = {
+            page.name: _shares(read, sources[page.name], page.text) for page in pages
+        }
         print(
             f"  {reader:12}{(time.process_time() - begin) / len(pages) * 1e3:6.0f} ms of "
             f"processor a page"
@@ -140,7 +153,9 @@ def _shares(read: Callable[[str], str], html: str, main: str) -> Shares:
         return shares("", main)
 
 
-def print_means(pages: Sequence[Labelled], table: Mapping[str, Mapping[str, Shares]]) -> list[str]:
+def print_means(
+    pages: Sequence[Labelled], table: Mapping[str, Mapping[str, Shares]]
+) -> list[str]:
     """Print means by set, type and half; return what falls short of the bars."""
     short: list[str] = []
     for held in (False, True):
@@ -179,7 +194,11 @@ def print_means(pages: Sequence[Labelled], table: Mapping[str, Mapping[str, Shar
                 for name, bar in least.items()
                 if score < bar
             ]
-            short += [f"{label}: recall {recall:.3f}, the bar {RECALL}"] if recall < RECALL else []
+            short += (
+                [f"{label}: recall {recall:.3f}, the bar {RECALL}"]
+                if recall < RECALL
+                else []
+            )
     return short
 
 
@@ -188,7 +207,11 @@ def print_worst(
 ) -> None:
     """Print the pages looked at whose F1 is furthest below trafilatura's."""
     seen = [page for page in pages if not page.held]
-    seen.sort(key=lambda page: table["ours"][page.name][2] - table["trafilatura"][page.name][2])
+    seen.sort(
+        key=lambda page: (
+            table["ours"][page.name][2] - table["trafilatura"][page.name][2]
+        )
+    )
     for page in seen[:most]:
         cells = (
             f"{reader} " + " / ".join(f"{value:.3f}" for value in rows[page.name])
@@ -200,10 +223,15 @@ def print_worst(
 def main() -> int:
     """Run."""
     parser = argparse.ArgumentParser(description="Main content beside other readers.")
-    parser.add_argument("--check", action="store_true", help="end with 1 where a bar is missed")
+    parser.add_argument(
+        "--check", action="store_true", help="end with 1 where a bar is missed"
+    )
     parser.add_argument("--every", type=int, default=1, help="take every n-th page")
     parser.add_argument(
-        "--worst", type=int, default=0, help="print so many pages that lose against trafilatura"
+        "--worst",
+        type=int,
+        default=0,
+        help="print so many pages that lose against trafilatura",
     )
     given = parser.parse_args()
     if not SHARED.is_dir():

@@ -59,16 +59,25 @@ def main() -> None:
     """Run the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
-        "--check", action="store_true", help="the quick form; exit 1 when a bar falls short"
+        "--check",
+        action="store_true",
+        help="the quick form; exit 1 when a bar falls short",
     )
     parser.add_argument(
-        "--pages", type=int, default=0, help="real questions to ask (default 150, quick form 30)"
+        "--pages",
+        type=int,
+        default=0,
+        help="real questions to ask (default 150, quick form 30)",
     )
     parser.add_argument(
-        "--tools", action="store_true", help="only print the list of tools, as a test pins it"
+        "--tools",
+        action="store_true",
+        help="only print the list of tools, as a test pins it",
     )
     parser.add_argument(
-        "--ends", action="store_true", help="only how the server starts and ends on each transport"
+        "--ends",
+        action="store_true",
+        help="only how the server starts and ends on each transport",
     )
     parser.add_argument(
         "--transcript",
@@ -112,7 +121,8 @@ async def _measure(pages: int, budgets: Sequence[int]) -> list[str]:
             tools = (await client.list_tools()).tools
             seconds = time.perf_counter() - started
             sent = [
-                tool.model_dump(by_alias=True, mode="json", exclude_none=True) for tool in tools
+                tool.model_dump(by_alias=True, mode="json", exclude_none=True)
+                for tool in tools
             ]
             listed = count_tokens(json.dumps(sent, separators=(",", ":")))
             print(f"start to tool list: {seconds:.2f} s; tool list: {listed:,} tokens")
@@ -147,14 +157,20 @@ async def _latency(client: Client) -> list[str]:
             times.append(time.perf_counter() - started)
             if result.is_error:
                 failed.append(f"{tool}: {_text(result)[:200]}")
-        print(f"{tool:24}{times[0]:>9.2f}{statistics.median(times):>10.2f}{max(times):>11.2f}")
+        print(
+            f"{tool:24}{times[0]:>9.2f}{statistics.median(times):>10.2f}{max(times):>11.2f}"
+        )
         if max(times) > CALL_BAR:
             failed.append(f"{tool}: slowest call {max(times):.1f} s > {CALL_BAR} s")
     return failed
 
 
-async def _real_pages(client: Client, port: int, count: int, budgets: Sequence[int]) -> list[str]:
-    lines = (DATA / "html_qa" / "questions.jsonl").read_text(encoding="utf-8").splitlines()
+async def _real_pages(
+    client: Client, port: int, count: int, budgets: Sequence[int]
+) -> list[str]:
+    lines = (
+        (DATA / "html_qa" / "questions.jsonl").read_text(encoding="utf-8").splitlines()
+    )
     every = [json.loads(line) for line in lines]
     questions = every[:: max(1, len(every) // count)][:count]
     print(
@@ -184,13 +200,23 @@ async def _real_pages(client: Client, port: int, count: int, budgets: Sequence[i
             heads[budget].append(_holds(question, cut_to_tokens(text, budget)))
         data: dict[str, Any] = data_of(result)
         raw.extend(page["raw_tokens"] for page in data["pages"])
-        arguments = {"question": question["question"], "sources": [url], "max_tokens": 512}
+        arguments = {
+            "question": question["question"],
+            "sources": [url],
+            "max_tokens": 512,
+        }
         extracted.append(
-            _holds(question, _text(await client.call_tool("extract_relevant", arguments)))
+            _holds(
+                question, _text(await client.call_tool("extract_relevant", arguments))
+            )
         )
-    print(f"{'fetch_and_prune_html':34}" + "".join(f"{_share(kept[b]):>8.3f}" for b in budgets))
     print(
-        f"{'head of the cleaned text':34}" + "".join(f"{_share(heads[b]):>8.3f}" for b in budgets)
+        f"{'fetch_and_prune_html':34}"
+        + "".join(f"{_share(kept[b]):>8.3f}" for b in budgets)
+    )
+    print(
+        f"{'head of the cleaned text':34}"
+        + "".join(f"{_share(heads[b]):>8.3f}" for b in budgets)
     )
     print(f"{'extract_relevant at 512':34}{_share(extracted):>8.3f}")
     print(
@@ -215,7 +241,10 @@ def _page(name: str, url: str) -> Page:
 
 def _holds(question: dict[str, Any], text: str) -> bool:
     folded = " ".join(text.replace("|", " ").split()).casefold()
-    return any(" ".join(str(answer).split()).casefold() in folded for answer in question["answers"])
+    return any(
+        " ".join(str(answer).split()).casefold() in folded
+        for answer in question["answers"]
+    )
 
 
 def _share(values: Sequence[bool]) -> float:
@@ -223,7 +252,9 @@ def _share(values: Sequence[bool]) -> float:
 
 
 def _text(result: CallToolResult) -> str:
-    return "\n".join(part.text for part in result.content if isinstance(part, TextContent))
+    return "\n".join(
+        part.text for part in result.content if isinstance(part, TextContent)
+    )
 
 
 def _child_megabytes() -> float:

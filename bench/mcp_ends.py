@@ -66,7 +66,10 @@ INTO: Final = 0.7
 POLL: Final = 0.005
 LONG: Final[dict[str, Any]] = {
     "name": "raptor_query",
-    "arguments": {"question": "What changed at the harbour?", "sources": [str(LIBRARY)]},
+    "arguments": {
+        "question": "What changed at the harbour?",
+        "sources": [str(LIBRARY)],
+    },
 }
 SHORT: Final[dict[str, Any]] = {
     "name": "extract_relevant",
@@ -92,7 +95,12 @@ class Ended:
 
     def worse(self, bar: float) -> bool:
         """Whether this end falls short of what the issue wants."""
-        return self.seconds > bar or self.left > 0 or not self.whole or "NO MORE" in self.code
+        return (
+            self.seconds > bar
+            or self.left > 0
+            or not self.whole
+            or "NO MORE" in self.code
+        )
 
     def cell(self) -> str:
         """Return the cell as text."""
@@ -106,7 +114,9 @@ class Ended:
 def main() -> None:
     """Print both tables; with `--check`, exit 1 when a bar falls short."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--check", action="store_true", help="exit 1 when a bar falls short")
+    parser.add_argument(
+        "--check", action="store_true", help="exit 1 when a bar falls short"
+    )
     failed = [*starts(5), *ends(worker=True)]
     for line in failed:
         print(f"BAR MISSED: {line}")
@@ -124,17 +134,25 @@ def starts(runs: int) -> list[str]:
         ("HTTP", "server/discover"),
     ):
         seen = [_start(transport, method) for _ in range(runs)]
-        first, cpu, listed, megabytes, tokens = (min(column) for column in zip(*seen, strict=True))
+        first, cpu, listed, megabytes, tokens = (
+            min(column) for column in zip(*seen, strict=True)
+        )
         print(
             f"{f'{transport} {method}':32}{first:>16.2f}{cpu:>16.2f}{listed * 1000:>16.1f}{megabytes:>16.0f}"
         )
         named = f"{transport} {method}"
-        failed += [f"{named}: first answer {first:.2f} s > {FIRST_BAR} s"] * (first > FIRST_BAR)
-        failed += [f"{named}: tools/list {listed * 1000:.1f} ms > {LIST_BAR * 1000:.0f} ms"] * (
-            listed > LIST_BAR
+        failed += [f"{named}: first answer {first:.2f} s > {FIRST_BAR} s"] * (
+            first > FIRST_BAR
         )
-        failed += [f"{named}: {megabytes:.0f} MB idle > {IDLE_BAR:.0f} MB"] * (megabytes > IDLE_BAR)
-    failed += [f"tool list of {tokens:.0f} tokens > {TOKENS_BAR}"] * (tokens > TOKENS_BAR)
+        failed += [
+            f"{named}: tools/list {listed * 1000:.1f} ms > {LIST_BAR * 1000:.0f} ms"
+        ] * (listed > LIST_BAR)
+        failed += [f"{named}: {megabytes:.0f} MB idle > {IDLE_BAR:.0f} MB"] * (
+            megabytes > IDLE_BAR
+        )
+    failed += [f"tool list of {tokens:.0f} tokens > {TOKENS_BAR}"] * (
+        tokens > TOKENS_BAR
+    )
     print(
         f"tool list: {tokens:,.0f} tokens by our counter. First answers without the time waited "
         f"for a processor."
@@ -145,7 +163,10 @@ def starts(runs: int) -> list[str]:
 def _start(transport: str, method: str) -> tuple[float, float, float, float, float]:
     """Return seconds and CPU seconds to the first answer, of a tool list, megabytes idle, tokens of
     the list."""
-    with tempfile.TemporaryDirectory() as folder, served(transport, Path(folder)) as server:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        served(transport, Path(folder)) as server,
+    ):
         hello(server, method)
         first = time.perf_counter() - server.began - waited_first(server.pid)
         cpu, _ = spent([server.pid])
@@ -158,7 +179,9 @@ def _start(transport: str, method: str) -> tuple[float, float, float, float, flo
         status = Path(f"/proc/{server.pid}/status").read_text(encoding="utf-8")
         megabytes = int(status.split("VmRSS:")[1].split()[0]) / 1000
         tokens = count_tokens(
-            json.dumps(answer["result"]["tools"], separators=(",", ":"), ensure_ascii=False)
+            json.dumps(
+                answer["result"]["tools"], separators=(",", ":"), ensure_ascii=False
+            )
         )
         return first, cpu, min(times), megabytes, tokens
 
@@ -192,7 +215,9 @@ def ends(*, worker: bool) -> list[str]:
     return failed
 
 
-def _in_call(server: Served, wanted: dict[str, Any]) -> http.client.HTTPConnection | None:
+def _in_call(
+    server: Served, wanted: dict[str, Any]
+) -> http.client.HTTPConnection | None:
     """Bring a server into the middle of a call; with a model process where it has one."""
     hello(server, "server/discover")
     ask(server, 2, "tools/call", SHORT)
@@ -201,10 +226,16 @@ def _in_call(server: Served, wanted: dict[str, Any]) -> http.client.HTTPConnecti
     return connection
 
 
-def _ending(transport: str, end: Callable[[Served], None]) -> Callable[[dict[str, str]], Ended]:
+def _ending(
+    transport: str, end: Callable[[Served], None]
+) -> Callable[[dict[str, str]], Ended]:
     def cell(settings: dict[str, str]) -> Ended:
         with tempfile.TemporaryDirectory() as folder:
-            start = served_by_parent(Path(folder), **settings) if end is _kill_parent else None
+            start = (
+                served_by_parent(Path(folder), **settings)
+                if end is _kill_parent
+                else None
+            )
             with start or served(transport, Path(folder), **settings) as server:
                 calling = _in_call(
                     server, LONG
@@ -217,7 +248,11 @@ def _ending(transport: str, end: Callable[[Served], None]) -> Callable[[dict[str
                     time.sleep(POLL)
                 seconds = time.perf_counter() - began
                 left = _outlive(below)
-                code = "exit unseen" if end is _kill_parent else f"exit {server.process.wait(1)}"
+                code = (
+                    "exit unseen"
+                    if end is _kill_parent
+                    else f"exit {server.process.wait(1)}"
+                )
                 code = f"{code} (the call was done)" if done else code
                 if calling is not None:
                     calling.close()
@@ -370,7 +405,10 @@ ROWS: Final[dict[str, tuple[float, dict[str, Callable[[dict[str, str]], Ended]]]
         CANCEL_BAR,
         {each: _cancelling(each, network=False) for each in TRANSPORTS},
     ),
-    "cancel, network": (CANCEL_BAR, {each: _cancelling(each, network=True) for each in TRANSPORTS}),
+    "cancel, network": (
+        CANCEL_BAR,
+        {each: _cancelling(each, network=True) for each in TRANSPORTS},
+    ),
 }
 """Each end with its bar. A client that leaves is EOF on stdio, and on HTTP how a call is
 cancelled."""

@@ -108,9 +108,15 @@ def served_by_parent(cache: Path, **settings: str) -> Iterator[Served]:
 def environment(cache: Path, **settings: str) -> dict[str, str]:
     """Return what a server is started with; nothing unbuffered, which would hide what is left in a
     buffer."""
-    kept = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    kept = {
+        name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"
+    }
     given = {f"WINNOW_{name.upper()}": value for name, value in settings.items()}
-    own = {"WINNOW_CACHE": str(cache), "WINNOW_FOLDERS": str(LIBRARY), "WINNOW_ALLOW_LOOPBACK": "1"}
+    own = {
+        "WINNOW_CACHE": str(cache),
+        "WINNOW_FOLDERS": str(LIBRARY),
+        "WINNOW_ALLOW_LOOPBACK": "1",
+    }
     return {**kept, **own, "WINNOW_HTTP_RATE": "0", **given}
 
 
@@ -138,7 +144,9 @@ def hello(server: Served, method: str) -> dict[str, Any]:
     return answer
 
 
-def ask(server: Served, number: int, method: str, params: dict[str, Any]) -> dict[str, Any]:
+def ask(
+    server: Served, number: int, method: str, params: dict[str, Any]
+) -> dict[str, Any]:
     """Send a request and return its answer."""
     return answer_of(server, send(server, number, method, params), number)
 
@@ -152,7 +160,10 @@ def send(
     if not server.port:
         say(server, message)
         return None
-    headers = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
+    headers = {
+        "Accept": "application/json, text/event-stream",
+        "Content-Type": "application/json",
+    }
     headers |= {"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": method}
     if "name" in params:
         headers["Mcp-Name"] = params["name"]
@@ -228,7 +239,12 @@ def spent(pids: list[int]) -> tuple[float, float]:
 def waited_first(pid: int) -> float:
     """Return the seconds that a process's first thread has waited for a processor."""
     return (
-        int(Path(f"/proc/{pid}/task/{pid}/schedstat").read_text(encoding="ascii").split()[1]) / 1e9
+        int(
+            Path(f"/proc/{pid}/task/{pid}/schedstat")
+            .read_text(encoding="ascii")
+            .split()[1]
+        )
+        / 1e9
     )
 
 
@@ -236,7 +252,10 @@ def alive(pid: int) -> bool:
     """Whether a process runs; one that only waits to be reaped does not."""
     try:
         return (
-            Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
+            Path(f"/proc/{pid}/stat")
+            .read_text(encoding="utf-8")
+            .rpartition(")")[2]
+            .split()[0]
             != "Z"
         )
     except OSError:

@@ -52,15 +52,21 @@ async def _cancelled(client: Client, failed: list[str]) -> str:
     print("1. A call is cancelled by its client")
     began = time.perf_counter()
     with anyio.move_on_after(0.5) as scope:
-        await client.call_tool("raptor_query", {"question": QUESTION, "sources": [str(LIBRARY)]})
+        await client.call_tool(
+            "raptor_query", {"question": QUESTION, "sources": [str(LIBRARY)]}
+        )
     _told(began, "raptor_query over the whole library: given up by the client")
-    failed += ["the call was done before it was cancelled"] * (not scope.cancelled_caught)
+    failed += ["the call was done before it was cancelled"] * (
+        not scope.cancelled_caught
+    )
     began = time.perf_counter()
     tools = (await client.list_tools()).tools
     _told(began, f"tools/list, right after: {len(tools)} tools")
     began = time.perf_counter()
     page = str(LIBRARY / "ferry-timetable.html")
-    result = await client.call_tool("raptor_query", {"question": QUESTION, "sources": [page]})
+    result = await client.call_tool(
+        "raptor_query", {"question": QUESTION, "sources": [page]}
+    )
     _told(began, f"raptor_query over one page: {_line(result, 'Next: ')}")
     failed += ["no answer after a cancel"] * result.is_error
     data: dict[str, Any] = data_of(result)
@@ -76,20 +82,28 @@ async def _out_of_time(client: Client, site: "_Site", failed: list[str]) -> None
     }
     began = time.perf_counter()
     first = await client.call_tool("fetch_and_prune_html", arguments)
-    seconds = _told(began, f"fetch_and_prune_html of two pages: {_line(first, 'Not read: ')}")
+    seconds = _told(
+        began, f"fetch_and_prune_html of two pages: {_line(first, 'Not read: ')}"
+    )
     print(f"           {_line(first, 'Next: ')}")
     failed += [f"an answer took {seconds:.1f} s"] * (seconds > SECONDS + 3)
     site.release()
     calls = data_of(first).get("next", [])
     failed += ["the answer does not name the call again"] * (not calls)
     began = time.perf_counter()
-    second = await client.call_tool(calls[0]["tool"], calls[0]["arguments"]) if calls else first
+    second = (
+        await client.call_tool(calls[0]["tool"], calls[0]["arguments"])
+        if calls
+        else first
+    )
     _told(
         began,
         f"the call it names: {_line(second, 'A bicycle ')}; the quick page was asked "
         f"{site.asked('quick')} time",
     )
-    failed += ["the repeated call misses a page"] * bool(data_of(second).get("failures"))
+    failed += ["the repeated call misses a page"] * bool(
+        data_of(second).get("failures")
+    )
     failed += ["the quick page was fetched again"] * (site.asked("quick") != 1)
 
 
@@ -120,7 +134,9 @@ async def _killed(client: Client, failed: list[str]) -> None:
     failed += ["the client was not told that its server is gone"] * (not seen)
 
 
-async def _reconnected(client: Client, site: "_Site", handle: str, failed: list[str]) -> None:
+async def _reconnected(
+    client: Client, site: "_Site", handle: str, failed: list[str]
+) -> None:
     print("4. The client starts the server again")
     began = time.perf_counter()
     result = await client.call_tool(
@@ -138,7 +154,8 @@ async def _reconnected(client: Client, site: "_Site", handle: str, failed: list[
         "extract_relevant", {"question": "bicycle", "sources": [site.url("slow")]}
     )
     _told(
-        began, f"extract_relevant of the page from before: asked {site.asked('slow')} times in all"
+        began,
+        f"extract_relevant of the page from before: asked {site.asked('slow')} times in all",
     )
     failed += ["a page from before is gone"] * again.is_error
 
@@ -151,9 +168,12 @@ def _told(began: float, text: str) -> float:
 
 def _line(result: CallToolResult, start: str) -> str:
     """Return the first line of an answer with `start` in it, shortened."""
-    text = "\n".join(part.text for part in result.content if isinstance(part, TextContent))
+    text = "\n".join(
+        part.text for part in result.content if isinstance(part, TextContent)
+    )
     found = next(
-        (line[line.index(start) :] for line in text.splitlines() if start in line), text[:100]
+        (line[line.index(start) :] for line in text.splitlines() if start in line),
+        text[:100],
     )
     return found[:110]
 
@@ -161,7 +181,9 @@ def _line(result: CallToolResult, start: str) -> str:
 class _Site:
     """Two pages on loopback; `slow` is held until it is released."""
 
-    def __init__(self, port: int, counts: dict[str, int], held: threading.Event) -> None:
+    def __init__(
+        self, port: int, counts: dict[str, int], held: threading.Event
+    ) -> None:
         self._port = port
         self._counts = counts
         self._held = held
@@ -193,7 +215,9 @@ def _site() -> Iterator[_Site]:
         counts[name] = counts.get(name, 0) + 1
         if name == "slow":
             held.wait(30)
-        return Answer(texts.get(name, "").encode(), headers={"Cache-Control": "max-age=600"})
+        return Answer(
+            texts.get(name, "").encode(), headers={"Cache-Control": "max-age=600"}
+        )
 
     with serving(answer) as port:
         try:

@@ -63,7 +63,9 @@ def mimic(folder: Path, worth: Worth) -> Iterator[str]:
     mind = Mind(read_library(folder), worth)
     with model_server() as served:
         meta = {"n_ctx": CONTEXT, "n_embd": 8, "worth": worth}
-        served.told["/v1/models"] = {"data": [{"id": worth, "owned_by": "llamacpp", "meta": meta}]}
+        served.told["/v1/models"] = {
+            "data": [{"id": worth, "owned_by": "llamacpp", "meta": meta}]
+        }
         served.will("/chat/completions", mind.chat)
         served.will_at_root("/apply-template", mind.template)
         served.will_at_root("/tokenize", mind.tokenize)
@@ -79,7 +81,9 @@ class Mind:
         self._worth = worth
         self._errors = SMALL if worth == "small" else RIGHT
         self._known = sorted(library.asked, key=lambda one: -len(one.question))
-        self._steps: Mapping[str, Callable[[str, MeasuredQuestion, random.Random], object]] = {
+        self._steps: Mapping[
+            str, Callable[[str, MeasuredQuestion, random.Random], object]
+        ] = {
             "queries": self._parsed,
             "lines": self._lines,
             "sentences": self._answered,
@@ -121,10 +125,13 @@ class Mind:
         else:
             shares = {sign: LIKELY if sign in wanted else UNLIKELY for sign in LISTED}
         rows = [
-            {"id": ord(sign), "token": sign, "logprob": share} for sign, share in shares.items()
+            {"id": ord(sign), "token": sign, "logprob": share}
+            for sign, share in shares.items()
         ]
         top = sorted(rows, key=lambda row: -float(str(row["logprob"])))
-        return JSONResponse({"completion_probabilities": [{**top[0], "top_logprobs": top}]})
+        return JSONResponse(
+            {"completion_probabilities": [{**top[0], "top_logprobs": top}]}
+        )
 
     # --- steps ---
 
@@ -133,7 +140,9 @@ class Mind:
         found = (one for one in self._known if " ".join(one.question.split()) in folded)
         return next(found, MeasuredQuestion("", (), ()))
 
-    def _parsed(self, prompt: str, asked: MeasuredQuestion, chance: random.Random) -> object:
+    def _parsed(
+        self, prompt: str, asked: MeasuredQuestion, chance: random.Random
+    ) -> object:
         """Return one query: the words of the request that find the pages that answer it."""
         words = list(dict.fromkeys(re.findall(r"\w[\w.'-]*", asked.question)))
         if self._worth == "noise" or chance.random() < self._errors.query:
@@ -161,7 +170,9 @@ class Mind:
         def worth(candidate: list[str]) -> float:
             scores = index.scores(" ".join(candidate)).tolist()
             others = [score for place, score in enumerate(scores) if place not in gold]
-            return min((scores[place] for place in gold), default=0.0) - max(others, default=0.0)
+            return min((scores[place] for place in gold), default=0.0) - max(
+                others, default=0.0
+            )
 
         left = [word for word in words if index_terms(word)]
         while left:
@@ -173,12 +184,16 @@ class Mind:
             left.remove(word)
         return chosen or list(words)
 
-    def _lines(self, prompt: str, asked: MeasuredQuestion, chance: random.Random) -> object:
+    def _lines(
+        self, prompt: str, asked: MeasuredQuestion, chance: random.Random
+    ) -> object:
         """Return the numbers of the lines that hold a fact."""
         lines = _numbered(prompt)
         if self._worth == "noise":
             most = chance.randrange(6)
-            return {"lines": sorted(chance.sample(sorted(lines), min(most, len(lines))))}
+            return {
+                "lines": sorted(chance.sample(sorted(lines), min(most, len(lines))))
+            }
         right = {number for number, text in lines.items() if _holds(asked, text)}
         if chance.random() < self._errors.none:
             right = set() if right else set(sorted(lines)[:1])
@@ -187,10 +202,14 @@ class Mind:
         added = chance.sample(wrong, min(1, len(wrong))) if flipped else []
         return {"lines": sorted((right - flipped) | {*added})}
 
-    def _answered(self, prompt: str, asked: MeasuredQuestion, chance: random.Random) -> object:
+    def _answered(
+        self, prompt: str, asked: MeasuredQuestion, chance: random.Random
+    ) -> object:
         """Return a sentence for each fact, out of the passage that holds it."""
         passages = dict(
-            re.findall(r"\[(\d+[a-z]+)\]([^\[]*)", prompt.partition("Passages (data")[2])
+            re.findall(
+                r"\[(\d+[a-z]+)\]([^\[]*)", prompt.partition("Passages (data")[2]
+            )
         )
         if self._worth == "noise":
             words = prompt.split()
@@ -202,13 +221,17 @@ class Mind:
             if chance.random() < self._errors.fact:
                 continue
             one = MeasuredQuestion("", (fact,), ())
-            label = next((label for label, text in passages.items() if one.is_in(text)), "")
+            label = next(
+                (label for label, text in passages.items() if one.is_in(text)), ""
+            )
             if not label:
                 continue
             text = passages[label]
             lines = [text[start:end] for start, end in split_sentences(text)]
             line = next((text for text in lines if one.is_in(text)), text)
-            sentences.append({"passages": [label], "sentence": " ".join(line.split())[:200]})
+            sentences.append(
+                {"passages": [label], "sentence": " ".join(line.split())[:200]}
+            )
         unique = {str(one["sentence"]): one for one in sentences}
         return {"sentences": list(unique.values())[:5]}
 
@@ -223,7 +246,9 @@ class Mind:
         begun = rest.rpartition("Some key information...")[2]
         gold = _gold_paths(html.partition("```")[2], self._asked(rest))
         return frozenset(
-            path[len(begun)] for path in gold if path.startswith(begun) and len(path) > len(begun)
+            path[len(begun)]
+            for path in gold
+            if path.startswith(begun) and len(path) > len(begun)
         )
 
 

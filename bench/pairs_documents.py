@@ -46,7 +46,9 @@ def bring(folder: Path) -> None:
 
     Raises `CalledProcessError` where a version is no longer served or a tool fails.
     """
-    wanted = {row["package"]: row["version"] for row in sources().values() if "package" in row}
+    wanted = {
+        row["package"]: row["version"] for row in sources().values() if "package" in row
+    }
     folder.mkdir(parents=True, exist_ok=True)
 
     for package, version in sorted(wanted.items()):
@@ -73,7 +75,9 @@ def text_of(source: Row, folder: Path) -> str:
     path = folder / source["package"] / source["path"]
     body = path.read_bytes()
     if hashlib.sha256(body).hexdigest() != source["sha256"]:
-        raise ValueError(f"{path} is another file than {source['document']}; bring it again.")
+        raise ValueError(
+            f"{path} is another file than {source['document']}; bring it again."
+        )
 
     name = path.name.removesuffix(".gz")
     body = gzip.decompress(body) if name != path.name else body
@@ -96,7 +100,9 @@ def lost(asked: Sequence[Row], folder: Path) -> Iterator[str]:
 
 def _article(source: Row) -> str:
     paragraphs = [
-        row for row in _lines(DATA / source["data"]) if row["article"] == source["article"]
+        row
+        for row in _lines(DATA / source["data"])
+        if row["article"] == source["article"]
     ]
     return " ".join(row["text"] for row in sorted(paragraphs, key=_number))
 

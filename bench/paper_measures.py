@@ -38,7 +38,9 @@ from tests.support.pages import document
 
 def normalised(text: str) -> list[str]:
     """Return the words of `text` as SQuAD compares them: small, no marks, no articles."""
-    return [w for w in re.findall(r"\w+", text.casefold()) if w not in ("a", "an", "the")]
+    return [
+        w for w in re.findall(r"\w+", text.casefold()) if w not in ("a", "an", "the")
+    ]
 
 
 def exact(answer: str, golds: Sequence[str]) -> float:
@@ -66,7 +68,9 @@ def rouge_l(answer: str, gold: str) -> float:
     for word in said:
         above, row = row, [0]
         for place, other in enumerate(true):
-            row.append(above[place] + 1 if word == other else max(row[-1], above[place + 1]))
+            row.append(
+                above[place] + 1 if word == other else max(row[-1], above[place + 1])
+            )
     return 2 * row[-1] / (len(said) + len(true)) if row[-1] else 0.0
 
 
@@ -79,10 +83,13 @@ def bleu(answer: str, gold: str) -> float:
     logs = []
     for n in range(1, 5):
         ours, theirs = (
-            Counter(zip(*(words[i:] for i in range(n)), strict=False)) for words in (said, true)
+            Counter(zip(*(words[i:] for i in range(n)), strict=False))
+            for words in (said, true)
         )
         both, whole = (ours & theirs).total(), ours.total()
-        logs.append(np.log((both + (n > 1)) / (whole + (n > 1))) if both or n > 1 else -np.inf)
+        logs.append(
+            np.log((both + (n > 1)) / (whole + (n > 1))) if both or n > 1 else -np.inf
+        )
     return float(np.exp(np.mean(logs)) * min(1.0, np.exp(1 - len(true) / len(said))))
 
 
@@ -92,7 +99,9 @@ def bleu(answer: str, gold: str) -> float:
 class VectorStore:
     """Overlapping chunks of some documents with their vectors."""
 
-    def __init__(self, embedder: Embedder, *, size: int = 512, shared: int = 128) -> None:
+    def __init__(
+        self, embedder: Embedder, *, size: int = 512, shared: int = 128
+    ) -> None:
         """Cut chunks of `size` tokens of which the next repeats `shared`."""
         self._embedder = embedder
         self._size, self._shared = size, shared
@@ -119,7 +128,9 @@ class VectorStore:
         texts = [text for own in self.chunks for text in own]
         self._vectors = await self._embedder.embed(texts, kind="passage")
 
-    async def nearest(self, question: str, *, count: int = 12, neighbours: int = 1) -> list[str]:
+    async def nearest(
+        self, question: str, *, count: int = 12, neighbours: int = 1
+    ) -> list[str]:
         """Return the `count` nearest chunks and the chunks beside them, each once, in order."""
         asked = (await self._embedder.embed([question], kind="query"))[0]
         order = np.argsort(-(self._vectors @ asked), kind="stable")[:count].tolist()
@@ -159,7 +170,10 @@ NEEDLES: Final[dict[str, tuple[tuple[str, tuple[str, ...]], ...]]] = {
             "The password of the Orvik vault is Ambergris.",
             ("What is the password of the Orvik vault?",),
         ),
-        ("Marta Lind planted 214 plum trees.", ("How many plum trees did Marta Lind plant?",)),
+        (
+            "Marta Lind planted 214 plum trees.",
+            ("How many plum trees did Marta Lind plant?",),
+        ),
     ),
     "reasoning": (
         (
@@ -200,7 +214,9 @@ def haystack(length: int, needles: Sequence[str], seed: int) -> Document:
         used += count_tokens(sentences[-1])
     for needle in needles:
         sentences.insert(chance.randrange(len(sentences) + 1), needle)
-    body = "".join(f"<p>{' '.join(sentences[i : i + 5])}</p>" for i in range(0, len(sentences), 5))
+    body = "".join(
+        f"<p>{' '.join(sentences[i : i + 5])}</p>" for i in range(0, len(sentences), 5)
+    )
     return document(f"<main><h1>Notes</h1>{body}</main>")
 
 
@@ -249,7 +265,9 @@ async def baselines(
         reading = await extract(one.question, pages, reader=reader)
         ours = assemble(pages, reading, max_tokens=1_000, mark="0")
         told = {
-            "VectorDB-RAG, 512/128, 12, 1": "\n".join(await store.nearest(one.question)),
+            "VectorDB-RAG, 512/128, 12, 1": "\n".join(
+                await store.nearest(one.question)
+            ),
             "VectorDB-RAG, 2 chunks alone": "\n".join(
                 await store.nearest(one.question, count=2, neighbours=0)
             ),
@@ -257,10 +275,14 @@ async def baselines(
             "evidence at 1,000": "\n".join(passage.text for passage in ours.evidence),
         }
         for name, text in told.items():
-            rows.setdefault(name, []).append((float(one.is_in(text)), count_tokens(text)))
+            rows.setdefault(name, []).append(
+                (float(one.is_in(text)), count_tokens(text))
+            )
     print(f"\n{len(questions)} questions: all facts held, tokens")
     figures = {
-        name: Baseline(float(np.mean([h for h, _ in own])), float(np.mean([t for _, t in own])))
+        name: Baseline(
+            float(np.mean([h for h, _ in own])), float(np.mean([t for _, t in own]))
+        )
         for name, own in rows.items()
     }
     for name, figure in figures.items():
@@ -272,20 +294,30 @@ async def run(*, check: bool, generator: Path | None) -> int:
     """Print the tables; return 1 where a bar falls short."""
     embedder = OnnxEmbedder()
     reader = Blend(embedder)
-    asked = [one for one in read_library(CARRIED).asked if one.answers and one.split == "test"]
+    asked = [
+        one
+        for one in read_library(CARRIED).asked
+        if one.answers and one.split == "test"
+    ]
     figures = await baselines(asked[:: 4 if check else 1], reader, embedder)
-    print("\nneedles in 512 tokens of evidence, by length " + ", ".join(map(str, LENGTHS)))
+    print(
+        "\nneedles in 512 tokens of evidence, by length " + ", ".join(map(str, LENGTHS))
+    )
     found = await needles(reader, LENGTHS[:2] if check else LENGTHS)
     if generator is not None:
         model = LlamaGenerator(generator)
         try:
             said = [
-                await compare(one.question, one.answers[0][0], "It is not known.", model)
+                await compare(
+                    one.question, one.answers[0][0], "It is not known.", model
+                )
                 for one in asked[:12]
             ]
         finally:
             await model.aclose()
-        print(f"\njudge {model.name}: {dict(Counter(said))} of {len(said)} (right: first)")
+        print(
+            f"\njudge {model.name}: {dict(Counter(said))} of {len(said)} (right: first)"
+        )
     ours, store = figures["evidence at 1,000"], figures["VectorDB-RAG, 512/128, 12, 1"]
     short = ours.tokens > 0.53 * store.tokens or found["single/8000"] < 1.0
     return int(check and short)

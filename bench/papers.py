@@ -42,9 +42,14 @@ async def table(numbers: Sequence[int], *, markdown: bool) -> dict[int, Outcome 
             print(f"FELL  {number} {row.title}: {error!r}", file=sys.stderr, flush=True)
             continue
         if markdown:
-            print(f"| {number} | {row.title} | {outcome.state} | {outcome.said} |", flush=True)
+            print(
+                f"| {number} | {row.title} | {outcome.state} | {outcome.said} |",
+                flush=True,
+            )
         else:
-            print(f"{number:3} {outcome.state:8} {row.title}: {outcome.said}", flush=True)
+            print(
+                f"{number:3} {outcome.state:8} {row.title}: {outcome.said}", flush=True
+            )
     return found
 
 
@@ -58,7 +63,9 @@ def main() -> int:
     parser.add_argument("--only", default=f"1-{COUNT}", metavar="FROM-TO")
     wanted = parser.parse_args()
     low, _, high = wanted.only.partition("-")
-    numbers = [number for number in sorted(ROWS) if int(low) <= number <= int(high or low)]
+    numbers = [
+        number for number in sorted(ROWS) if int(low) <= number <= int(high or low)
+    ]
 
     async def run() -> dict[int, Outcome | None]:
         return await table(numbers, markdown=wanted.markdown)

@@ -20,7 +20,13 @@ from pipeline.document.page import Document
 from pipeline.document.tree import Node, count_words, text_of, to_html
 from pipeline.html.block_tree import PAPER_WORDS, block_tree
 from pipeline.html.clean import clean
-from pipeline.prune.paper import SHOWN, PaperBlocks, PathScorer, block_paths, paper_blocks
+from pipeline.prune.paper import (
+    SHOWN,
+    PaperBlocks,
+    PathScorer,
+    block_paths,
+    paper_blocks,
+)
 from pipeline.prune.prune import Method, PruneOptions, prune
 from pipeline.reading.bm25 import Floats
 from pipeline.text.tokens import count_tokens
@@ -66,9 +72,14 @@ async def _(_: Bench) -> Outcome:
 
 @row(35, "HR §3.2 cleaning leaves 6 % of the size, nearly without loss")
 async def _(_: Bench) -> Outcome:
-    found = [(len(html), len(to_html(page_of(name).root))) for name, html in pages(20).items()]
+    found = [
+        (len(html), len(to_html(page_of(name).root)))
+        for name, html in pages(20).items()
+    ]
     share = sum(after for _, after in found) / sum(before for before, _ in found)
-    return differs(f"{share:.3f} on {len(found)} pages: hidden text and furniture go, too")
+    return differs(
+        f"{share:.3f} on {len(found)} pages: hidden text and furniture go, too"
+    )
 
 
 @row(36, "HR §3.2 the pages are one DOM")
@@ -92,7 +103,9 @@ def literal(root: Node, most: int) -> list[str]:
             found.append(text_of(node))
             continue
         queue += children
-        found.append(" ".join(" ".join(c for c in node.children if isinstance(c, str)).split()))
+        found.append(
+            " ".join(" ".join(c for c in node.children if isinstance(c, str)).split())
+        )
     return sorted(filter(None, (" ".join(text.split()) for text in found)))
 
 
@@ -102,7 +115,9 @@ async def _(_: Bench) -> Outcome:
     for name in pages(15):
         root = page_of(name).root
         for most in (64, 128, 256, 512):
-            ours = sorted(" ".join(one.text.split()) for one in block_tree(root, max_words=most))
+            ours = sorted(
+                " ".join(one.text.split()) for one in block_tree(root, max_words=most)
+            )
             equal += ours == literal(root, most)
             whole += 1
     assert equal >= 0.85 * whole, (equal, whole)
@@ -115,7 +130,9 @@ async def _(_: Bench) -> Outcome:
     return works("PruneOptions.block_words, and half of it")
 
 
-async def kept(bench: Bench, method: Method, words: int = 256, most: int = 512) -> float:
+async def kept(
+    bench: Bench, method: Method, words: int = 256, most: int = 512
+) -> float:
     """Return the share of table questions whose answer a pruned page keeps."""
     found: list[float] = []
     for one in table_questions(QUESTIONS):
@@ -126,7 +143,9 @@ async def kept(bench: Bench, method: Method, words: int = 256, most: int = 512) 
             reader=bench.reader,
             embedder=bench.embedder,
         )
-        found.append(float(judged(one, "\n".join(page.text for page in pruned.pages))[0]))
+        found.append(
+            float(judged(one, "\n".join(page.text for page in pruned.pages))[0])
+        )
     return float(np.mean(found))
 
 
@@ -141,7 +160,10 @@ async def _(bench: Bench) -> Outcome:
 @row(40, "HR Algorithm 2, the lowest blocks are deleted")
 async def _(bench: Bench) -> Outcome:
     page = document(
-        "".join(f"<section><h2>Part {n}</h2><p>{'word ' * 90}{n}</p></section>" for n in range(9))
+        "".join(
+            f"<section><h2>Part {n}</h2><p>{'word ' * 90}{n}</p></section>"
+            for n in range(9)
+        )
     )
     options = PruneOptions(300, "html", method="paper")
     found = await prune(
@@ -156,7 +178,11 @@ async def _(bench: Bench) -> Outcome:
     html = f"<div><div><p>the harbour opens at six</p></div><div><p>{'other words ' * 300}</p></div></div>"
     options = PruneOptions(60, "html", method="paper", block_words=20)
     found = await prune(
-        [document(html)], "harbour", options=options, reader=bench.reader, embedder=bench.embedder
+        [document(html)],
+        "harbour",
+        options=options,
+        reader=bench.reader,
+        embedder=bench.embedder,
     )
     assert found.pages[0].text.count("<div") == 0 and "harbour" in found.pages[0].text
     return works("an only child takes its wrapper's place")
@@ -174,7 +200,9 @@ async def _(bench: Bench) -> Outcome:
 async def _(bench: Bench) -> Outcome:
     sizes = (64, 128, 256, 512)
     found = [await kept(bench, "paper", words=words) for words in sizes]
-    table = ", ".join(f"{words} {share:.3f}" for words, share in zip(sizes, found, strict=True))
+    table = ", ".join(
+        f"{words} {share:.3f}" for words, share in zip(sizes, found, strict=True)
+    )
     return works(f"answers at 512 tokens by words of a block: {table}")
 
 
@@ -189,7 +217,9 @@ class Wanting(PathScorer):
     async def score(self, query: str, found: PaperBlocks) -> Floats:
         """Return 1 for blocks that hold the phrase."""
         self.shown = found.blocks
-        return np.array([self.phrase in block.text for block in found.blocks], dtype=np.float32)
+        return np.array(
+            [self.phrase in block.text for block in found.blocks], dtype=np.float32
+        )
 
 
 class Listening:
@@ -222,8 +252,12 @@ async def listened(page: Document) -> Listening:
 
 @row(44, "HR Figure 4, the prompt")
 async def _(_: Bench) -> Outcome:
-    model = await listened(document("<div><p>one text here</p><p>another text here</p></div>"))
-    assert "**HTML**: ```" in model.prompt and "**Question**: **where?**" in model.prompt
+    model = await listened(
+        document("<div><p>one text here</p><p>another text here</p></div>")
+    )
+    assert (
+        "**HTML**: ```" in model.prompt and "**Question**: **where?**" in model.prompt
+    )
     return works("the authors' wording")
 
 
@@ -235,7 +269,9 @@ async def _(_: Bench) -> Outcome:
     assert any("<p1>" in path for path in model.paths) and any(
         "<p2>" in path for path in model.paths
     )
-    return works("from 1 as printed, from 0 for the authors' models as their code has it")
+    return works(
+        "from 1 as printed, from 0 for the authors' models as their code has it"
+    )
 
 
 @row(46, "HR §3.4.2 the token tree")
@@ -256,7 +292,11 @@ async def scored() -> PathScores:
         return _kept()[0]
     model = LlamaGenerator(weights())
     try:
-        paths = ["<html><body><div1><p>", "<html><body><div1><h1>", "<html><body><div2>"]
+        paths = [
+            "<html><body><div1><p>",
+            "<html><body><div1><h1>",
+            "<html><body><div2>",
+        ]
         said = [Said("user", "Which path?")]
         _kept().append(await model.score_tree(said, paths, among_siblings=True))
         return _kept()[0]
@@ -303,18 +343,23 @@ async def _(_: Bench) -> Outcome:
 
 @row(51, "HR §3.3 the path of an opened node")
 async def _(_: Bench) -> Outcome:
-    page = document(f"<div>loose words stand here before <p>{'and more text ' * 9}</p></div>")
+    page = document(
+        f"<div>loose words stand here before <p>{'and more text ' * 9}</p></div>"
+    )
     assert any(
         path.endswith("loose words stand here")
         for path in block_paths(paper_blocks([page], max_words=9), first=1)
     )
-    return differs("four words of its text are added: else it begins its children's paths")
+    return differs(
+        "four words of its text are added: else it begins its children's paths"
+    )
 
 
 @row(52, "HR §4.5 two steps: 8K, then 4K")
 async def _(bench: Bench) -> Outcome:
     html = "".join(
-        f"<section><p>Line {n} {'of many words ' * 30}</p></section>" for n in range(150)
+        f"<section><p>Line {n} {'of many words ' * 30}</p></section>"
+        for n in range(150)
     )
     scorer, budget = Wanting("Line 77 "), 4_000
     options = PruneOptions(budget, "html", method="paper")
@@ -327,7 +372,11 @@ async def _(bench: Bench) -> Outcome:
         finer=scorer,
     )
     shown = sum(count_tokens(str(getattr(one, "text", ""))) for one in scorer.shown)
-    assert 1_500 < shown <= SHOWN * budget and 1_500 < found.tokens <= budget and found.parts_left
+    assert (
+        1_500 < shown <= SHOWN * budget
+        and 1_500 < found.tokens <= budget
+        and found.parts_left
+    )
     return works(
         f"shown {shown} tokens for {found.tokens} of {budget}; {found.left_out} blocks by the cursor"
     )
@@ -337,7 +386,9 @@ async def _(bench: Bench) -> Outcome:
 async def _(bench: Bench) -> Outcome:
     ours, printed = await kept(bench, "winnow"), await kept(bench, "paper")
     assert ours > printed
-    return differs(f"units, not blocks: answers at 512 tokens {ours:.3f} for {printed:.3f}")
+    return differs(
+        f"units, not blocks: answers at 512 tokens {ours:.3f} for {printed:.3f}"
+    )
 
 
 @row(54, "HR App. A samples: path and content, 2K to 32K tokens")
@@ -353,14 +404,18 @@ async def _(_: Bench) -> Outcome:
 async def _(_: Bench) -> Outcome:
     config = tomllib.loads((CONFIGS / "pruner_paper.toml").read_text("utf-8"))
     assert (config["constant"], config["beta2"], config["decay"]) == (True, 0.98, 1e-4)
-    return works("by the configuration pruner_paper.toml; not trained here (an 80 GB GPU)")
+    return works(
+        "by the configuration pruner_paper.toml; not trained here (an 80 GB GPU)"
+    )
 
 
 @row(56, "HR §4 EM, Hit@1, ROUGE-L, BLEU")
 async def _(_: Bench) -> Outcome:
     assert exact("The Danube.", ["Danube"]) == 1 and exact("a river", ["Danube"]) == 0
     assert hit(["It is the Danube, of course"], ["Danube"]) == 1
-    assert f1("blue Danube", "the Danube") == 2 / 3 and rouge_l("b c d", "b x d") == 2 / 3
+    assert (
+        f1("blue Danube", "the Danube") == 2 / 3 and rouge_l("b c d", "b x d") == 2 / 3
+    )
     assert bleu("the cat sat on mats", "the cat sat on mats") > 0.99
     return works("bench/paper_measures.py; recall of gold text stays our own measure")
 
@@ -368,7 +423,8 @@ async def _(_: Bench) -> Outcome:
 @row(57, "JA documents (PDF, Word) are read as HTML")
 async def _(_: Bench) -> Outcome:
     formats = [
-        path.stem for path in (CONFIGS.parents[1] / "pipeline" / "read" / "formats").glob("*.py")
+        path.stem
+        for path in (CONFIGS.parents[1] / "pipeline" / "read" / "formats").glob("*.py")
     ]
     assert {"pdf", "docx"} <= set(formats)
     return works(f"{len(formats) - 1} formats")

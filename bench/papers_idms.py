@@ -18,7 +18,8 @@ from tests.test_segment_judge import TEXTS, Reader
 def sentences(texts: list[str]) -> list[Sentence]:
     """Return texts as the sentences of a document."""
     return [
-        Sentence(i + 1, text, i * 1000, i * 1000 + len(text), 0) for i, text in enumerate(texts)
+        Sentence(i + 1, text, i * 1000, i * 1000 + len(text), 0)
+        for i, text in enumerate(texts)
     ]
 
 
@@ -56,9 +57,14 @@ async def _(bench: Bench) -> Outcome:
         for gap, margin in enumerate(margins.tolist()):
             edges += [gap + 1] if margin <= np.mean(seen[1:] or seen) else []
             seen.append(margin)
-        found = cut_by_margins(margins, [1] * 41, rule="running", minimum=0, maximum=10**9)
+        found = cut_by_margins(
+            margins, [1] * 41, rule="running", minimum=0, maximum=10**9
+        )
         assert [start for start, _ in found] == edges
-    printed, ours = await error(bench.embedder, "running"), await error(bench.embedder, "partition")
+    printed, ours = (
+        await error(bench.embedder, "running"),
+        await error(bench.embedder, "partition"),
+    )
     assert ours < printed
     return works(
         f"100 of 100 as a literal loop, no bounds; Pk {printed:.3f}, of our partition {ours:.3f}"
@@ -69,12 +75,17 @@ async def _(bench: Bench) -> Outcome:
 async def _(_: Bench) -> Outcome:
     margins = await Judge(Reader(), store=None, seconds=30).margins(TEXTS)
     assert np.allclose(np.abs(margins), 0.4)
-    return works("a lean of .3 leaves margins of ±.4 (our addition, of the default rule)")
+    return works(
+        "a lean of .3 leaves margins of ±.4 (our addition, of the default rule)"
+    )
 
 
 CHUNKS = [
     ["It is so and it was so.", "That may be or may not be."],
-    ["Niels Bohr met Ernest Solvay in Brussels.", "Marie Curie and Max Planck came from Paris."],
+    [
+        "Niels Bohr met Ernest Solvay in Brussels.",
+        "Marie Curie and Max Planck came from Paris.",
+    ],
     ["The rain fell on the hills.", "It fell all day long."],
     ["Water ran down to the valley.", "The river rose by a metre."],
 ]
@@ -82,7 +93,9 @@ CHUNKS = [
 
 @row(78, "ID Eq. 2, density")
 async def _(bench: Bench) -> Outcome:
-    printed = await densities(CHUNKS, DensityModels(bench.embedder, printed=True), language="en")
+    printed = await densities(
+        CHUNKS, DensityModels(bench.embedder, printed=True), language="en"
+    )
     ours = await densities(CHUNKS, DensityModels(bench.embedder), language="en")
     assert printed[1] > printed[0] and ours[1] > ours[0]
     return works(
@@ -102,10 +115,14 @@ async def _(bench: Bench) -> Outcome:
             return "It is said."
 
     found = await densities(CHUNKS, DensityModels(bench.embedder), language="en")
-    forms = await enrich(CHUNKS, found, Writer(), DensityModels(bench.embedder), language="en")
+    forms = await enrich(
+        CHUNKS, found, Writer(), DensityModels(bench.embedder), language="en"
+    )
     ways = {form.way for form in forms}
     assert "kept" in ways and "refused" in ways
-    return works("by quartiles, since no threshold is printed; a form that loses names is refused")
+    return works(
+        "by quartiles, since no threshold is printed; a form that loses names is refused"
+    )
 
 
 @row(80, "ID the KV cache is kept over a long text")

@@ -63,7 +63,9 @@ async def shape(embedder: Embedder, clustering: Clustering, *, most: int = 1) ->
     inner: list[float] = []
     began = time.process_time()
     for group in groups_of("qmsum_s", most=most):
-        tree = await build_tree(group.documents, embedder=embedder, options=options, store=None)
+        tree = await build_tree(
+            group.documents, embedder=embedder, options=options, store=None
+        )
         trees.append(tree)
         for question in group.questions:
             nodes = await query_tree(
@@ -131,7 +133,10 @@ async def _(bench: Bench) -> Outcome:
     found = [(await shape(bench.embedder, name)).shared for name in CLUSTERINGS]
     assert found[0] > 0
     return works(
-        ", ".join(f"{name} {one:.2f} in two" for name, one in zip(CLUSTERINGS, found, strict=True))
+        ", ".join(
+            f"{name} {one:.2f} in two"
+            for name, one in zip(CLUSTERINGS, found, strict=True)
+        )
     )
 
 
@@ -144,8 +149,12 @@ def themes(count: int, each: int) -> np.ndarray[tuple[int, int], np.dtype[np.flo
     """Return unit vectors around `count` directions, `each` of them."""
     chance = np.random.default_rng(0)
     centres = np.eye(64, dtype=np.float32)[:count]
-    rows = np.repeat(centres, each, axis=0) + 0.05 * chance.standard_normal((count * each, 64))
-    return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True), dtype=np.float32)
+    rows = np.repeat(centres, each, axis=0) + 0.05 * chance.standard_normal(
+        (count * each, 64)
+    )
+    return np.asarray(
+        rows / np.linalg.norm(rows, axis=1, keepdims=True), dtype=np.float32
+    )
 
 
 @row(62, "RA Gaussian mixture, BIC to 50, threshold .1")
@@ -159,7 +168,9 @@ async def _(_: Bench) -> Outcome:
 async def _(_: Bench) -> Outcome:
     layer = Layer(themes(6, 20), [100] * 120, 1_000)
     found = cluster(layer, "gmm")
-    assert max(map(len, found)) <= 10 and {i for own in found for i in own} == set(range(120))
+    assert max(map(len, found)) <= 10 and {i for own in found for i in own} == set(
+        range(120)
+    )
     return differs(
         f"{len(found)} clusters within the window; by gmm and umap as printed, halved where that "
         "changes nothing (there it never ends); kmeans halves"
@@ -179,14 +190,18 @@ async def first_tree(bench: Bench) -> tuple[Group, Tree]:
 async def _(bench: Bench) -> Outcome:
     _, tree = await first_tree(bench)
     assert len(tree.roots) == 1
-    return works(f"{len(tree.layers)} layers, one root (the authors' code stops at 11 nodes)")
+    return works(
+        f"{len(tree.layers)} layers, one root (the authors' code stops at 11 nodes)"
+    )
 
 
 @row(65, "RA App. D, the prompt of summaries")
 async def _(_: Bench) -> Outcome:
     text = load("tree_summary").fill(words="80", context="x")
     assert "x" in text
-    return differs("own words that ask for names and numbers as they stand; at most 130 tokens")
+    return differs(
+        "own words that ask for names and numbers as they stand; at most 130 tokens"
+    )
 
 
 @row(66, "RA summaries are embedded, and clustered again")
@@ -223,7 +238,9 @@ async def _(bench: Bench) -> Outcome:
         )
         sizes.append(len(nodes))
     assert sizes[0] <= len(tree.layers) and sizes[2] <= 5 < sizes[1]
-    return works(f"argument walk: 1, 5, 5x1 give {sizes} nodes; cut to the budget by score")
+    return works(
+        f"argument walk: 1, 5, 5x1 give {sizes} nodes; cut to the budget by score"
+    )
 
 
 @row(69, "RA collapsed tree, 2,000 tokens, cosine")
@@ -244,7 +261,9 @@ async def _(bench: Bench) -> Outcome:
 @row(70, "RA Table 17, share of inner nodes")
 async def _(bench: Bench) -> Outcome:
     found = [(await shape(bench.embedder, name)).inner for name in CLUSTERINGS]
-    text = ", ".join(f"{name} {one:.3f}" for name, one in zip(CLUSTERINGS, found, strict=True))
+    text = ", ".join(
+        f"{name} {one:.3f}" for name, one in zip(CLUSTERINGS, found, strict=True)
+    )
     return works(f"{text} (paper .185 to .57)")
 
 
@@ -274,7 +293,12 @@ async def _(bench: Bench) -> Outcome:
             for name, spans in {
                 "tree": (
                     await answered(
-                        asked, question.text, "collapsed", bench.embedder, 2_000, repeats=True
+                        asked,
+                        question.text,
+                        "collapsed",
+                        bench.embedder,
+                        2_000,
+                        repeats=True,
                     )
                 )[1],
                 "leaves": layers_of(tree, vector, ()),
@@ -287,10 +311,14 @@ async def _(bench: Bench) -> Outcome:
 
 
 def layers_of(
-    tree: Tree, vector: np.ndarray[tuple[int], np.dtype[np.float32]], inner: Sequence[int]
+    tree: Tree,
+    vector: np.ndarray[tuple[int], np.dtype[np.float32]],
+    inner: Sequence[int],
 ) -> list[tuple[int, int, int]]:
     """Return the spans of the nearest leaves, and nodes of some inner layers, of 2,000 tokens."""
-    order = np.argsort(-(tree.vectors.astype(np.float32) @ vector), kind="stable").tolist()
+    order = np.argsort(
+        -(tree.vectors.astype(np.float32) @ vector), kind="stable"
+    ).tolist()
     room, spans = 2_000, list[tuple[int, int, int]]()
     for i in order:
         node = tree.nodes[i]
@@ -301,7 +329,9 @@ def layers_of(
             leaf = tree.leaves[quote.leaf]
             spans.append((leaf.document, *leaf.sentences[quote.sentence]))
         if not node.layer:
-            spans.append((tree.leaves[i].document, tree.leaves[i].start, tree.leaves[i].end))
+            spans.append(
+                (tree.leaves[i].document, tree.leaves[i].start, tree.leaves[i].end)
+            )
     return spans
 
 
@@ -325,7 +355,9 @@ def windows(
 async def _(_: Bench) -> Outcome:
     text = "The well is 112 metres deep. It was dug by monks."
     kept = supported_part(
-        "The well is 112 metres deep. It was dug in 1938 by Marta Lind.", text, max_tokens=130
+        "The well is 112 metres deep. It was dug in 1938 by Marta Lind.",
+        text,
+        max_tokens=130,
     )
     assert kept.text == "The well is 112 metres deep." and "1938" in kept.unsupported
     return differs(
@@ -335,14 +367,18 @@ async def _(_: Bench) -> Outcome:
 
 @row(74, "RA scores on QASPER, QuALITY, NarrativeQA")
 async def _(_: Bench) -> Outcome:
-    return cannot("they need GPT-3, GPT-4 or UnifiedQA 3B as readers; recall is measured instead")
+    return cannot(
+        "they need GPT-3, GPT-4 or UnifiedQA 3B as readers; recall is measured instead"
+    )
 
 
 async def tables(most: int) -> None:
     """Print the shapes of trees by clustering."""
     bench = opened()
     for name in CLUSTERINGS:
-        print(f"{name:7} {told(await shape(bench.embedder, name, most=most))}", flush=True)
+        print(
+            f"{name:7} {told(await shape(bench.embedder, name, most=most))}", flush=True
+        )
 
 
 if __name__ == "__main__":

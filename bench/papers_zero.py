@@ -47,16 +47,22 @@ async def _(bench: Bench) -> Outcome:
     pages = library.nearest(parsed.queries[0].text, first=one.pages)
     reading = await extract(one.question, pages, reader=bench.reader)
     shown = assemble(pages, reading, max_tokens=500, mark="0")
-    prompt = load("enriched").fill(date=TODAY.isoformat(), notice="", evidence=shown.shown.text)
+    prompt = load("enriched").fill(
+        date=TODAY.isoformat(), notice="", evidence=shown.shown.text
+    )
     assert shown.shown.text in prompt
-    return works(f"the tool research; here {len(shown.evidence)} passages in its prompt")
+    return works(
+        f"the tool research; here {len(shown.evidence)} passages in its prompt"
+    )
 
 
 @row(2, "ZI §3.1 whether a search is needed")
 async def _(_: Bench) -> Outcome:
     precision, recall = measure()
     assert precision >= 0.97
-    return works(f"by rules, precision {precision:.3f}, recall {recall:.3f}; noted, never forced")
+    return works(
+        f"by rules, precision {precision:.3f}, recall {recall:.3f}; noted, never forced"
+    )
 
 
 class Writer:
@@ -70,7 +76,11 @@ class Writer:
         self._answer = answer
 
     async def generate(
-        self, messages: Sequence[Said], *, max_tokens: int, schema: dict[str, object] | None = None
+        self,
+        messages: Sequence[Said],
+        *,
+        max_tokens: int,
+        schema: dict[str, object] | None = None,
     ) -> str:
         """Return the answer."""
         self.asked += 1
@@ -88,10 +98,14 @@ async def _(_: Bench) -> Outcome:
     }
     writer = Writer(answer)
     found = await parse(
-        "What is the fare of the ferry to Quoxholm?", Parser(writer, None, 9), today=TODAY
+        "What is the fare of the ferry to Quoxholm?",
+        Parser(writer, None, 9),
+        today=TODAY,
     )
     assert writer.asked == 1 and found.made_by == "model" and len(found.queries) == 2
-    return works("one call; by rules the raw request is sent (MRR .850, rewritten .831)")
+    return works(
+        "one call; by rules the raw request is sent (MRR .850, rewritten .831)"
+    )
 
 
 @row(4, "ZI §3.1 dependence on time")
@@ -107,7 +121,9 @@ async def _(_: Bench) -> Outcome:
 @row(5, "ZI §3.1 keywords in other languages")
 async def _(_: Bench) -> Outcome:
     found = parse_request("Wie hoch ist der Leuchtturm von Quoxholm?", today=TODAY)
-    assert any(query.language == "en" and "lighthouse" in query.text for query in found.queries)
+    assert any(
+        query.language == "en" and "lighthouse" in query.text for query in found.queries
+    )
     return works(f"{found.queries[1].text!r} beside the request")
 
 
@@ -122,13 +138,17 @@ async def _(_: Bench) -> Outcome:
 async def _(_: Bench) -> Outcome:
     found = config("parser_paper")
     assert (found["batch"], found["rate"], found["most_tokens"]) == (16, 5e-6, 16384)
-    return works("batch 16, 5e-6 along a cosine to 0 (there 1.5e-6), adapter for all weights")
+    return works(
+        "batch 16, 5e-6 along a cosine to 0 (there 1.5e-6), adapter for all weights"
+    )
 
 
 @row(8, "ZI §3.1 the parser's instruction set by GPT-4o")
 async def _(_: Bench) -> Outcome:
     assert '"search": not needless(request)' in (TRAIN / "parser.py").read_text("utf-8")
-    return differs("made by rule from public questions, English only; has the need for a search")
+    return differs(
+        "made by rule from public questions, English only; has the need for a search"
+    )
 
 
 @row(9, "ZI §2.1 search APIs, merged lists")
@@ -143,11 +163,17 @@ async def _(_: Bench) -> Outcome:
 
 def results(count: int) -> tuple[list[SearchResult], dict[str, Document]]:
     """Return hits with pages, the answer in the last one."""
-    hits = [SearchResult(f"Page {n}", f"https://e.org/{n}", "about boats") for n in range(count)]
+    hits = [
+        SearchResult(f"Page {n}", f"https://e.org/{n}", "about boats")
+        for n in range(count)
+    ]
     pages = {
-        one.url: document(f"<p>Boats and boats {n}.</p>", one.url) for n, one in enumerate(hits)
+        one.url: document(f"<p>Boats and boats {n}.</p>", one.url)
+        for n, one in enumerate(hits)
     }
-    pages[hits[-1].url] = document("<p>The ferry to Quoxholm costs nine crowns.</p>", hits[-1].url)
+    pages[hits[-1].url] = document(
+        "<p>The ferry to Quoxholm costs nine crowns.</p>", hits[-1].url
+    )
     return hits, pages
 
 
@@ -162,7 +188,9 @@ async def _(bench: Bench) -> Outcome:
         form="paper",
     )
     assert ranked[0].result.url == hits[-1].url and ranked[0].won_by == "content"
-    return works('3 pages, 6 items (rank="paper"): the page with the answer by its content')
+    return works(
+        '3 pages, 6 items (rank="paper"): the page with the answer by its content'
+    )
 
 
 @row(11, "ZI §3.2 BGE-M3 scores by the keywords")
@@ -205,7 +233,10 @@ async def _(_: Bench) -> Outcome:
 async def by_pages() -> tuple[Scripted, object]:
     """Return an extractor by pages after it was asked, and the reading."""
     model = Scripted("1,899")
-    pages = [document(LOCKS), document("<p>The baker opens at six. A loaf costs 12 yuan.</p>")]
+    pages = [
+        document(LOCKS),
+        document("<p>The baker opens at six. A loaf costs 12 yuan.</p>"),
+    ]
     from pipeline.reading.relevance import Blend  # noqa: PLC0415  words alone
 
     return model, await extract(
@@ -226,7 +257,12 @@ async def _(_: Bench) -> Outcome:
 
 @row(16, "ZI §4.1 tags or None")
 async def _(_: Bench) -> Outcome:
-    assert read_answer("<TAG-3>-<TAG-5>,<TAG-9>", 9) == {3, 4, 5, 9} and not read_answer("None", 9)
+    assert read_answer("<TAG-3>-<TAG-5>,<TAG-9>", 9) == {
+        3,
+        4,
+        5,
+        9,
+    } and not read_answer("None", 9)
     try:
         read_answer("<TAG-12>", 9)
     except ModelError:
@@ -240,7 +276,9 @@ async def _(_: Bench) -> Outcome:
 async def _(bench: Bench) -> Outcome:
     library = read_library(CARRIED)
     before = after = held = count = 0
-    for one in [one for one in library.asked if one.answers and one.split == "test"][::6]:
+    for one in [one for one in library.asked if one.answers and one.split == "test"][
+        ::6
+    ]:
         pages = library.nearest(one.question, first=one.pages)
         words = [wording for fact in one.answers for wording in fact]
         model = Scripted(*words)
@@ -264,7 +302,9 @@ async def _(bench: Bench) -> Outcome:
 
 @row(18, "ZI §4.2 Instruction-A (a summary before each tag)")
 async def _(_: Bench) -> Outcome:
-    return cannot("its summaries are GPT-4o's; none is public, and the product asks for none")
+    return cannot(
+        "its summaries are GPT-4o's; none is public, and the product asks for none"
+    )
 
 
 @row(19, "ZI §4.2 Instruction-B")
@@ -279,7 +319,9 @@ async def _(_: Bench) -> Outcome:
 async def _(_: Bench) -> Outcome:
     found = config("extractor_paper")
     assert found["kind"] == "printed"
-    return differs('100 tokens and 5 % by kind = "printed"; two passes need the labelling model')
+    return differs(
+        '100 tokens and 5 % by kind = "printed"; two passes need the labelling model'
+    )
 
 
 @row(21, "ZI §4.3 the extractor's SFT")
@@ -309,7 +351,9 @@ async def _(_: Bench) -> Outcome:
 
 @row(24, "ZI §2.1 the enriched prompt")
 async def _(_: Bench) -> Outcome:
-    text = load("enriched").fill(date="2026-11-26", notice="NOTICE", evidence="EVIDENCE")
+    text = load("enriched").fill(
+        date="2026-11-26", notice="NOTICE", evidence="EVIDENCE"
+    )
     assert "2026-11-26" in text and "EVIDENCE" in text
     return works("date, notice, passages with their sources")
 
@@ -320,7 +364,11 @@ async def _(bench: Bench) -> Outcome:
     reading = await extract(ASKED, [page], reader=bench.reader)
     shown = assemble([page], reading, max_tokens=400, mark="0")
     label = shown.shown.labels[0]
-    said = {"sentences": [{"passages": [label], "sentence": "The Desmann lock costs 1,899 yuan."}]}
+    said = {
+        "sentences": [
+            {"passages": [label], "sentence": "The Desmann lock costs 1,899 yuan."}
+        ]
+    }
     written = await write_answer(
         ASKED, shown.evidence, shown.shown.labels, Writing(Writer(said), None, 9, TODAY)
     )
@@ -344,7 +392,9 @@ class Judge:
         """Refuse."""
         raise ModelError("It only chooses.", hint="Ask it to choose.")
 
-    async def choose(self, prompt: Prompt, options: Sequence[str]) -> NDArray[np.float64]:
+    async def choose(
+        self, prompt: Prompt, options: Sequence[str]
+    ) -> NDArray[np.float64]:
         """Return the chances of A and B."""
         text = prompt if isinstance(prompt, str) else prompt[-1].content
         first, second = text.split("\nA: ")[1].split("\nWhich")[0].split("\nB: ")
@@ -354,10 +404,18 @@ class Judge:
 
 @row(26, "ZI §5.1 the judge with swapped order, P-BIAS")
 async def _(_: Bench) -> Outcome:
-    fair = [await compare("q", "a long answer", "short", Judge(biased=False)) for _ in range(3)]
-    biased = [await compare("q", "a long answer", "short", Judge(biased=True)) for _ in range(3)]
+    fair = [
+        await compare("q", "a long answer", "short", Judge(biased=False))
+        for _ in range(3)
+    ]
+    biased = [
+        await compare("q", "a long answer", "short", Judge(biased=True))
+        for _ in range(3)
+    ]
     assert fair == ["first"] * 3 and biased == ["bias"] * 3
-    return works("3 of 3, and 3 of 3 of a judge that always says A; models by bench.paper_measures")
+    return works(
+        "3 of 3, and 3 of 3 of a judge that always says A; models by bench.paper_measures"
+    )
 
 
 async def spent(bench: Bench) -> tuple[int, int, int]:

@@ -67,7 +67,17 @@ FALSE_CUTS: Final = 0.02
 ON_A_PAGE: Final = ("extract_relevant", "fetch_and_prune_html")
 TOOLS: Final = {"asked": ON_A_PAGE, "asked_more": ON_A_PAGE, "library": ("research",)}
 ONE: Final = frozenset(
-    {"fact", "table", "list", "paraphrase", "how_why", "speaker", "date", "code", "forum"}
+    {
+        "fact",
+        "table",
+        "list",
+        "paraphrase",
+        "how_why",
+        "speaker",
+        "date",
+        "code",
+        "forum",
+    }
 )
 """Kinds of questions that have one part, in English."""
 
@@ -92,19 +102,26 @@ def pairs_of(of: QuestionSet) -> list[Pair]:
     pairs: list[Pair] = []
     for page in sorted(groups):
         all_pairs = [
-            (a, b) for place, a in enumerate(groups[page]) for b in groups[page][place + 1 :]
+            (a, b)
+            for place, a in enumerate(groups[page])
+            for b in groups[page][place + 1 :]
         ]
         shuffled.shuffle(all_pairs)
         used: dict[str, int] = defaultdict(int)
         most = PAIRS_A_PAGE if page else LIBRARY_PAIRS
         taken = 0
         for first, second in all_pairs:
-            if taken < most and max(used[first.id], used[second.id]) < (2 if page else 4):
+            if taken < most and max(used[first.id], used[second.id]) < (
+                2 if page else 4
+            ):
                 used[first.id] += 1
                 used[second.id] += 1
                 taken += 1
                 pairs.append(
-                    Pair((first, second), _joined(first.text, second.text, len(pairs) % 4))
+                    Pair(
+                        (first, second),
+                        _joined(first.text, second.text, len(pairs) % 4),
+                    )
                 )
     return pairs
 
@@ -133,12 +150,14 @@ async def measure_pairs(
         else pairs
     )
     stores = open_stores(cache, size_limit=CACHE_BYTES)
-    rows: dict[str, list[tuple[Pair, list[bool], list[bool], list[bool], list[bool]]]] = (
-        defaultdict(list)
-    )
+    rows: dict[
+        str, list[tuple[Pair, list[bool], list[bool], list[bool], list[bool]]]
+    ] = defaultdict(list)
     try:
         async with served(of, cache, seconds=SECONDS) as (client, folder):
-            naive = References(of, folder, CachedEmbedder(OnnxEmbedder(), stores.embeddings))
+            naive = References(
+                of, folder, CachedEmbedder(OnnxEmbedder(), stores.embeddings)
+            )
             for pair in pairs:
                 whole = Asked("", "", pair.text, (), pair.sides[0].page)
                 chunks, _ = await naive.naive(whole)
@@ -150,10 +169,14 @@ async def measure_pairs(
                         for one in pair.sides
                     ]
                     given = (await ask(client, tool, pair.text, source, BUDGET)).quoted
-                    hits = [of.hit(one, text) for one, text in zip(pair.sides, alone, strict=True)]
+                    hits = [
+                        of.hit(one, text)
+                        for one, text in zip(pair.sides, alone, strict=True)
+                    ]
                     held = [_some(of, one, given) for one in pair.sides]
                     ours, naively = (
-                        [of.hit(one, text) for one in pair.sides] for text in (given, plain)
+                        [of.hit(one, text) for one in pair.sides]
+                        for text in (given, plain)
                     )
                     rows[tool].append((pair, hits, ours, held, naively))
     finally:
@@ -200,7 +223,9 @@ async def measure_hops(limit: int) -> list[str]:
     texts = {row["text_id"]: row for row in _rows("hotpot.texts")}
     questions = _rows("hotpot.questions")
     # The rules were written while looking at every second question.
-    halves = {row["id"]: ("tuned", "aside")[place % 2] for place, row in enumerate(questions)}
+    halves = {
+        row["id"]: ("tuned", "aside")[place % 2] for place, row in enumerate(questions)
+    }
     questions = (
         [questions[place * len(questions) // limit] for place in range(limit)]
         if limit
@@ -224,7 +249,10 @@ async def measure_hops(limit: int) -> list[str]:
                     answer, spent = await _answered(wanted, services)
                     followed += len(answer.known.hops)
                     text = quoted(answer.text)
-                    gold = [texts[row["text_id"]]["text"][start:end] for start, end in row["gold"]]
+                    gold = [
+                        texts[row["text_id"]]["text"][start:end]
+                        for start, end in row["gold"]
+                    ]
                     found[row["kind"], halves[row["id"]], hops].append(
                         (all(shown(one, text) for one in gold), spent)
                     )
@@ -237,7 +265,9 @@ async def measure_hops(limit: int) -> list[str]:
     for (kind, half, hops), rows in sorted(found.items()):
         totals[hops] += rows
         both = share(row[0] for row in rows)
-        print(f"{kind:12}{half:7}{hops} hops  {len(rows):4}  both {both:.3f}  {_cost(rows):.2f} s")
+        print(
+            f"{kind:12}{half:7}{hops} hops  {len(rows):4}  both {both:.3f}  {_cost(rows):.2f} s"
+        )
     (none, hopped) = (totals[hops] for hops in sorted(totals))
     gain = share(row[0] for row in hopped) - share(row[0] for row in none)
     cost = _cost(hopped) / _cost(none)
@@ -256,7 +286,11 @@ async def measure_harm(limit: int) -> list[str]:
     missed: list[str] = []
     for name in ("library", "asked"):
         of = read_set(name, 0)
-        asked = [question for question in of.asked if question.gold and question.kind != "multi"]
+        asked = [
+            question
+            for question in of.asked
+            if question.gold and question.kind != "multi"
+        ]
         asked = (
             [asked[place * len(asked) // limit] for place in range(limit)]
             if 0 < limit < len(asked)
@@ -276,13 +310,17 @@ async def measure_harm(limit: int) -> list[str]:
                 for question in asked:
                     hits = []
                     for hops in (0, Wanted("", 1).hops):
-                        answer, _ = await _answered(Wanted(question.text, 8, hops=hops), services)
+                        answer, _ = await _answered(
+                            Wanted(question.text, 8, hops=hops), services
+                        )
                         hits.append(of.hit(question, quoted(answer.text)))
                     changed["hopped"] += bool(answer.known.hops)
                     changed["shown"] += hits[0]
                     changed["lost"] += hits[0] > hits[1]
                     changed["found"] += hits[0] < hits[1]
-        told = ", ".join(f"{changed[key]} {key}" for key in ("shown", "hopped", "lost", "found"))
+        told = ", ".join(
+            f"{changed[key]} {key}" for key in ("shown", "hopped", "lost", "found")
+        )
         print(
             f"hops on {len(asked)} questions of {name} that need none, at {HOP_BUDGET} tokens: "
             f"{told}",
@@ -299,7 +337,9 @@ async def _answered(wanted: Wanted, services: Services) -> tuple[Researched, flo
     while True:
         began = time.process_time()
         try:
-            found = await research(wanted, services, max_tokens=HOP_BUDGET, report=no_report)
+            found = await research(
+                wanted, services, max_tokens=HOP_BUDGET, report=no_report
+            )
         except SearchFailed:
             continue
         return found, time.process_time() - began
@@ -379,7 +419,9 @@ async def run(wanted: argparse.Namespace) -> int:
                 limit = wanted.limit or (QUICK if wanted.check else 0)
                 missed += [*await measure_hops(limit), *await measure_harm(limit)]
             else:
-                judged += await measure_pairs(name, wanted.limit, Path(cache), quick=wanted.check)
+                judged += await measure_pairs(
+                    name, wanted.limit, Path(cache), quick=wanted.check
+                )
     missed += short_of(judged) if judged else []
     for line in missed:
         print(f"BAR MISSED: {line}")
@@ -393,13 +435,20 @@ def main() -> int:
     )
     parser.add_argument("--sets", default="asked,asked_more,library,hotpot")
     parser.add_argument(
-        "--limit", type=int, default=0, help="pairs or questions of each set, evenly spread; 0: all"
+        "--limit",
+        type=int,
+        default=0,
+        help="pairs or questions of each set, evenly spread; 0: all",
     )
     parser.add_argument(
-        "--cuts", action="store_true", help="print which questions are cut; measure nothing else"
+        "--cuts",
+        action="store_true",
+        help="print which questions are cut; measure nothing else",
     )
     parser.add_argument(
-        "--check", action="store_true", help="a spread sample; exit code 1 where a bar falls short"
+        "--check",
+        action="store_true",
+        help="a spread sample; exit code 1 where a bar falls short",
     )
     return anyio.run(run, parser.parse_args())
 

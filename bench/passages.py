@@ -89,7 +89,9 @@ def form_of(text: str, *, quoted: str, shown: bool) -> Form:
 
 
 def _is_crumb(lines: Sequence[str]) -> bool:
-    words = re.findall(r"\w+", " ".join(line for line in lines if not _LEFT_OUT.match(line)))
+    words = re.findall(
+        r"\w+", " ".join(line for line in lines if not _LEFT_OUT.match(line))
+    )
     is_row = any(" | " in line or "; " in line for line in lines)
     return len(words) < FEWEST and not is_row
 
@@ -97,11 +99,15 @@ def _is_crumb(lines: Sequence[str]) -> bool:
 def _holes(lines: Sequence[str]) -> int:
     """Return how often a passage leaves something out before its end."""
     return sum(
-        line == GAP or line.startswith(f"{GAP} ") for line in lines if not _LEFT_OUT.match(line)
+        line == GAP or line.startswith(f"{GAP} ")
+        for line in lines
+        if not _LEFT_OUT.match(line)
     )
 
 
-async def measure(name: str, limit: int, budgets: Sequence[int]) -> dict[int, list[Form]]:
+async def measure(
+    name: str, limit: int, budgets: Sequence[int]
+) -> dict[int, list[Form]]:
     """Return how the answers to the questions of a set read, by budget."""
     of = read_set(name, limit)
     found: dict[int, list[Form]] = defaultdict(list)
@@ -109,11 +115,15 @@ async def measure(name: str, limit: int, budgets: Sequence[int]) -> dict[int, li
         async with served(of, Path(cache)) as (client, folder):
             for question in of.asked:
                 for budget in budgets:
-                    answer = await ask(client, TOOL, question.text, folder / question.page, budget)
+                    answer = await ask(
+                        client, TOOL, question.text, folder / question.page, budget
+                    )
                     if not answer.quoted:
                         continue
                     hit = of.hit(question, answer.quoted)
-                    found[budget].append(form_of(answer.text, quoted=answer.quoted, shown=hit))
+                    found[budget].append(
+                        form_of(answer.text, quoted=answer.quoted, shown=hit)
+                    )
     return found
 
 
@@ -127,11 +137,14 @@ def figures(forms: Sequence[Form], budget: int) -> dict[str, float]:
         "holes": mean(form.holes for form in forms),
         "labels": sum(form.labels for form in forms) / passages,
         "full": mean(form.tokens for form in forms) / budget,
-        "quoted": sum(form.quoted for form in forms) / sum(form.tokens for form in forms),
+        "quoted": sum(form.quoted for form in forms)
+        / sum(form.tokens for form in forms),
     }
 
 
-async def run(sets: Sequence[str], limit: int, budgets: Sequence[int], *, check: bool) -> int:
+async def run(
+    sets: Sequence[str], limit: int, budgets: Sequence[int], *, check: bool
+) -> int:
     """Print the table; return the exit code."""
     missed: list[str] = []
     for name in sets:
@@ -166,7 +179,9 @@ def main() -> int:
         help="a sample; exit code 1, naming each bar that falls short",
     )
     parser.add_argument("--sets", default=",".join(SETS), metavar="NAMES")
-    parser.add_argument("--limit", type=int, default=0, help="questions of each set, 0 for all")
+    parser.add_argument(
+        "--limit", type=int, default=0, help="questions of each set, 0 for all"
+    )
     wanted = parser.parse_args()
     if not DATA.is_dir():
         print("skipped: ../shared/data is not beside this checkout")

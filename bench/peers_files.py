@@ -95,17 +95,23 @@ def _slides(path: Path) -> str:
                 shape = next(paragraph.iterancestors("{*}sp"), None)
                 place = shape.find(".//{*}ph") if shape is not None else None
                 is_foot = place is not None and place.get("type") in {"ftr", "dt"}
-                (feet.add if is_foot else said.append)("".join(run.text or "" for run in runs))
+                (feet.add if is_foot else said.append)(
+                    "".join(run.text or "" for run in runs)
+                )
     return "\n".join((*said, *feet))
 
 
 def _cells(path: Path) -> str:
-    book = import_module("openpyxl").load_workbook(io.BytesIO(path.read_bytes()), data_only=True)
+    book = import_module("openpyxl").load_workbook(
+        io.BytesIO(path.read_bytes()), data_only=True
+    )
     said = []
     for sheet in (one for one in book.worksheets if one.sheet_state == "visible"):
         for row in sheet.iter_rows():
             hidden = sheet.row_dimensions[row[0].row].hidden
-            said += [cell.value for cell in row if isinstance(cell.value, str) and not hidden]
+            said += [
+                cell.value for cell in row if isinstance(cell.value, str) and not hidden
+            ]
     return "\n".join(said)
 
 
@@ -148,14 +154,21 @@ def kept_of(path: Path) -> Kept | None:
         found, letters, said = Counter[str](), "", str(error)
     else:
         text = f"{page.title}\n{read_document(page).text}"
-        found, said = words_of(text), "; ".join(filter(None, (page.unread, *_left_out(page))))
+        found, said = (
+            words_of(text),
+            "; ".join(filter(None, (page.unread, *_left_out(page)))),
+        )
         letters = "".join(_WORD.findall(unicodedata.normalize("NFKC", text))).casefold()
     both = wanted & found
     missing = Counter(
         {word: count for word, count in (wanted - both).items() if word not in letters}
     )
     return Kept(
-        path.name, wanted.total(), wanted.total() - missing.total(), tuple(missing)[:SHOWN], said
+        path.name,
+        wanted.total(),
+        wanted.total() - missing.total(),
+        tuple(missing)[:SHOWN],
+        said,
     )
 
 
@@ -173,14 +186,18 @@ def saved(forms: list[str], given: list[Path], folder: Path) -> list[Path]:
             continue
         for path in (path for path in given if path.suffix == ".docx"):
             with suppress(subprocess.CalledProcessError):
-                run("pandoc", "-s", str(path), "-o", str(folder / f"{path.stem}.{form}"))
+                run(
+                    "pandoc", "-s", str(path), "-o", str(folder / f"{path.stem}.{form}")
+                )
     return sorted(path for form in forms for path in folder.glob(f"*.{form}"))
 
 
 def report(form: str, files: list[Kept], *, misses: bool) -> list[str]:
     """Print a line for a format; return what falls short of its bar."""
     words, kept = sum(one.words for one in files), sum(one.kept for one in files)
-    below = sorted((one for one in files if one.share < BARS[form]), key=lambda one: one.share)
+    below = sorted(
+        (one for one in files if one.share < BARS[form]), key=lambda one: one.share
+    )
     silent = [one for one in below if not one.said]
     low = sum(one.share < LOW for one in files)
     share = kept / words if words else 1.0
@@ -193,10 +210,17 @@ def report(form: str, files: list[Kept], *, misses: bool) -> list[str]:
             f"    {one.share:.3f} of {one.words} {one.name}: {' '.join(one.missing)} | "
             f"{one.said[:120]}"
         )
-    bad = [f"{form}: {share:.4f} of the words < {BARS[form]}"] if share < BARS[form] else []
-    bad += [f"{form}: {low} files below {LOW}"] if form == "pdf" and low > MOST_LOW else []
+    bad = (
+        [f"{form}: {share:.4f} of the words < {BARS[form]}"]
+        if share < BARS[form]
+        else []
+    )
+    bad += (
+        [f"{form}: {low} files below {LOW}"] if form == "pdf" and low > MOST_LOW else []
+    )
     return bad + [
-        f"{one.name}: {one.share:.3f}, and nothing is said to be unread" for one in silent
+        f"{one.name}: {one.share:.3f}, and nothing is said to be unread"
+        for one in silent
     ]
 
 
@@ -206,11 +230,17 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--save", default="", help="forms in which files are saved once more")
+    parser.add_argument(
+        "--save", default="", help="forms in which files are saved once more"
+    )
     parser.add_argument("--misses", action="store_true", help="print what is missing")
-    parser.add_argument("--check", action="store_true", help="exit code 1 where a bar falls short")
+    parser.add_argument(
+        "--check", action="store_true", help="exit code 1 where a bar falls short"
+    )
     options = parser.parse_args()
-    given = sorted(path for path in options.folder.rglob("*") if path.suffix.lower()[1:] in BARS)
+    given = sorted(
+        path for path in options.folder.rglob("*") if path.suffix.lower()[1:] in BARS
+    )
     bad: list[str] = []
     with tempfile.TemporaryDirectory() as folder:
         given += saved(list(filter(None, options.save.split(","))), given, Path(folder))

@@ -112,20 +112,26 @@ Maker = Callable[[httpx2.AsyncClient, str, float], Searcher]
 
 
 def _maker(service: Service, key: str = KEY) -> Maker:
-    return lambda client, url, seconds: WebApi(service, client, key, base_url=url, timeout=seconds)
+    return lambda client, url, seconds: WebApi(
+        service, client, key, base_url=url, timeout=seconds
+    )
 
 
 MAKERS: Final[dict[str, Maker]] = {
     "searxng": lambda client, url, seconds: Searxng(client, url, timeout=seconds),
     **{name: _maker(service) for name, service in (SERVICES | SCHOLARLY).items()},
     "tavily-keyless": _maker(SERVICES["tavily"], ""),
-    "wikipedia": lambda client, url, seconds: Wikipedia(client, base_url=url, timeout=seconds),
+    "wikipedia": lambda client, url, seconds: Wikipedia(
+        client, base_url=url, timeout=seconds
+    ),
 }
 
 
 def _json(status: int, body: object, **headers: str) -> Reply:
     named = {name.replace("_", "-"): value for name, value in headers.items()}
-    return Reply(status, json.dumps(body).encode(), {"Content-Type": "application/json", **named})
+    return Reply(
+        status, json.dumps(body).encode(), {"Content-Type": "application/json", **named}
+    )
 
 
 def _brave(status: int, code: str, detail: str, **headers: str) -> Reply:
@@ -136,7 +142,9 @@ def _brave(status: int, code: str, detail: str, **headers: str) -> Reply:
         "detail": detail,
         "meta": {"component": "x"},
     }
-    return _json(status, {"type": "ErrorResponse", "error": error, "time": 1663072993}, **headers)
+    return _json(
+        status, {"type": "ErrorResponse", "error": error, "time": 1663072993}, **headers
+    )
 
 
 def _tavily(status: int, text: str, **headers: str) -> Reply:
@@ -144,7 +152,9 @@ def _tavily(status: int, text: str, **headers: str) -> Reply:
 
 
 def _exa(status: int, tag: str, text: str, **headers: str) -> Reply:
-    return _json(status, {"requestId": "67207943fab9832d", "error": text, "tag": tag}, **headers)
+    return _json(
+        status, {"requestId": "67207943fab9832d", "error": text, "tag": tag}, **headers
+    )
 
 
 def _serper(status: int, text: str, **headers: str) -> Reply:
@@ -153,7 +163,10 @@ def _serper(status: int, text: str, **headers: str) -> Reply:
 
 def _wiki(code: str, info: str, status: int = 200, **headers: str) -> Reply:
     return _json(
-        status, {"error": {"code": code, "info": info}}, MediaWiki_API_Error=code, **headers
+        status,
+        {"error": {"code": code, "info": info}},
+        MediaWiki_API_Error=code,
+        **headers,
     )
 
 
@@ -171,7 +184,9 @@ def _atom(*entries: str) -> Reply:
         "<id>https://arxiv.org/api/x</id><title>arXiv Query: search_query=x</title>"
     )
     return Reply(
-        200, f"{head}{''.join(entries)}</feed>".encode(), {"Content-Type": "application/atom+xml"}
+        200,
+        f"{head}{''.join(entries)}</feed>".encode(),
+        {"Content-Type": "application/atom+xml"},
     )
 
 
@@ -207,7 +222,12 @@ _TAVILY: Final = {
         422,
         {
             "detail": [
-                {"type": "missing", "loc": ["body", "query"], "msg": "Field required", "input": {}}
+                {
+                    "type": "missing",
+                    "loc": ["body", "query"],
+                    "msg": "Field required",
+                    "input": {},
+                }
             ]
         },
     ),
@@ -240,7 +260,9 @@ OWN: Final[dict[str, dict[str, Reply]]] = {
         "403": _brave(403, "OPTION_NOT_IN_PLAN", "The option is not in the plan."),
         "404": _brave(404, "SUBSCRIPTION_NOT_FOUND", "No subscription found."),
         "422 key": _brave(
-            422, "SUBSCRIPTION_TOKEN_INVALID", "The provided subscription token is invalid."
+            422,
+            "SUBSCRIPTION_TOKEN_INVALID",
+            "The provided subscription token is invalid.",
         ),
         "422": _brave(422, "VALIDATION", "Unable to validate request parameter(s)"),
         "429": _brave(429, "RATE_LIMITED", "Request rate limit exceeded for plan."),
@@ -264,8 +286,14 @@ OWN: Final[dict[str, dict[str, Reply]]] = {
         "500": Reply(500, b""),
         "empty": _json(200, {"type": "search", "query": {"original": "x"}}),
     },
-    "tavily": {"401": _tavily(401, f"Unauthorized: missing or invalid API key {KEY}."), **_TAVILY},
-    "tavily-keyless": {"401": _tavily(401, "Unauthorized: missing or invalid API key."), **_TAVILY},
+    "tavily": {
+        "401": _tavily(401, f"Unauthorized: missing or invalid API key {KEY}."),
+        **_TAVILY,
+    },
+    "tavily-keyless": {
+        "401": _tavily(401, "Unauthorized: missing or invalid API key."),
+        **_TAVILY,
+    },
     "exa": {
         "401": _exa(401, "INVALID_API_KEY", f"Invalid API key {KEY}"),
         "402": _exa(
@@ -275,9 +303,13 @@ OWN: Final[dict[str, dict[str, Reply]]] = {
             "dashboard.exa.ai",
         ),
         "402 budget": _exa(
-            402, "API_KEY_BUDGET_EXCEEDED", "The spending budget of this API key has been exceeded."
+            402,
+            "API_KEY_BUDGET_EXCEEDED",
+            "The spending budget of this API key has been exceeded.",
         ),
-        "403": _exa(403, "FEATURE_DISABLED", "The feature is not available on your plan."),
+        "403": _exa(
+            403, "FEATURE_DISABLED", "The feature is not available on your plan."
+        ),
         "403 words": _exa(
             403, "PROHIBITED_CONTENT", "The request was blocked by content moderation."
         ),
@@ -294,7 +326,8 @@ OWN: Final[dict[str, dict[str, Reply]]] = {
             "hello@exa.ai :)",
         ),
         "429 without a tag": _json(
-            429, {"error": "You've exceeded your Exa rate limit of 5 requests per second."}
+            429,
+            {"error": "You've exceeded your Exa rate limit of 5 requests per second."},
         ),
         "429 with Retry-After": _exa(
             429, "RATE_LIMIT_EXCEEDED", "Too many requests.", Retry_After="17"
@@ -306,7 +339,8 @@ OWN: Final[dict[str, dict[str, Reply]]] = {
         ),
         "503": _exa(503, "SERVICE_OVERLOADED", "Try again later."),
         "empty": _json(
-            200, {"requestId": "b5947044", "resolvedSearchType": "neural", "results": []}
+            200,
+            {"requestId": "b5947044", "resolvedSearchType": "neural", "results": []},
         ),
     },
     "serper": {
@@ -319,7 +353,9 @@ OWN: Final[dict[str, dict[str, Reply]]] = {
         "429": _serper(429, "Too many requests"),
         "429 with Retry-After": _serper(429, "Too many requests", Retry_After="17"),
         "500": _serper(500, "Internal server error"),
-        "empty": _json(200, {"searchParameters": {"q": "x"}, "organic": [], "credits": 1}),
+        "empty": _json(
+            200, {"searchParameters": {"q": "x"}, "organic": [], "credits": 1}
+        ),
     },
     "wikipedia": {
         "403": Reply(403, b"Please set a user-agent and respect our robot policy."),
@@ -328,13 +364,23 @@ OWN: Final[dict[str, dict[str, Reply]]] = {
         "200 ratelimited": _wiki(
             "ratelimited", "You've exceeded your rate limit. Please wait and try again."
         ),
-        "200 maxlag": _wiki("maxlag", "Waiting for 10.0.0.1: 7 seconds lagged.", Retry_After="5"),
-        "200 too busy": _wiki("cirrussearch-too-busy-error", "Search is currently too busy."),
-        "200 bad value": _wiki("badvalue", 'Unrecognized value for parameter "srprop".'),
+        "200 maxlag": _wiki(
+            "maxlag", "Waiting for 10.0.0.1: 7 seconds lagged.", Retry_After="5"
+        ),
+        "200 too busy": _wiki(
+            "cirrussearch-too-busy-error", "Search is currently too busy."
+        ),
+        "200 bad value": _wiki(
+            "badvalue", 'Unrecognized value for parameter "srprop".'
+        ),
         "500": Reply(500, b""),
         "503": Reply(503, b"<html>upstream connect error</html>"),
         "empty": _json(
-            200, {"batchcomplete": True, "query": {"searchinfo": {"totalhits": 0}, "search": []}}
+            200,
+            {
+                "batchcomplete": True,
+                "query": {"searchinfo": {"totalhits": 0}, "search": []},
+            },
         ),
     },
 }
@@ -349,7 +395,8 @@ OWN.update(
                 },
             ),
             "403 busy": _json(
-                403, {"error": "Forbidden", "message": "Rate limit exceeded; slow down."}
+                403,
+                {"error": "Forbidden", "message": "Rate limit exceeded; slow down."},
             ),
             "429 budget": _json(
                 429,
@@ -360,17 +407,29 @@ OWN.update(
                 Retry_After="35000",
             ),
             "429": _json(
-                429, {"error": "Rate limit exceeded", "message": f"Too many requests by {KEY}."}
+                429,
+                {
+                    "error": "Rate limit exceeded",
+                    "message": f"Too many requests by {KEY}.",
+                },
             ),
             "500": _json(500, {"error": "Internal Server Error"}),
-            "503": Reply(503, b"<html><h1>503 Service Temporarily Unavailable</h1></html>"),
+            "503": Reply(
+                503, b"<html><h1>503 Service Temporarily Unavailable</h1></html>"
+            ),
             "empty": _json(
                 200,
-                {"meta": {"count": 0, "page": 1, "per_page": 10}, "results": [], "group_by": []},
+                {
+                    "meta": {"count": 0, "page": 1, "per_page": 10},
+                    "results": [],
+                    "group_by": [],
+                },
             ),
         },
         "semanticscholar": {
-            "400": _json(400, {"error": "Unrecognized or unsupported fields: [abstracts]"}),
+            "400": _json(
+                400, {"error": "Unrecognized or unsupported fields: [abstracts]"}
+            ),
             "403 busy": _json(403, {"message": "Forbidden"}),
             "429": _json(
                 429,
@@ -380,7 +439,9 @@ OWN.update(
                     "code": "429",
                 },
             ),
-            "429 with Retry-After": _json(429, {"message": "Too Many Requests."}, Retry_After="17"),
+            "429 with Retry-After": _json(
+                429, {"message": "Too Many Requests."}, Retry_After="17"
+            ),
             "500": _json(500, {"message": "Internal Server Error"}),
             "504 gateway": _json(504, {"message": "Endpoint request timed out"}),
             "empty": _json(200, {"total": 0, "offset": 0}),
@@ -401,7 +462,12 @@ OWN.update(
                 },
             ),
             "200 failed": _json(
-                200, {"status": "failed", "message-type": "exception", "message": "Backend is away"}
+                200,
+                {
+                    "status": "failed",
+                    "message-type": "exception",
+                    "message": "Backend is away",
+                },
             ),
             "403 busy": Reply(403, b"Forbidden"),
             "404 route": Reply(404, b"Resource not found."),
@@ -426,14 +492,18 @@ OWN.update(
             "200 errCode": _json(
                 200, {"version": "6.9", "errCode": 404, "errMsg": "Invalid query"}
             ),
-            "400": _json(400, {"errCode": 400, "errMsg": "pageSize must be between 1 and 1000"}),
+            "400": _json(
+                400, {"errCode": 400, "errMsg": "pageSize must be between 1 and 1000"}
+            ),
             "403 busy": Reply(403, b"<html>Forbidden</html>"),
             "404 route": Reply(404, b"<html>Not Found</html>"),
             "429": Reply(429, b"Too Many Requests"),
             "429 with Retry-After": Reply(429, b"", {"Retry-After": "17"}),
             "500": Reply(500, b"<html>Apache Tomcat</html>"),
             "503": Reply(503, b""),
-            "empty": _json(200, {"version": "6.9", "hitCount": 0, "resultList": {"result": []}}),
+            "empty": _json(
+                200, {"version": "6.9", "hitCount": 0, "resultList": {"result": []}}
+            ),
         },
         "arxiv": {
             "200 error": _atom(_WRONG_ID),
@@ -443,7 +513,10 @@ OWN.update(
             "429": Reply(429, b"Rate exceeded."),
             "503": Reply(503, b"", {"Retry-After": "17"}),
             "cut feed": Reply(
-                200, _atom("<entry><id>http://arxiv.org/abs/1").body.removesuffix(b"</feed>")
+                200,
+                _atom("<entry><id>http://arxiv.org/abs/1").body.removesuffix(
+                    b"</feed>"
+                ),
             ),
             "bomb": Reply(200, b'<!DOCTYPE x [<!ENTITY a "b">]><feed>&a;</feed>'),
             "500": Reply(500, b""),
@@ -455,7 +528,9 @@ SHARED: Final[dict[str, Reply]] = {
     "502": Reply(502, b"<html><h1>502 Bad Gateway</h1></html>"),
     "504": Reply(504, b""),
     "redirect": Reply(302, b"", {"Location": "http://127.0.0.1:9/login"}),
-    "HTML": Reply(200, b"<!DOCTYPE html><html><body>Sign in to the network</body></html>"),
+    "HTML": Reply(
+        200, b"<!DOCTYPE html><html><body>Sign in to the network</body></html>"
+    ),
     "cut JSON": Reply(200, b'{"results": [{"title": "Lake", "url": "https://e.o'),
     "cut transfer": Reply(200, b'{"results": [', {"Content-Length": "4000"}),
     "other JSON": Reply(200, b'{"hello": "world"}'),
@@ -503,12 +578,18 @@ async def _fault_table() -> list[Row]:
 
 
 async def _row(
-    client: httpx2.AsyncClient, server: Loopback, provider: str, fault: str, reply: Reply
+    client: httpx2.AsyncClient,
+    server: Loopback,
+    provider: str,
+    fault: str,
+    reply: Reply,
 ) -> Row:
     server.reply = reply
     server.hold = Event() if fault == SLOW else None
     patience = PATIENCE if fault == SLOW else 5.0
-    outcome = await MAKERS[provider](client, server.address, patience).search(QUERY, limit=10)
+    outcome = await MAKERS[provider](client, server.address, patience).search(
+        QUERY, limit=10
+    )
     if server.hold is not None:
         server.hold.set()
 
@@ -518,8 +599,16 @@ async def _row(
 
 async def _away(client: httpx2.AsyncClient, provider: str) -> Row:
     place = free_place()
-    away = await MAKERS[provider](client, f"http://{place}", 5.0).search(QUERY, limit=10)
-    return Row(provider, AWAY, away.status, away.retry_after, away.reason.replace(place, "HOST"))
+    away = await MAKERS[provider](client, f"http://{place}", 5.0).search(
+        QUERY, limit=10
+    )
+    return Row(
+        provider,
+        AWAY,
+        away.status,
+        away.retry_after,
+        away.reason.replace(place, "HOST"),
+    )
 
 
 def misjudged(rows: Sequence[Row]) -> list[str]:

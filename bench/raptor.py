@@ -26,7 +26,14 @@ from bench.longdoc import DATA, MEETINGS, SETS, recall, told
 from bench.raptor_asked import METHODS, asked_trees, picked
 from bench.raptor_shown import BUDGETS as SHOWN_BUDGETS
 from bench.raptor_shown import shown
-from bench.raptor_sizes import LENGTHS, STORED, Cost, sizes, slowest_stop, tell_reference
+from bench.raptor_sizes import (
+    LENGTHS,
+    STORED,
+    Cost,
+    sizes,
+    slowest_stop,
+    tell_reference,
+)
 from bench.raptor_written import written
 from cache.store import open_stores
 from models.onnx import OnnxEmbedder
@@ -58,21 +65,32 @@ async def retrieval(
     figures: dict[str, float] = {}
     for name in SAMPLE if sample else SETS:
         asked = await asked_trees(
-            name, embedder, TreeOptions(clustering=clustering), SAMPLE[name] if sample else None
+            name,
+            embedder,
+            TreeOptions(clustering=clustering),
+            SAMPLE[name] if sample else None,
         )
         leaves = sum(len(one.tree.leaves) for one in asked)
         print(
             f"\n{name}: {sum(len(one.questions) for one in asked)} questions, {leaves} leaves, "
             f"{len(asked)} trees"
         )
-        print("  " + " ".join(f"{f'at {budget}':>8}" for budget in budgets) + "  evidence recall")
+        print(
+            "  "
+            + " ".join(f"{f'at {budget}':>8}" for budget in budgets)
+            + "  evidence recall"
+        )
         rows: dict[tuple[str, int], list[float]] = {}
         for one in asked:
             for question in one.questions:
                 for method in METHODS:
                     for budget in budgets:
-                        spans = await picked(one, question.text, method, embedder, budget)
-                        rows.setdefault((method, budget), []).append(recall(question.gold, spans))
+                        spans = await picked(
+                            one, question.text, method, embedder, budget
+                        )
+                        rows.setdefault((method, budget), []).append(
+                            recall(question.gold, spans)
+                        )
         for method in METHODS:
             means = [float(np.mean(rows[method, budget])) for budget in budgets]
             print("  " + " ".join(f"{mean:8.3f}" for mean in means) + f"  {method}")
@@ -83,11 +101,16 @@ async def retrieval(
         for other in ("leaves, fused", "paper's collapsed"):
             for budget in budgets:
                 line, mean, _, high = told(
-                    f"guided over {other} at {budget}", rows["guided", budget], rows[other, budget]
+                    f"guided over {other} at {budget}",
+                    rows["guided", budget],
+                    rows[other, budget],
                 )
                 print(line, flush=True)
                 if other == "leaves, fused":
-                    figures[f"{name}/gain/{budget}"], figures[f"{name}/gain at most/{budget}"] = (
+                    (
+                        figures[f"{name}/gain/{budget}"],
+                        figures[f"{name}/gain at most/{budget}"],
+                    ) = (
                         mean,
                         high,
                     )
@@ -98,17 +121,34 @@ def fallen(figures: dict[str, float], cost: Cost) -> list[str]:
     """Return one line for every bar that does not hold."""
     bars: list[tuple[str, float, Callable[[float, float], bool], float]] = []
     for name in SAMPLE:
-        guided, fused = figures[f"{name}/guided/2000"], figures[f"{name}/leaves, fused/2000"]
-        bars.append((f"{name}: guided recall at 2000", guided, float.__ge__, FLOORS[name]))
-        bars.append((f"{name}: guided less fused at 2000", guided - fused, float.__ge__, -NOISE))
+        guided, fused = (
+            figures[f"{name}/guided/2000"],
+            figures[f"{name}/leaves, fused/2000"],
+        )
+        bars.append(
+            (f"{name}: guided recall at 2000", guided, float.__ge__, FLOORS[name])
+        )
+        bars.append(
+            (f"{name}: guided less fused at 2000", guided - fused, float.__ge__, -NOISE)
+        )
         for budget in (500, 2000):
             most = figures[f"{name}/gain at most/{budget}"]
             bars.append(
-                (f"{name}: upper end of guided less fused at {budget}", most, float.__ge__, 0.0)
+                (
+                    f"{name}: upper end of guided less fused at {budget}",
+                    most,
+                    float.__ge__,
+                    0.0,
+                )
             )
     gain = figures[f"{MEETINGS}/gain/2000"]
     bars.append(
-        (f"{MEETINGS}: guided less fused at 2000 (meetings)", gain, float.__ge__, MEETING_GAIN)
+        (
+            f"{MEETINGS}: guided less fused at 2000 (meetings)",
+            gain,
+            float.__ge__,
+            MEETING_GAIN,
+        )
     )
     for name in SETS:
         for budget in SHOWN_BUDGETS:
@@ -124,11 +164,25 @@ def fallen(figures: dict[str, float], cost: Cost) -> list[str]:
                 )
     for way, least in MEETING_SHOWN.items():
         bars.append(
-            (f"{MEETINGS}: {way} at 2000", figures[f"{MEETINGS}/{way}/2000"], float.__ge__, least)
+            (
+                f"{MEETINGS}: {way} at 2000",
+                figures[f"{MEETINGS}/{way}/2000"],
+                float.__ge__,
+                least,
+            )
         )
     bars.append(("exponent of build time", cost.exponent, float.__le__, 1.15))
-    bars.append(("nodes of the tree that is asked", float(cost.last.nodes), float.__ge__, 10_000.0))
-    bars.append(("milliseconds of a query on it", cost.last.query_ms, float.__le__, 500.0))
+    bars.append(
+        (
+            "nodes of the tree that is asked",
+            float(cost.last.nodes),
+            float.__ge__,
+            10_000.0,
+        )
+    )
+    bars.append(
+        ("milliseconds of a query on it", cost.last.query_ms, float.__le__, 500.0)
+    )
     return [
         f"{what}: {value:.3f}, bar {bar:.3f}"
         for what, value, holds, bar in bars
@@ -152,13 +206,23 @@ async def run(args: argparse.Namespace) -> int:
                     # longest.
                     all_of_it = name == MEETINGS
                     most = None if all_of_it else SAMPLE.get(name, 4)
-                    figures |= await shown(name, kept, most=most, limit=ASKED[not all_of_it])
-                broken = fallen(figures, sizes((20_000, 80_000, 320_000, 800_000), words=True))
-                print("\n" + ("\n".join(f"FELL  {line}" for line in broken) or "all bars hold"))
+                    figures |= await shown(
+                        name, kept, most=most, limit=ASKED[not all_of_it]
+                    )
+                broken = fallen(
+                    figures, sizes((20_000, 80_000, 320_000, 800_000), words=True)
+                )
+                print(
+                    "\n"
+                    + ("\n".join(f"FELL  {line}" for line in broken) or "all bars hold")
+                )
                 return 1 if broken else 0
             if args.generator:
                 await written(
-                    Path(args.generator).expanduser(), cached, stores, minutes=args.minutes
+                    Path(args.generator).expanduser(),
+                    cached,
+                    stores,
+                    minutes=args.minutes,
                 )
                 return 0
             if args.only in (None, "sizes"):
@@ -169,7 +233,10 @@ async def run(args: argparse.Namespace) -> int:
                 await shown(name, kept, most=None, limit=ASKED[False])
             if args.only in (None, "recall"):
                 await retrieval(
-                    cached, sample=False, budgets=(500, 1000, 2000), clustering=args.clustering
+                    cached,
+                    sample=False,
+                    budgets=(500, 1000, 2000),
+                    clustering=args.clustering,
                 )
         finally:
             stores.close()
@@ -181,13 +248,19 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--check", action="store_true", help="samples and pinned floors")
+    parser.add_argument(
+        "--check", action="store_true", help="samples and pinned floors"
+    )
     parser.add_argument(
         "--only", choices=["recall", "sizes", "shown"], help="one part instead of all"
     )
-    parser.add_argument("--clustering", choices=["kmeans", "gmm", "umap"], default="kmeans")
     parser.add_argument(
-        "--generator", metavar="FILE", help="a GGUF file whose model writes the meetings' summaries"
+        "--clustering", choices=["kmeans", "gmm", "umap"], default="kmeans"
+    )
+    parser.add_argument(
+        "--generator",
+        metavar="FILE",
+        help="a GGUF file whose model writes the meetings' summaries",
     )
     parser.add_argument(
         "--minutes",

@@ -63,7 +63,9 @@ async def asked_trees(
     document."""
     return [
         Asked(
-            await build_tree(group.documents, embedder=embedder, options=options, store=None),
+            await build_tree(
+                group.documents, embedder=embedder, options=options, store=None
+            ),
             group.documents,
             group.questions,
         )
@@ -71,20 +73,31 @@ async def asked_trees(
     ]
 
 
-async def picked(one: Asked, question: str, method: str, embedder: Embedder, budget: int) -> Spans:
+async def picked(
+    one: Asked, question: str, method: str, embedder: Embedder, budget: int
+) -> Spans:
     """Return the spans that `method` puts into `budget` tokens; of a summary, those of its
     sentences."""
     tree = one.tree
     if method in MODES:
         repeats = method.startswith("paper's")
-        return (await answered(one, question, MODES[method], embedder, budget, repeats=repeats))[1]
+        return (
+            await answered(
+                one, question, MODES[method], embedder, budget, repeats=repeats
+            )
+        )[1]
     if method == "leaves, BM25":
         scores = tree.word_scores(question)
     else:
         vector = (await embedder.embed([question], kind="query"))[0]
         scores = tree.vectors[: len(tree.leaves)].astype(np.float32) @ vector
-    chosen = take(tree, np.argsort(-scores, kind="stable").tolist(), budget, distinct=False)
-    return [(tree.leaves[i].document, tree.leaves[i].start, tree.leaves[i].end) for i in chosen]
+    chosen = take(
+        tree, np.argsort(-scores, kind="stable").tolist(), budget, distinct=False
+    )
+    return [
+        (tree.leaves[i].document, tree.leaves[i].start, tree.leaves[i].end)
+        for i in chosen
+    ]
 
 
 async def answered(
@@ -125,14 +138,20 @@ async def answered(
         embedder=embedder,
         max_tokens=budget,
     )
-    costs = [tokens + 1 for tokens in count_each([unit.text for _, unit in reading.places])]
+    costs = [
+        tokens + 1 for tokens in count_each([unit.text for _, unit in reading.places])
+    ]
     order = np.argsort(-reading.values, kind="stable").tolist()
     chosen = [
         reading.places[row]
-        for row in fill(order, costs, lambda rows: sum(costs[row] for row in rows), budget)
+        for row in fill(
+            order, costs, lambda rows: sum(costs[row] for row in rows), budget
+        )
     ]
     number = {id(document): place for place, document in enumerate(one.documents)}
-    spans = [(number[id(documents[place])], unit.start, unit.end) for place, unit in chosen]
+    spans = [
+        (number[id(documents[place])], unit.start, unit.end) for place, unit in chosen
+    ]
     return "\n".join(unit.text for _, unit in chosen), spans
 
 

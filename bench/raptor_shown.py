@@ -40,7 +40,9 @@ units are."""
 STORED: Final = 4_000_000_000
 
 
-async def shown(name: str, cache: Path, *, most: int | None, limit: int) -> dict[str, float]:
+async def shown(
+    name: str, cache: Path, *, most: int | None, limit: int
+) -> dict[str, float]:
     """Print what is shown, chosen and shown flat for one set; return the figures by
     `set/way/budget`.
 
@@ -52,7 +54,10 @@ async def shown(name: str, cache: Path, *, most: int | None, limit: int) -> dict
     """
     groups = groups_of(name, most=most, answered=name == MEETINGS)
     spread = [
-        (group, question) for group in groups for question in group.questions if question.gold
+        (group, question)
+        for group in groups
+        for question in group.questions
+        if question.gold
     ]
     kept = (
         {id(spread[place * len(spread) // limit][1]) for place in range(limit)}
@@ -61,19 +66,26 @@ async def shown(name: str, cache: Path, *, most: int | None, limit: int) -> dict
     )
     rows: dict[tuple[str, int], list[float]] = defaultdict(list)
     for group in groups:
-        wanted = [q for q in group.questions if not q.gold or kept is None or id(q) in kept]
+        wanted = [
+            q for q in group.questions if not q.gold or kept is None or id(q) in kept
+        ]
         if wanted:
             await _ask(group, wanted, cache, rows)
     figures = {
-        f"{name}/{way}/{budget}": float(np.mean(values)) for (way, budget), values in rows.items()
+        f"{name}/{way}/{budget}": float(np.mean(values))
+        for (way, budget), values in rows.items()
     }
-    print(f"\n{name}: {min(limit, len(spread))} questions through an MCP client, gold words quoted")
+    print(
+        f"\n{name}: {min(limit, len(spread))} questions through an MCP client, gold words quoted"
+    )
     for (way, budget), values in rows.items():
         print(f"  {np.mean(values):.3f}  {way} at {budget} ({len(values)})")
     for budget in BUDGETS:
         for other in ("chosen", "flat"):
             line, _, _, high = told(
-                f"shown over {other} at {budget}", rows["shown", budget], rows[other, budget]
+                f"shown over {other} at {budget}",
+                rows["shown", budget],
+                rows[other, budget],
             )
             print(line, flush=True)
             figures[f"{name}/shown over {other} at most/{budget}"] = high
@@ -96,36 +108,67 @@ async def _ask(
             name = document.page.url.rsplit("/", 1)[-1]
             (root / f"{name}.txt").write_text(document.text, encoding="utf-8")
         documents = [
-            read_document(read_file(file, roots=[root])) for file in sorted(root.iterdir())
+            read_document(read_file(file, roots=[root]))
+            for file in sorted(root.iterdir())
         ]
-        tree = await build_tree(documents, embedder=embedder, options=TreeOptions(), store=None)
+        tree = await build_tree(
+            documents, embedder=embedder, options=TreeOptions(), store=None
+        )
         one = Asked(tree, documents, list(questions))
-        settings = read_settings({"folders": folder, "cache": str(cache), "seconds": "3600"}, {})
+        settings = read_settings(
+            {"folders": folder, "cache": str(cache), "seconds": "3600"}, {}
+        )
         async with Client(build_server(settings), read_timeout_seconds=3600) as client:
             for question in questions:
                 for budget in BUDGETS:
-                    guided = await _quoted(client, question.text, root, budget, "guided")
+                    guided = await _quoted(
+                        client, question.text, root, budget, "guided"
+                    )
                     if not question.gold:
-                        rows["whole", budget].append(answer_words(question.answers, guided))
+                        rows["whole", budget].append(
+                            answer_words(question.answers, guided)
+                        )
                         continue
                     gold = [
                         group.documents[place].text[start:end]
                         for place, start, end in question.gold
                     ]
                     words, _ = await answered(
-                        one, question.text, "guided", embedder, count_tokens(guided), reader=reader
+                        one,
+                        question.text,
+                        "guided",
+                        embedder,
+                        count_tokens(guided),
+                        reader=reader,
                     )
                     flat = await _quoted(client, question.text, root, budget, "flat")
-                    for way, text in (("shown", guided), ("chosen", words), ("flat", flat)):
+                    for way, text in (
+                        ("shown", guided),
+                        ("chosen", words),
+                        ("flat", flat),
+                    ):
                         rows[way, budget].append(held(gold, text))
     stores.close()
 
 
-async def _quoted(client: Client, question: str, folder: Path, budget: int, mode: str) -> str:
-    arguments = {"question": question, "sources": [str(folder)], "max_tokens": budget, "mode": mode}
+async def _quoted(
+    client: Client, question: str, folder: Path, budget: int, mode: str
+) -> str:
+    arguments = {
+        "question": question,
+        "sources": [str(folder)],
+        "max_tokens": budget,
+        "mode": mode,
+    }
     result = await client.call_tool("raptor_query", arguments)
-    text = "\n".join(part.text for part in result.content if isinstance(part, TextContent))
-    if result.is_error or count_tokens(text) > budget or not data_of(result).get("tree"):
+    text = "\n".join(
+        part.text for part in result.content if isinstance(part, TextContent)
+    )
+    if (
+        result.is_error
+        or count_tokens(text) > budget
+        or not data_of(result).get("tree")
+    ):
         raise RuntimeError(f"{mode} at {budget}: {text[:500]}")
     return quoted(text)
 

@@ -37,12 +37,24 @@ from pipeline.text.tokens import count_tokens
 
 LENGTHS: Final = (5_000, 20_000, 50_000, 100_000, 250_000, 500_000, 963_000)
 """Tokens; the last is all text of `longdoc` but some 20,000, so that nothing stands there twice."""
-REFERENCE_BUILD: Final = {5_000: 5.3, 20_000: 17.8, 80_000: 44.5, 200_000: 164.0, 500_000: 161.0}
+REFERENCE_BUILD: Final = {
+    5_000: 5.3,
+    20_000: 17.8,
+    80_000: 44.5,
+    200_000: 164.0,
+    500_000: 161.0,
+}
 """Processor seconds of the paper's own code by tokens, without its embedding; above, it was not
 run."""
 REFERENCE_LAYER: Final = {250: 9.7, 1_000: 42.8, 4_000: 133.0, 8_000: 222.0}
 """Processor seconds of its clustering of one layer by leaves (UMAP, mixtures, matching)."""
-REFERENCE_PEAK: Final = {5_000: 903, 20_000: 904, 80_000: 924, 200_000: 972, 500_000: 1_374}
+REFERENCE_PEAK: Final = {
+    5_000: 903,
+    20_000: 904,
+    80_000: 924,
+    200_000: 972,
+    500_000: 1_374,
+}
 """Its peak in MB."""
 STORED: Final = 2 * 10**9
 """Most bytes of a cache folder."""
@@ -95,7 +107,9 @@ def sizes(lengths: Sequence[int], *, words: bool, keep: Path | None = None) -> C
         f"\nbuild with {'words only' if words else 'the embedded MiniLM'}: processor seconds, MB "
         f"of the process"
     )
-    print("   tokens  leaves   nodes  embedding   cutting    tree   whole    MB  ms a query")
+    print(
+        "   tokens  leaves   nodes  embedding   cutting    tree   whole    MB  ms a query"
+    )
     found: list[Size] = []
     for length in lengths:
         command = [
@@ -125,10 +139,15 @@ def sizes(lengths: Sequence[int], *, words: bool, keep: Path | None = None) -> C
 
 def tell_reference(last: Size) -> None:
     """Print the reference's figures, and ours for clustering the same number of leaves."""
-    print("\nthe reference (other machine, without its embedding): tokens, seconds, peak MB")
+    print(
+        "\nthe reference (other machine, without its embedding): tokens, seconds, peak MB"
+    )
     print(
         "  "
-        + "; ".join(f"{n:,} {REFERENCE_BUILD[n]} s {REFERENCE_PEAK[n]} MB" for n in REFERENCE_BUILD)
+        + "; ".join(
+            f"{n:,} {REFERENCE_BUILD[n]} s {REFERENCE_PEAK[n]} MB"
+            for n in REFERENCE_BUILD
+        )
     )
     print(
         "clustering one layer, processor seconds: leaves, ours here, the reference's there, how "
@@ -206,7 +225,11 @@ async def measured(length: int, embedder: Embedder | None, keep: str) -> Size:
         whole=whole,
         peak=peak,
         query_ms=await _query_milliseconds(Asked(tree, documents, []), timed),
-        layers={str(n): _layer_seconds(tree, n) for n in REFERENCE_LAYER if n <= len(tree.leaves)},
+        layers={
+            str(n): _layer_seconds(tree, n)
+            for n in REFERENCE_LAYER
+            if n <= len(tree.leaves)
+        },
     )
 
 
@@ -222,7 +245,9 @@ async def _kept(tree: Tree, embedder: Embedder, folder: Path) -> None:
 
 def _layer_seconds(tree: Tree, leaves: int) -> float:
     tokens = [leaf.tokens for leaf in tree.leaves[:leaves]]
-    layer = Layer(tree.vectors[:leaves].astype(np.float32), tokens, TreeOptions().window_tokens)
+    layer = Layer(
+        tree.vectors[:leaves].astype(np.float32), tokens, TreeOptions().window_tokens
+    )
     spent: list[float] = []
     for _ in range(3):
         start = time.process_time()
@@ -256,5 +281,7 @@ if __name__ == "__main__":
     parser.add_argument("--words", action="store_true")
     parser.add_argument("--keep", default="")
     asked = parser.parse_args()
-    size = anyio.run(measured, asked.length, None if asked.words else OnnxEmbedder(), asked.keep)
+    size = anyio.run(
+        measured, asked.length, None if asked.words else OnnxEmbedder(), asked.keep
+    )
     print(json.dumps(asdict(size)))

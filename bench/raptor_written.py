@@ -56,11 +56,14 @@ async def written(
     generator = LlamaGenerator(file)
     writer = Writer(generator)
     groups = sorted(
-        groups_of(MEETINGS, halves=False, answered=True), key=lambda g: len(g.documents[0].text)
+        groups_of(MEETINGS, halves=False, answered=True),
+        key=lambda g: len(g.documents[0].text),
     )
     figures = Figures()
     trees: list[Tree] = []
-    print(f"\nsummaries by {generator.name}: meetings from the shortest, {minutes:.0f} minutes")
+    print(
+        f"\nsummaries by {generator.name}: meetings from the shortest, {minutes:.0f} minutes"
+    )
     try:
         with anyio.move_on_after(60 * minutes):
             for group in groups:
@@ -77,7 +80,9 @@ async def written(
                     writer=writer,
                 )
                 with anyio.CancelScope(shield=True):
-                    await _ask(group, {"extracted": plain, "written": wrote}, embedder, figures)
+                    await _ask(
+                        group, {"extracted": plain, "written": wrote}, embedder, figures
+                    )
                 trees.append(wrote)
                 _tell_tree(wrote, time.monotonic() - began)
     finally:
@@ -90,20 +95,26 @@ async def written(
     return _tell(figures)
 
 
-async def _ask(group: Group, trees: dict[str, Tree], embedder: Embedder, figures: Figures) -> None:
+async def _ask(
+    group: Group, trees: dict[str, Tree], embedder: Embedder, figures: Figures
+) -> None:
     for question in group.questions:
         for kind, tree in trees.items():
             for mode in MODES:
                 for budget in BUDGETS:
                     one = Asked(tree, group.documents, group.questions)
-                    shown, spans = await answered(one, question.text, mode, embedder, budget)
+                    shown, spans = await answered(
+                        one, question.text, mode, embedder, budget
+                    )
                     words = figures.words if question.gold else figures.whole
                     words.setdefault((kind, mode, budget), []).append(
                         answer_words(question.answers, shown)
                     )
                     if question.gold:
                         found = recall(question.gold, spans)
-                        figures.evidence.setdefault((kind, mode, budget), []).append(found)
+                        figures.evidence.setdefault((kind, mode, budget), []).append(
+                            found
+                        )
 
 
 def _tell_tree(tree: Tree, seconds: float) -> None:
@@ -146,7 +157,9 @@ def _tell(figures: Figures) -> dict[str, float]:
         for mode in MODES:
             for kind in KINDS if mode != "flat" else KINDS[:1]:
                 means = [float(np.mean(rows[kind, mode, budget])) for budget in BUDGETS]
-                name = "leaves, fused" if mode == "flat" else f"{mode}, {kind} summaries"
+                name = (
+                    "leaves, fused" if mode == "flat" else f"{mode}, {kind} summaries"
+                )
                 print("  " + " ".join(f"{mean:8.3f}" for mean in means) + f"  {name}")
     print()
     found: dict[str, float] = {}
@@ -167,7 +180,9 @@ def _tell(figures: Figures) -> dict[str, float]:
     for name, rows in (("part", figures.words), ("whole", figures.whole)):
         for mode in MODES[1:] if rows else ():
             for budget in BUDGETS:
-                wrote, taken, fused = (rows[kind, way, budget] for kind, way in _compared(mode))
+                wrote, taken, fused = (
+                    rows[kind, way, budget] for kind, way in _compared(mode)
+                )
                 what = f"answer words ({name}) at {budget}, {mode}, written summaries"
                 print(told(f"{what} over extracted", wrote, taken)[0])
                 print(told(f"{what} over fused leaves", wrote, fused)[0])

@@ -84,7 +84,9 @@ def main() -> int:
     parser.add_argument(
         "--check", action="store_true", help="a part of each set, exit code 1 on a miss"
     )
-    parser.add_argument("--limit", type=int, default=250, help="cases of each set that answer")
+    parser.add_argument(
+        "--limit", type=int, default=250, help="cases of each set that answer"
+    )
     wanted = parser.parse_args()
     if not DATA.is_dir():
         print("skipped: ../shared/data is not beside this checkout")
@@ -108,13 +110,18 @@ async def _measure(limit: int) -> dict[str, float]:
         judged[name] = []
         for case in read_asked(name, limit):
             first = await blend.read(case.question, [case.page])
-            second = await Reread(_Known(first), encoder).read(case.question, [case.page])
+            second = await Reread(_Known(first), encoder).read(
+                case.question, [case.page]
+            )
             judged[name].append(await _judged(case, first, second, embedder))
     gain = _print_order(judged)
     _print_trust([one for name in ("own", "public") for one in judged[name]])
     twins = _print_none(judged)
     count = sum(map(len, judged.values()))
-    each, cost = encoder.tokens / encoder.windows, 1000 * encoder.spent / encoder.windows
+    each, cost = (
+        encoder.tokens / encoder.windows,
+        1000 * encoder.spent / encoder.windows,
+    )
     print(
         f"\n{encoder.windows / count:.1f} windows of {each:.0f} tokens are read for each of "
         f"{count} questions,"
@@ -134,10 +141,14 @@ class _Timed:
     def reads(self, text: str) -> bool:
         return self._encoder.reads(text)
 
-    async def read(self, question: str, windows: Sequence[Window]) -> list[WindowReading]:
+    async def read(
+        self, question: str, windows: Sequence[Window]
+    ) -> list[WindowReading]:
         self.windows += len(windows)
         self.tokens += sum(
-            count_each([f"{question} {one.above} {' '.join(one.sentences)}" for one in windows])
+            count_each(
+                [f"{question} {one.above} {' '.join(one.sentences)}" for one in windows]
+            )
         )
         began = time.process_time()
         found = await self._encoder.read(question, windows)
@@ -152,12 +163,19 @@ class _Known:
         self._relevance = relevance
 
     async def read(
-        self, question: str, pages: Sequence[PageUnits], *, share: float = 1.0, of_long: int = 0
+        self,
+        question: str,
+        pages: Sequence[PageUnits],
+        *,
+        share: float = 1.0,
+        of_long: int = 0,
     ) -> Relevance:
         return self._relevance
 
 
-async def _judged(case: Asked, first: Relevance, second: Relevance, embedder: Embedder) -> Judged:
+async def _judged(
+    case: Asked, first: Relevance, second: Relevance, embedder: Embedder
+) -> Judged:
     tokens = count_each([text.strip() for text in case.page.texts])
     naive = await _naive(case, tokens, embedder)
     by_naive, by_core, by_reader = (
@@ -194,7 +212,8 @@ def _shares(values: Floats, tokens: Sequence[int], gold: frozenset[int]) -> list
     order = np.argsort(-values, kind="stable").tolist()
     used = np.cumsum([tokens[row] for row in order])
     found = [
-        len(gold.intersection(order[: int((used <= most).sum())])) / len(gold) for most in BUDGETS
+        len(gold.intersection(order[: int((used <= most).sum())])) / len(gold)
+        for most in BUDGETS
     ]
     return [*found, 2 * len(gold.intersection(order[:2])) / (len(gold) + 2)]
 
@@ -206,7 +225,9 @@ def read_asked(name: str, limit: int) -> list[Asked]:
         cases = read_cases(name, limit)
         others = [*cases[len(cases) // 2 :], *cases[: len(cases) // 2]]
         found = [Asked(case.request, case.page, case.gold, "answers") for case in cases]
-        found += [Asked(case.request, case.without, frozenset(), "twin") for case in cases]
+        found += [
+            Asked(case.request, case.without, frozenset(), "twin") for case in cases
+        ]
         return found + [
             Asked(case.request, other.page, frozenset(), "away")
             for case, other in zip(cases, others, strict=True)
@@ -235,7 +256,9 @@ def _from_corpus(corpus: Corpus, limit: int) -> list[Asked]:
 
 
 def _print_order(judged: dict[str, list[Judged]]) -> dict[str, float]:
-    print(f"{'order':12}{'n':>5}   R@128 / R@256 / F1 of two: naive, core, core and reader")
+    print(
+        f"{'order':12}{'n':>5}   R@128 / R@256 / F1 of two: naive, core, core and reader"
+    )
     pooled: list[list[float]] = []
     for name, cases in judged.items():
         answering = [one for one in cases if one.kind == "answers"]
@@ -267,17 +290,20 @@ def _print_none(judged: dict[str, list[Judged]]) -> dict[str, float]:
     measured: dict[str, float] = {}
     for name, cases in judged.items():
         of = {
-            kind: [one for one in cases if one.kind == kind] for kind in ("answers", "twin", "away")
+            kind: [one for one in cases if one.kind == kind]
+            for kind in ("answers", "twin", "away")
         }
         found = {
             (kind, score): auc(
-                [getattr(o, score) for o in of["answers"]], [getattr(o, score) for o in of[kind]]
+                [getattr(o, score) for o in of["answers"]],
+                [getattr(o, score) for o in of[kind]],
             )
             for kind in ("twin", "away")
             for score in ("confidence", "cosine")
         }
         shown = [
-            f"{found[k, 'confidence']:.3f} ({found[k, 'cosine']:.3f})" for k in ("twin", "away")
+            f"{found[k, 'confidence']:.3f} ({found[k, 'cosine']:.3f})"
+            for k in ("twin", "away")
         ]
         counts = "/".join(str(len(group)) for group in of.values())
         print(f"{name:12}{counts:>12}   {shown[0]:>25}   {shown[1]:>30}")
@@ -296,7 +322,9 @@ def _print_trust(cases: Sequence[Judged]) -> None:
     print(f"\n{'confidence':14}{'n':>5}{'mean':>8}{'right':>8}")
     for low, high in pairwise(BINS):
         inside = [
-            one for one in known if low <= one.confidence < high or one.confidence == high == 1
+            one
+            for one in known
+            if low <= one.confidence < high or one.confidence == high == 1
         ]
         if inside:
             right = np.mean([one.kind == "answers" for one in inside])

@@ -147,7 +147,10 @@ def missed(runs: Sequence[Recorded]) -> Iterator[str]:
         elif run.dev[-1] >= run.dev[0]:
             yield f"{name}: dev loss {run.dev[0]} before, {run.dev[-1]} after"
     better = sum(
-        any(run.after[key] > run.before[key] for key in run.before.keys() & run.after.keys())
+        any(
+            run.after[key] > run.before[key]
+            for key in run.before.keys() & run.after.keys()
+        )
         for run in runs
     )
     if better < len(PROVEN) - 1:
@@ -180,7 +183,8 @@ def repeated(runs: Sequence[Recorded], *, whole: bool) -> Iterator[str]:
             again.append(run)
     with ProcessPoolExecutor(1, get_context("spawn")) as second:
         waiting = [
-            second.submit(samples_of, run.name, run.config, run.first, whole=whole) for run in again
+            second.submit(samples_of, run.name, run.config, run.first, whole=whole)
+            for run in again
         ]
         base = lora.Base(lora.Config(base=again[0].config["base"])) if again else None
         for run, samples in zip(again, waiting, strict=True):
@@ -192,7 +196,10 @@ def samples_of(
 ) -> dict[str, list[Any]]:
     """Return a run's samples by part, made anew: those at some places, or all with `whole`."""
     lora = importlib.import_module("train.lora")
-    make, made = importlib.import_module("train.datasheet").MAKERS[name], lora.Config(**config)
+    make, made = (
+        importlib.import_module("train.datasheet").MAKERS[name],
+        lora.Config(**config),
+    )
     if whole:
         return {part: list(samples) for part, samples in lora.made(make, made).items()}
     found: dict[str, list[Any]] = lora.made_at(make, made, places)
@@ -225,9 +232,17 @@ def repeat(
             )
         anew.go(REPEATED)
         found = losses(
-            list(map(json.loads, (Path(folder) / lora.LOG).read_text("utf-8").splitlines()))
+            list(
+                map(
+                    json.loads,
+                    (Path(folder) / lora.LOG).read_text("utf-8").splitlines(),
+                )
+            )
         )
-    worst = max(abs(one - other) for one, other in zip(found, run.losses[:REPEATED], strict=True))
+    worst = max(
+        abs(one - other)
+        for one, other in zip(found, run.losses[:REPEATED], strict=True)
+    )
     print(
         f"{run.name}: losses of {len(found)} steps {found}, {worst:.4f} from the run's at most",
         flush=True,
@@ -246,7 +261,9 @@ COLOURS: Final = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9")
 def drawn(runs: Sequence[Recorded]) -> str:
     """Return the running mean of each run's loss, as a share of where it began, as SVG."""
     steps = max((len(run.losses) for run in runs), default=1)
-    lines = [f'<text x="{LEFT}" y="16">Loss over the first {AVERAGED} steps’ mean, by step</text>']
+    lines = [
+        f'<text x="{LEFT}" y="16">Loss over the first {AVERAGED} steps’ mean, by step</text>'
+    ]
     for share in (0.0, 0.5, 1.0):
         y = _height(share)
         lines.append(
@@ -318,9 +335,12 @@ def costs() -> list[str]:
                 bytes_ = 2 * size + 16 * learns * size + kept
                 fits = [card for card in CARDS if bytes_ < 0.9 * card * 1e9]
                 operations = 2 * passes * size + 8 * attention
-                hours = [operations * length * SAMPLES / CARDS[card] / 3600 for card in fits]
+                hours = [
+                    operations * length * SAMPLES / CARDS[card] / 3600 for card in fits
+                ]
                 told = ", ".join(
-                    f"{hour:,.1f} ({card} GB)" for hour, card in zip(hours, fits, strict=True)
+                    f"{hour:,.1f} ({card} GB)"
+                    for hour, card in zip(hours, fits, strict=True)
                 )
                 room = f"from {fits[0]} GB" if fits else "no single card of these"
                 lines.append(
@@ -338,7 +358,9 @@ async def exact_parses(model: LlamaGenerator, count: int) -> list[Row]:
 
     Beside it, for what they find, the rules that stand in for a model.
     """
-    samples = importlib.import_module("train.parser").parsed_requests("dev", seed=1)[:count]
+    samples = importlib.import_module("train.parser").parsed_requests("dev", seed=1)[
+        :count
+    ]
     said, rules = Counter[str](), Counter[str]()
     for request, one in samples:
         right = json.loads(one.answer)
@@ -366,7 +388,10 @@ async def exact_parses(model: LlamaGenerator, count: int) -> list[Row]:
             rules["freshness"] / len(samples),
         ),
         Row(
-            "names exact", len(samples), said["names"] / len(samples), rules["names"] / len(samples)
+            "names exact",
+            len(samples),
+            said["names"] / len(samples),
+            rules["names"] / len(samples),
         ),
         Row("queries exact", len(samples), said["queries"] / len(samples), None),
     ]
@@ -378,20 +403,28 @@ async def right_lines(model: LlamaGenerator, count: int) -> list[Row]:
 
     Beside it the line nearest by BM25, which never says None.
     """
-    held = importlib.import_module("train.extractor").shown_candidates("held", seed=0)[:count]
+    held = importlib.import_module("train.extractor").shown_candidates("held", seed=0)[
+        :count
+    ]
     some: list[tuple[float, float]] = []
     nothing: list[float] = []
     exact: list[tuple[float, float]] = []
     not_none: list[float] = []
     for one in held:
         gold = frozenset(
-            line.row for number, line in enumerate(one.candidates, start=1) if number in one.gold
+            line.row
+            for number, line in enumerate(one.candidates, start=1)
+            if number in one.gold
         )
         try:
-            chosen = frozenset((await ask(one.question, one.candidates, model, way="lines")).rows)
+            chosen = frozenset(
+                (await ask(one.question, one.candidates, model, way="lines")).rows
+            )
         except ModelError:
             chosen = frozenset({-1})
-        scores = BM25([line.sentence.text for line in one.candidates]).scores(one.question)
+        scores = BM25([line.sentence.text for line in one.candidates]).scores(
+            one.question
+        )
         nearest = frozenset({one.candidates[int(np.argmax(scores))].row})
         exact.append((float(chosen == gold), float(nearest == gold)))
         if gold:
@@ -420,10 +453,14 @@ async def right_paths(model: LlamaGenerator, count: int) -> list[Row]:
     Beside it what a choice at random gives.
     """
     held = list(importlib.import_module("train.pruner").path_samples("held", seed=0))
-    held = [held[number * len(held) // count] for number in range(min(count, len(held)))]
+    held = [
+        held[number * len(held) // count] for number in range(min(count, len(held)))
+    ]
     right, ranks = [], []
     for one in held:
-        found = await model.score_tree([Said("user", one.prompt)], one.paths, among_siblings=True)
+        found = await model.score_tree(
+            [Said("user", one.prompt)], one.paths, among_siblings=True
+        )
         scores = found.log_probabilities
         ahead = int((scores > scores[one.gold]).sum()) + 0.5 * (
             int((scores == scores[one.gold]).sum()) - 1
@@ -432,12 +469,20 @@ async def right_paths(model: LlamaGenerator, count: int) -> list[Row]:
         ranks.append(1 / (1 + ahead))
     chance = float(np.mean([1 / len(one.paths) for one in held]))
     return [
-        Row("the right block's path is first", len(held), float(np.mean(right)), chance),
-        Row("reciprocal rank of the right path", len(held), float(np.mean(ranks)), None),
+        Row(
+            "the right block's path is first", len(held), float(np.mean(right)), chance
+        ),
+        Row(
+            "reciprocal rank of the right path", len(held), float(np.mean(ranks)), None
+        ),
     ]
 
 
-JUDGES: Final = {"parser": exact_parses, "extractor": right_lines, "pruner": right_paths}
+JUDGES: Final = {
+    "parser": exact_parses,
+    "extractor": right_lines,
+    "pruner": right_paths,
+}
 
 
 async def judge(recipe: str, path: Path, count: int) -> dict[str, Any]:
@@ -448,7 +493,10 @@ async def judge(recipe: str, path: Path, count: int) -> dict[str, Any]:
         rows = await JUDGES[recipe](model, count)
     finally:
         await model.aclose()
-    return {"generator": path.name, "rows": [{"step": recipe, **asdict(row)} for row in rows]}
+    return {
+        "generator": path.name,
+        "rows": [{"step": recipe, **asdict(row)} for row in rows],
+    }
 
 
 def main() -> int:
@@ -478,7 +526,11 @@ def main() -> int:
         return 0
     if chosen.judge:
         path = chosen.model or importlib.import_module("train.lora").packaged()
-        print(json.dumps(anyio.run(partial(judge, chosen.judge, path, chosen.count)), indent=1))
+        print(
+            json.dumps(
+                anyio.run(partial(judge, chosen.judge, path, chosen.count)), indent=1
+            )
+        )
         return 0
     runs = read_runs(RUNS)
     if chosen.draw:

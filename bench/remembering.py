@@ -48,7 +48,9 @@ class Remembering:
         """Return unit vectors [n, dimension]."""
         if not self._keeps:
             self._known = {}
-        missing = [text for text in dict.fromkeys(texts) if (kind, text) not in self._known]
+        missing = [
+            text for text in dict.fromkeys(texts) if (kind, text) not in self._known
+        ]
         if missing:
             began = time.process_time()
             for text, vector in zip(

@@ -46,7 +46,9 @@ def main() -> None:
     """Run the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
-        "--check", action="store_true", help="exit 1 when a bar falls short; no baselines"
+        "--check",
+        action="store_true",
+        help="exit 1 when a bar falls short; no baselines",
     )
     parser.add_argument(
         "--misses",
@@ -56,7 +58,9 @@ def main() -> None:
     args = parser.parse_args()
     questions = [
         json.loads(line)
-        for line in (ROOT / "examples" / "questions.jsonl").read_text("utf-8").splitlines()
+        for line in (ROOT / "examples" / "questions.jsonl")
+        .read_text("utf-8")
+        .splitlines()
     ]
     started = time.perf_counter()
     evidence = anyio.run(ask_all, questions)
@@ -77,14 +81,18 @@ async def ask_all(questions: Sequence[Question], cache: Path | None = None) -> O
     in that folder, or with a fresh one."""
     found: Outcomes = {}
     with tempfile.TemporaryDirectory() as fresh:
-        settings = read_settings({"folders": str(LIBRARY), "cache": str(cache or fresh)}, {})
+        settings = read_settings(
+            {"folders": str(LIBRARY), "cache": str(cache or fresh)}, {}
+        )
         async with Client(build_server(settings)) as client:
             for question in questions:
                 for budget in BUDGETS:
                     arguments = {"question": question["question"], "max_tokens": budget}
                     result = await client.call_tool("research", arguments)
                     text = "\n".join(
-                        part.text for part in result.content if isinstance(part, TextContent)
+                        part.text
+                        for part in result.content
+                        if isinstance(part, TextContent)
                     )
                     data = data_of(result)
                     if result.is_error or data["tokens"] > budget:
@@ -126,7 +134,10 @@ def _share(values: Iterable[bool]) -> float:
 
 def _print_tables(questions: Sequence[Question], evidence: Outcomes) -> list[str]:
     failed = []
-    print(f"{'split':14}{'questions':>10}" + "".join(f"{f'at {b} tokens':>16}" for b in BUDGETS))
+    print(
+        f"{'split':14}{'questions':>10}"
+        + "".join(f"{f'at {b} tokens':>16}" for b in BUDGETS)
+    )
     for split in ("dev", "test", "all"):
         for answerable in (True, False):
             group = [
@@ -134,9 +145,15 @@ def _print_tables(questions: Sequence[Question], evidence: Outcomes) -> list[str
                 for q in questions
                 if split in (q["split"], "all") and bool(q["answers"]) == answerable
             ]
-            shares = [_share(is_right(q, evidence[q["id"], b]) for q in group) for b in BUDGETS]
+            shares = [
+                _share(is_right(q, evidence[q["id"], b]) for q in group)
+                for b in BUDGETS
+            ]
             name = f"{split} {'answered' if answerable else 'None'}"
-            print(f"{name:14}{len(group):>10}" + "".join(f"{share:>16.3f}" for share in shares))
+            print(
+                f"{name:14}{len(group):>10}"
+                + "".join(f"{share:>16.3f}" for share in shares)
+            )
             if split == "all":
                 for budget, share in zip(BUDGETS, shares, strict=True):
                     bar = BARS[budget] if answerable else 1.0
@@ -146,11 +163,14 @@ def _print_tables(questions: Sequence[Question], evidence: Outcomes) -> list[str
     for split in ("dev", "test"):
         for answerable in (True, False):
             group = [
-                q for q in questions if q["split"] == split and bool(q["answers"]) == answerable
+                q
+                for q in questions
+                if q["split"] == split and bool(q["answers"]) == answerable
             ]
             verdicts = [evidence[q["id"], BUDGETS[-1]][0] for q in group]
             shares = [
-                _share(v == name for v in verdicts) for name in ("answered", "unsure", "none")
+                _share(v == name for v in verdicts)
+                for name in ("answered", "unsure", "none")
             ]
             name = f"{split} {'answerable' if answerable else 'unanswerable'}"
             print(f"{name:22}" + "".join(f"{share:>10.3f}" for share in shares))
@@ -159,16 +179,25 @@ def _print_tables(questions: Sequence[Question], evidence: Outcomes) -> list[str
         kinds[question["kind"]].append(question)
     print(f"\n{'kind':14}")
     for kind, group in sorted(kinds.items()):
-        shares = [_share(is_right(q, evidence[q["id"], b]) for q in group) for b in BUDGETS]
-        print(f"{kind:14}{len(group):>10}" + "".join(f"{share:>16.3f}" for share in shares))
+        shares = [
+            _share(is_right(q, evidence[q["id"], b]) for q in group) for b in BUDGETS
+        ]
+        print(
+            f"{kind:14}{len(group):>10}"
+            + "".join(f"{share:>16.3f}" for share in shares)
+        )
     return failed
 
 
 def _print_misses(questions: Sequence[Question], evidence: Outcomes) -> None:
     for question in questions:
-        missed = [b for b in BUDGETS if not is_right(question, evidence[question["id"], b])]
+        missed = [
+            b for b in BUDGETS if not is_right(question, evidence[question["id"], b])
+        ]
         if missed and question["split"] == "dev":
-            print(f"\n{question['id']} {question['kind']} at {missed}: {question['question']}")
+            print(
+                f"\n{question['id']} {question['kind']} at {missed}: {question['question']}"
+            )
             print(f"   gold {question['answers']} on {question['pages']}")
             print(f"   answered: {evidence[question['id'], missed[0]][0]}")
 
@@ -191,10 +220,16 @@ def _print_baselines(questions: Sequence[Question]) -> None:
     )
     for name, index, texts in (
         ("BM25 over chunks of 400 characters", chunk_index, chunks),
-        ("heads of the pages BM25 ranks first", page_index, [d.text[:2000] for d in documents]),
+        (
+            "heads of the pages BM25 ranks first",
+            page_index,
+            [d.text[:2000] for d in documents],
+        ),
     ):
         shares = [
-            _share(_holds(q, _filled(index, texts, q["question"], b)) for q in answerable)
+            _share(
+                _holds(q, _filled(index, texts, q["question"], b)) for q in answerable
+            )
             for b in BUDGETS
         ]
         print(f"{name:40}" + "".join(f"{share:>16.3f}" for share in shares))

@@ -55,7 +55,11 @@ FLOORS: Final = {
     "folder: cold files a CPU second": 5_000 / (2 * 2.0),  # 2 s on two cores
     "folder: warm calls a CPU second": 10.0,
 }
-PACES: Final = {"slow": range(126, 248), "never": range(248, 378), "fast": range(378, 500)}
+PACES: Final = {
+    "slow": range(126, 248),
+    "never": range(248, 378),
+    "fast": range(378, 500),
+}
 """How fast the answers of FreshQA's questions change, by their number there; those before have a
 false premise."""
 Row = dict[str, Any]
@@ -68,7 +72,9 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "--check", action="store_true", help="a part, pinned floors, exit code 1 on a miss"
+        "--check",
+        action="store_true",
+        help="a part, pinned floors, exit code 1 on a miss",
     )
     wanted = parser.parse_args()
     measured: dict[str, float] = {}
@@ -88,14 +94,18 @@ def main() -> int:
         if name in measured and measured[name] < floor
     ]
     print(
-        "\n".join(["", *(f"MISSED {line}" for line in missed)]) if missed else "\nall floors hold"
+        "\n".join(["", *(f"MISSED {line}" for line in missed)])
+        if missed
+        else "\nall floors hold"
     )
     return 1 if missed else 0
 
 
 def _lines(path: Path) -> list[Row]:
     return [
-        json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line.strip()
+        json.loads(line)
+        for line in path.read_text(encoding="utf-8").split("\n")
+        if line.strip()
     ]
 
 
@@ -114,19 +124,25 @@ class _Case:
     @property
     def held_out(self) -> bool:
         """Whether the question lies in the half that the rule was not chosen on."""
-        return hashlib.blake2b(self.question.encode(), digest_size=1).digest()[0] % 2 == 1
+        return (
+            hashlib.blake2b(self.question.encode(), digest_size=1).digest()[0] % 2 == 1
+        )
 
 
 def _cases(step: int) -> list[_Case]:
     """The questions, every `step`-th."""
     documents = {
-        row["doc"]: _document(row) for row in _lines(DATA / "ranking" / "wikipedia.docs.jsonl")
+        row["doc"]: _document(row)
+        for row in _lines(DATA / "ranking" / "wikipedia.docs.jsonl")
     }
     cases = []
     for row in _lines(DATA / "ranking" / "wikipedia.queries.jsonl")[::step]:
         hits = [
             SearchResult(
-                documents[hit["doc"]].page.title, hit["doc"], hit["snippet"], rank=hit["rank"]
+                documents[hit["doc"]].page.title,
+                hit["doc"],
+                hit["snippet"],
+                rank=hit["rank"],
             )
             for hit in row["hits"]
         ]
@@ -140,19 +156,26 @@ def _document(row: Row) -> Document:
     body = "".join(f"<p>{html.escape(text)}</p>" for text in paragraphs if text.strip())
     title = html.escape(row["title"])
     source = f"<html><head><title>{title}</title></head><body><main><h1>{title}</h1>{body}</main></body></html>"
-    return read_document(Page(row["doc"], row["doc"], row["title"], source, "text/html"))
+    return read_document(
+        Page(row["doc"], row["doc"], row["title"], source, "text/html")
+    )
 
 
 def _ndcg(order: Sequence[str], relevant: frozenset[str]) -> float:
     gained = sum(
-        1 / math.log2(place + 2) for place, url in enumerate(order[:10]) if url in relevant
+        1 / math.log2(place + 2)
+        for place, url in enumerate(order[:10])
+        if url in relevant
     )
-    return gained / sum(1 / math.log2(place + 2) for place in range(min(10, len(relevant))))
+    return gained / sum(
+        1 / math.log2(place + 2) for place in range(min(10, len(relevant)))
+    )
 
 
 def _mrr(order: Sequence[str], relevant: frozenset[str]) -> float:
     return next(
-        (1 / place for place, url in enumerate(order[:10], start=1) if url in relevant), 0.0
+        (1 / place for place, url in enumerate(order[:10], start=1) if url in relevant),
+        0.0,
     )
 
 
@@ -161,7 +184,11 @@ async def _ranking(check: bool) -> dict[str, float]:
     form."""
     cases = _cases(3 if check else 1)
     held = np.asarray([case.held_out for case in cases])
-    halves = {"all": np.ones(len(cases), dtype=bool), "chosen on": ~held, "held out": held}
+    halves = {
+        "all": np.ones(len(cases), dtype=bool),
+        "chosen on": ~held,
+        "held out": held,
+    }
     print(
         f"Mixed ranking, {len(cases)} questions ({held.sum()} held out), 15 hits each: nDCG@10, "
         f"MRR@10"
@@ -171,16 +198,21 @@ async def _ranking(check: bool) -> dict[str, float]:
         stores = open_stores(Path(folder), size_limit=1_000_000_000, clock=time.time)
         scorers: dict[str, Embedder | None] = {"BM25": None}
         if not check:
-            scorers["BM25 + MiniLM int8"] = CachedEmbedder(OnnxEmbedder(), stores.embeddings)
+            scorers["BM25 + MiniLM int8"] = CachedEmbedder(
+                OnnxEmbedder(), stores.embeddings
+            )
         for scorer, embedder in scorers.items():
             tables = await _forms(cases, embedder)
             for form, scores in tables.items():
                 parts = "  ".join(
-                    f"{half} {_pair(scores[:, chosen])}" for half, chosen in halves.items()
+                    f"{half} {_pair(scores[:, chosen])}"
+                    for half, chosen in halves.items()
                 )
                 print(f"  {scorer:20} {form:13} {parts}")
             for name, chosen in halves.items():
-                _differences({form: scores[:, chosen] for form, scores in tables.items()}, name)
+                _differences(
+                    {form: scores[:, chosen] for form, scores in tables.items()}, name
+                )
             if embedder is None:
                 ours, engine, paper = (
                     tables[form][0].mean() for form in ("mixed", "engine", "paper")
@@ -211,7 +243,9 @@ async def _forms(
 ) -> dict[str, NDArray[np.float64]]:
     """[2, questions] of nDCG@10 and MRR@10 by form."""
     forms: tuple[RankForm, ...] = ("engine", "snippet", "paper", "mixed")
-    scores: dict[str, list[tuple[float, float]]] = {form: [] for form in (*forms, "best passage")}
+    scores: dict[str, list[tuple[float, float]]] = {
+        form: [] for form in (*forms, "best passage")
+    }
     for case in cases:
         for form in forms:
             pages = {} if form in ("engine", "snippet") else case.documents
@@ -219,9 +253,13 @@ async def _forms(
                 case.question, case.results, pages, embedder=embedder, form=form
             )
             order = [page.result.url for page in ranked]
-            scores[form].append((_ndcg(order, case.relevant), _mrr(order, case.relevant)))
+            scores[form].append(
+                (_ndcg(order, case.relevant), _mrr(order, case.relevant))
+            )
         order = await _by_passage(case, embedder)
-        scores["best passage"].append((_ndcg(order, case.relevant), _mrr(order, case.relevant)))
+        scores["best passage"].append(
+            (_ndcg(order, case.relevant), _mrr(order, case.relevant))
+        )
     return {form: np.asarray(values).T for form, values in scores.items()}
 
 
@@ -235,7 +273,9 @@ async def _by_passage(case: _Case, embedder: Embedder | None) -> list[str]:
     scores = BM25(texts).scores(case.question)
     if embedder is not None:
         asked = await embedder.embed([case.question], kind="query")
-        scores = blend([scores, (await embedder.embed(texts, kind="passage")) @ asked[0]])
+        scores = blend(
+            [scores, (await embedder.embed(texts, kind="passage")) @ asked[0]]
+        )
     best: dict[str, float] = {}
     for url, score in zip(owners, scores, strict=True):
         best[url] = max(float(score), best.get(url, -math.inf))
@@ -245,7 +285,9 @@ async def _by_passage(case: _Case, embedder: Embedder | None) -> list[str]:
 def _interval(differences: NDArray[np.float64]) -> str:
     """Mean and 95 % interval of a paired bootstrap."""
     rng = np.random.default_rng(7)
-    means = differences[rng.integers(0, len(differences), (2_000, len(differences)))].mean(axis=1)
+    means = differences[
+        rng.integers(0, len(differences), (2_000, len(differences)))
+    ].mean(axis=1)
     low, high = np.quantile(means, [0.025, 0.975])
     return f"{differences.mean():+.3f} [{low:+.3f}, {high:+.3f}]"
 
@@ -257,9 +299,12 @@ def _cross_lingual() -> float:
     """R@5 over 122 English paragraphs (BM25): the raw question alone, and all queries of the parser
     fused."""
     texts = {
-        row["text_id"]: row["text"] for row in _lines(DATA / "evidence" / "xquad_en.texts.jsonl")
+        row["text_id"]: row["text"]
+        for row in _lines(DATA / "evidence" / "xquad_en.texts.jsonl")
     }
-    paragraphs = [part for text in texts.values() for part in text.split("\n") if len(part) > 80]
+    paragraphs = [
+        part for text in texts.values() for part in text.split("\n") if len(part) > 80
+    ]
     index = BM25(paragraphs)
     gold: dict[str, set[int]] = {}
     for row in _lines(DATA / "evidence" / "xquad_en.questions.jsonl"):
@@ -268,7 +313,9 @@ def _cross_lingual() -> float:
         gold[row["id"].split("-", 2)[2]] = {
             i for i, paragraph in enumerate(paragraphs) if sentence in paragraph
         }
-    print("\nParser, recall in the first five of an English engine: raw question, all queries")
+    print(
+        "\nParser, recall in the first five of an English engine: raw question, all queries"
+    )
     fused_share = {}
     for language in ("en", "de", "ru", "zh"):
         raw, fused = [], []
@@ -280,11 +327,15 @@ def _cross_lingual() -> float:
             for query in parse_request(row["request"], today=TODAY).queries:
                 scores = index.scores(query.text)
                 orders.append(
-                    [int(i) for i in np.argsort(-scores, kind="stable")[:20] if scores[i] > 0]
+                    [
+                        int(i)
+                        for i in np.argsort(-scores, kind="stable")[:20]
+                        if scores[i] > 0
+                    ]
                 )
-            together = np.argsort(-reciprocal_rank_fusion(orders, len(paragraphs)), kind="stable")[
-                :5
-            ]
+            together = np.argsort(
+                -reciprocal_rank_fusion(orders, len(paragraphs)), kind="stable"
+            )[:5]
             raw.append(bool(wanted & set(orders[0][:5])))
             fused.append(bool(wanted & {int(i) for i in together}))
         fused_share[language] = sum(fused) / len(fused)
@@ -341,7 +392,8 @@ async def _examples() -> dict[str, float]:
         shares = " ".join(f"{sum(hits) / len(hits):.3f}" for hits in depths.values())
         print(f"  {split:5} {len(depths[1])} questions: {shares}")
     return {
-        f"folder: gold page among the first 8, {split}": sum(found[split][8]) / len(found[split][8])
+        f"folder: gold page among the first 8, {split}": sum(found[split][8])
+        / len(found[split][8])
         for split in found
     }
 
@@ -360,8 +412,12 @@ async def _latency(files: int) -> dict[str, float]:
             stores = open_stores(
                 Path(place) / f"cache{turn}", size_limit=1_000_000_000, clock=time.time
             )
-            provider = FolderProvider([folder], stores.folders, limits=FolderLimits(seconds=120))
-            turns.setdefault("cold", []).append(await _timed(provider, "harbour lantern 17"))
+            provider = FolderProvider(
+                [folder], stores.folders, limits=FolderLimits(seconds=120)
+            )
+            turns.setdefault("cold", []).append(
+                await _timed(provider, "harbour lantern 17")
+            )
             for i in range(4):
                 turns.setdefault("warm, other words", []).append(
                     await _timed(provider, f"boat winter {i} anchor")
@@ -370,9 +426,13 @@ async def _latency(files: int) -> dict[str, float]:
                 (folder / "part0" / f"new{i}.md").write_text(
                     f"The zeppelin {turn} landed at pier {i}."
                 )
-            turns.setdefault("20 files changed", []).append(await _timed(provider, "zeppelin"))
+            turns.setdefault("20 files changed", []).append(
+                await _timed(provider, "zeppelin")
+            )
             again = FolderProvider([folder], stores.folders)
-            turns.setdefault("second process", []).append(await _timed(again, "harbour lantern 17"))
+            turns.setdefault("second process", []).append(
+                await _timed(again, "harbour lantern 17")
+            )
             stores.close()
     print(
         f"\nFolder of {files} files ({size / 1e6:.0f} MB, HTML and Markdown in halves), least of "
@@ -400,7 +460,10 @@ async def _timed(provider: FolderProvider, text: str) -> tuple[float, float]:
 def _generate(folder: Path, files: int) -> int:
     """Write files of about 4 kB with words by Zipf's law over 40,000; returns the bytes written."""
     rng = random.Random(3)
-    made = ["".join(rng.choices("abdefgiklmnoprstuv", k=rng.randint(3, 10))) for _ in range(40_000)]
+    made = [
+        "".join(rng.choices("abdefgiklmnoprstuv", k=rng.randint(3, 10)))
+        for _ in range(40_000)
+    ]
     words = ["harbour", "lantern", "boat", "winter", "anchor", *made]
     weights = [1 / (place + 5) for place in range(len(words))]
     written = 0
@@ -414,11 +477,11 @@ def _generate(folder: Path, files: int) -> int:
         path.parent.mkdir(parents=True, exist_ok=True)
         head = f"{text[0]} {text[1]} {i}"
         menu = "".join(f'<li><a href="/p{n}">Menu {n}</a></li>' for n in range(12))
-        page = (
-            f"<!doctype html><title>{head}</title><nav><ul>{menu}</ul></nav><main><h1>{head}</h1>"
-        )
+        page = f"<!doctype html><title>{head}</title><nav><ul>{menu}</ul></nav><main><h1>{head}</h1>"
         body = "".join(f'<p class="text">{line}</p>' for line in lines)
-        content = f"# {head}\n\n" + "\n\n".join(lines) if i % 2 else f"{page}{body}</main>"
+        content = (
+            f"# {head}\n\n" + "\n\n".join(lines) if i % 2 else f"{page}{body}</main>"
+        )
         written += path.write_text(content)
     return written
 

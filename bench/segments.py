@@ -47,13 +47,16 @@ def agreement(found: Sequence[tuple[int, int]], true: Sequence[tuple[int, int]])
     n > 1 items."""
     n = true[-1][1]
     ours, theirs = (
-        np.repeat(range(len(ranges)), [b - a for a, b in ranges]) for ranges in (found, true)
+        np.repeat(range(len(ranges)), [b - a for a, b in ranges])
+        for ranges in (found, true)
     )
     window = min(n - 1, max(1, round(n / len(true) / 2)))
     wrong = (ours[:-window] == ours[window:]) != (theirs[:-window] == theirs[window:])
     cuts, truth = {start for start, _ in found[1:]}, {start for start, _ in true[1:]}
     both = len(cuts) + len(truth)
-    return Cut(float(np.mean(wrong)), 2 * len(cuts & truth) / both if both else 1.0, len(cuts))
+    return Cut(
+        float(np.mean(wrong)), 2 * len(cuts & truth) / both if both else 1.0, len(cuts)
+    )
 
 
 def strung_documents() -> list[list[list[str]]]:
@@ -62,7 +65,9 @@ def strung_documents() -> list[list[list[str]]]:
     for row in read_lines(DATA / "evidence" / "hotpot.texts.jsonl"):
         text, units = str(row["text"]), row["units"]
         assert isinstance(units, list)
-        for match in re.finditer(r"(?:^|\n\n)[^\n]+\n([^\n]+(?:\n(?!\n)[^\n]+)*)", text):
+        for match in re.finditer(
+            r"(?:^|\n\n)[^\n]+\n([^\n]+(?:\n(?!\n)[^\n]+)*)", text
+        ):
             start, end = match.span(1)
             sentences = [text[a:b].strip() for a, b in units if a >= start and b <= end]
             if 3 <= len(sentences) <= 9:
@@ -92,10 +97,14 @@ async def boundaries(embedder: Embedder, documents: int) -> dict[str, float]:
         margins = (vectors[:-1] * vectors[1:]).sum(axis=1)
         for name, rule in rules:
             if rule is None:
-                least, most = TreeOptions().segment_tokens if "leaves" in name else (0, FAR)
+                least, most = (
+                    TreeOptions().segment_tokens if "leaves" in name else (0, FAR)
+                )
                 found = partition(vectors, costs, minimum=least, maximum=most)
             else:
-                found = cut_by_margins(margins, costs, rule=rule, minimum=0, maximum=FAR)
+                found = cut_by_margins(
+                    margins, costs, rule=rule, minimum=0, maximum=FAR
+                )
             errors.setdefault(name, []).append(agreement(found, truth))
             sizes.setdefault(name, []).append(len(sentences) / len(found))
     print(
@@ -108,7 +117,10 @@ async def boundaries(embedder: Embedder, documents: int) -> dict[str, float]:
             f"  {np.mean([cut.pk for cut in errors[name]]):6.3f} {f1:6.3f} "
             f"{np.mean(sizes[name]):8.1f}  {name}"
         )
-    return {name: float(np.mean([cut.pk for cut in found])) for name, found in errors.items()}
+    return {
+        name: float(np.mean([cut.pk for cut in found]))
+        for name, found in errors.items()
+    }
 
 
 def main() -> int:
@@ -116,13 +128,19 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--check", action="store_true", help="fewer documents and the bar")
+    parser.add_argument(
+        "--check", action="store_true", help="fewer documents and the bar"
+    )
     args = parser.parse_args()
     if not DATA.is_dir():
         print(f"no data at {DATA}: nothing was measured", file=sys.stderr)
         return 2
     errors = anyio.run(boundaries, OnnxEmbedder(), 12 if args.check else 36)
-    fallen = [name for name in errors if name.startswith("partition") and errors[name] > MOST_ERROR]
+    fallen = [
+        name
+        for name in errors
+        if name.startswith("partition") and errors[name] > MOST_ERROR
+    ]
     for name in fallen:
         print(f"FELL  Pk of {name}: {errors[name]:.3f}, bar {MOST_ERROR:.3f}")
     return int(bool(fallen))

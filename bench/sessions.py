@@ -45,7 +45,12 @@ BYTES_BAR: Final = 20_000
 """Of a session, for each question in it."""
 SAVED_BAR: Final = 0.5
 """Most requests of a follow-up, as a share of those of the same question by itself."""
-BARE: Final = {"embedder": "none", "reader": "none", "reranker": "none", "generator": "none"}
+BARE: Final = {
+    "embedder": "none",
+    "reader": "none",
+    "reranker": "none",
+    "generator": "none",
+}
 HARBOURS: Final = (
     "Skell",
     "Brindle",
@@ -59,13 +64,19 @@ HARBOURS: Final = (
     "Piran",
 )
 PAIRS: Final = (
-    ("When does the first ferry leave on Sundays?", "What does a bicycle cost on the ferry?"),
+    (
+        "When does the first ferry leave on Sundays?",
+        "What does a bicycle cost on the ferry?",
+    ),
     ("How deep is Lake Orvane?", "Which rivers flow into Lake Orvane?"),
     (
         "How long may I park for free at the harbour?",
         "What does the harbour car park cost in summer?",
     ),
-    ("Why was the last Sunday boat cut?", "How many passengers did the Sunday boats carry?"),
+    (
+        "Why was the last Sunday boat cut?",
+        "How many passengers did the Sunday boats carry?",
+    ),
 )
 Answer = dict[str, Any]
 
@@ -100,7 +111,9 @@ class Web:
             if name != WARM
         }
         best = sorted(shared, key=lambda name: (-shared[name], name))[:HITS]
-        rows = [{"title": name, "url": self.url(name), "content": query} for name in best]
+        rows = [
+            {"title": name, "url": self.url(name), "content": query} for name in best
+        ]
         return (
             200,
             "application/json",
@@ -118,10 +131,15 @@ def serve(pages: dict[str, bytes]) -> Iterator[Web]:
             parts = urlsplit(self.path)
             web.asked[parts.path] += 1
             web.tick()
-            status, kind, body = web.answer(parts.path, parse_qs(parts.query).get("q", [""])[0])
+            status, kind, body = web.answer(
+                parts.path, parse_qs(parts.query).get("q", [""])[0]
+            )
             try:
                 self.send_response(status)
-                for name, value in (("Content-Type", kind), ("Cache-Control", "no-cache")):
+                for name, value in (
+                    ("Content-Type", kind),
+                    ("Cache-Control", "no-cache"),
+                ):
                     self.send_header(name, value)
                 self.send_header("Content-Length", str(len(body)))
                 self.end_headers()
@@ -155,8 +173,15 @@ def ask(
         **({"session": session} if session else {}),
         **other,
     }
-    params = {"name": tool, "arguments": arguments, "_meta": {**ABOUT, "progressToken": question}}
-    say(server, {"jsonrpc": "2.0", "id": question, "method": "tools/call", "params": params})
+    params = {
+        "name": tool,
+        "arguments": arguments,
+        "_meta": {**ABOUT, "progressToken": question},
+    }
+    say(
+        server,
+        {"jsonrpc": "2.0", "id": question, "method": "tools/call", "params": params},
+    )
     assert server.process.stdout is not None
     for line in server.process.stdout:
         tick()
@@ -169,7 +194,9 @@ def ask(
     return {}
 
 
-def kill_runs(cache: Path, *, seed: int, url: str = "", kills: int = KILLS) -> list[str]:
+def kill_runs(
+    cache: Path, *, seed: int, url: str = "", kills: int = KILLS
+) -> list[str]:
     """Kill one session's server `kills` times, each in the middle of a question; return what was
     asked for twice.
 
@@ -180,10 +207,18 @@ def kill_runs(cache: Path, *, seed: int, url: str = "", kills: int = KILLS) -> l
     found: list[str] = []
     handle, read = "", 0
     with serve(_harbours()) as web:
-        settings = {**BARE, "searxng": web.url(""), "robots": "0", "folders": " ", "cache_url": url}
+        settings = {
+            **BARE,
+            "searxng": web.url(""),
+            "robots": "0",
+            "folders": " ",
+            "cache_url": url,
+        }
         for number in range(kills + 1):
             with served(
-                "stdio", cache, **{name: value for name, value in settings.items() if value}
+                "stdio",
+                cache,
+                **{name: value for name, value in settings.items() if value},
             ) as server:
                 hello(server, "server/discover")
                 if number:
@@ -197,7 +232,9 @@ def kill_runs(cache: Path, *, seed: int, url: str = "", kills: int = KILLS) -> l
                     ]
                     found += [f"question {number}: {path}" for path in again]
                     if answer["session"] != handle or not answer["passages"]:
-                        found.append(f"question {number}: the session was not gone on with")
+                        found.append(
+                            f"question {number}: the session was not gone on with"
+                        )
                 if number < kills:
                     before = web.asked.copy()
                     handle = _killed(
@@ -209,12 +246,20 @@ def kill_runs(cache: Path, *, seed: int, url: str = "", kills: int = KILLS) -> l
                         handle,
                         moments.randint(1, MOMENTS),
                     )
-                    read = (web.asked - before).total() - (web.asked - before)["/search"]
+                    read = (web.asked - before).total() - (web.asked - before)[
+                        "/search"
+                    ]
     return found
 
 
 def _killed(
-    server: Served, cache: Path, url: str, web: Web, question: str, handle: str, moment: int
+    server: Served,
+    cache: Path,
+    url: str,
+    web: Web,
+    question: str,
+    handle: str,
+    moment: int,
 ) -> str:
     """Ask and kill the server at a moment; return the session's handle, as the command line lists
     it."""
@@ -246,7 +291,11 @@ def _stored(cache: Path, url: str, web: Web) -> list[str]:
     """Return the paths that the cache had an answer of when the server was killed."""
     stores = _open(cache, url)
     try:
-        pages = [path for path in web.pages if find_answer(stores.pages, web.url(path)) is not None]
+        pages = [
+            path
+            for path in web.pages
+            if find_answer(stores.pages, web.url(path)) is not None
+        ]
     finally:
         stores.close()
     return pages
@@ -305,10 +354,17 @@ def _cost(web: Web, questions: list[str]) -> tuple[Cost, int]:
     session's bytes."""
     with (
         tempfile.TemporaryDirectory() as folder,
-        served("stdio", Path(folder), searxng=web.url(""), robots="0", folders=" ") as server,
+        served(
+            "stdio", Path(folder), searxng=web.url(""), robots="0", folders=" "
+        ) as server,
     ):
         hello(server, "server/discover")
-        ask(server, "What does the kettle do?", tool="extract_relevant", sources=[web.url(WARM)])
+        ask(
+            server,
+            "What does the kettle do?",
+            tool="extract_relevant",
+            sources=[web.url(WARM)],
+        )
         handle = ""
         for question in questions:
             before, asked = processor(server.pid), web.asked.total()
@@ -324,12 +380,16 @@ def main() -> None:
     """Run the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
-        "--check", action="store_true", help="the quick form; exit 1 when a bar falls short"
+        "--check",
+        action="store_true",
+        help="the quick form; exit 1 when a bar falls short",
     )
     parser.add_argument("--seed", type=int, default=0, help="which random moments")
     args = parser.parse_args()
     failed: list[str] = []
-    print(f"{'follow-up':60}{'CPU s':>8}{'alone':>8}{'requests':>10}{'alone':>8}{'bytes':>8}")
+    print(
+        f"{'follow-up':60}{'CPU s':>8}{'alone':>8}{'requests':>10}{'alone':>8}{'bytes':>8}"
+    )
     costs = []
     for first, second in PAIRS[: 2 if args.check else None]:
         after, alone, size = follow_up(first, second)
@@ -338,10 +398,14 @@ def main() -> None:
             f"{second:60}{after.seconds:8.2f}{alone.seconds:8.2f}{after.requests:10}{alone.requests:8}{size:8}"
         )
         if size > 2 * BYTES_BAR:
-            failed.append(f"{size} bytes of a session with two questions > {2 * BYTES_BAR}")
+            failed.append(
+                f"{size} bytes of a session with two questions > {2 * BYTES_BAR}"
+            )
     requests = [sum(pair[place].requests for pair in costs) for place in (0, 1)]
     seconds = [sum(pair[place].seconds for pair in costs) for place in (0, 1)]
-    print(f"{'all':60}{seconds[0]:8.2f}{seconds[1]:8.2f}{requests[0]:10}{requests[1]:8}")
+    print(
+        f"{'all':60}{seconds[0]:8.2f}{seconds[1]:8.2f}{requests[0]:10}{requests[1]:8}"
+    )
     if requests[0] > SAVED_BAR * requests[1]:
         failed.append(
             f"follow-ups sent {requests[0]} of {requests[1]} requests, over {SAVED_BAR:.0%}"

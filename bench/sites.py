@@ -59,13 +59,17 @@ def pages() -> dict[str, Listed]:
             if link is not None
             else ""
         )
-        own = urlsplit(href).path.strip("/") or "-".join(re.findall(r"\w+", said.lower()))
+        own = urlsplit(href).path.strip("/") or "-".join(
+            re.findall(r"\w+", said.lower())
+        )
         found[name] = Listed(f"https://site.test/{own}", said)
     return found
 
 
 async def _found(
-    questions: Sequence[dict[str, str]], listed: dict[str, Listed], embedder: Embedder | None
+    questions: Sequence[dict[str, str]],
+    listed: dict[str, Listed],
+    embedder: Embedder | None,
 ) -> float:
     """Return the share of questions whose page is among the first `READ`."""
     names, texts = list(listed), [one.text for one in listed.values()]

@@ -26,7 +26,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from bench.load import Ask, Load, Questions, how, megabytes, over_http, p95, serving, token
+from bench.load import (
+    Ask,
+    Load,
+    Questions,
+    how,
+    megabytes,
+    over_http,
+    p95,
+    serving,
+    token,
+)
 from bench.mcp_served import LIBRARY, Served
 from tests.support.balanced import balanced
 from tests.support.cache_server import cache_server
@@ -87,7 +97,9 @@ class Soak:
     def table(self) -> str:
         """Return a row for each tool."""
         lines = [f"{'':22}{'calls':>7}{'p50':>8}{'p95':>8}{'p99':>8}  ended"]
-        rows = [(tool, took, self.ends[tool]) for tool, took in sorted(self.took.items())]
+        rows = [
+            (tool, took, self.ends[tool]) for tool, took in sorted(self.took.items())
+        ]
         rows.append(
             (
                 "all",
@@ -111,16 +123,22 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "--check", action="store_true", help="the quick form; exit code 1 where a bar falls short"
+        "--check",
+        action="store_true",
+        help="the quick form; exit code 1 where a bar falls short",
     )
     parser.add_argument("--minutes", type=float, default=0)
     parser.add_argument("--callers", type=int, default=4)
-    parser.add_argument("--replicas", type=int, default=0, help="so many servers behind HAProxy")
+    parser.add_argument(
+        "--replicas", type=int, default=0, help="so many servers behind HAProxy"
+    )
     parser.add_argument(
         "--engine-hangs", action="store_true", help="for the middle third of the time"
     )
     parser.add_argument(
-        "--profile", action="store_true", help="what the server's threads were doing (py-spy)"
+        "--profile",
+        action="store_true",
+        help="what the server's threads were doing (py-spy)",
     )
     wanted = parser.parse_args()
     seconds = 60 * (wanted.minutes or (QUICK_MINUTES if wanted.check else MINUTES))
@@ -135,7 +153,10 @@ def main() -> int:
             f"{sum(map(len, soak.took.values())) / seconds:.2f} calls a second, {load.cpu():.0f} "
             f"processor seconds"
         )
-    print("MB a minute: " + " ".join(f"{used:.0f}" for used in memory[:: max(1, int(60 / EACH))]))
+    print(
+        "MB a minute: "
+        + " ".join(f"{used:.0f}" for used in memory[:: max(1, int(60 / EACH))])
+    )
     if profile is not None:
         _tell(profile)
     third = len(memory) // 3
@@ -157,7 +178,11 @@ def main() -> int:
 
 
 def _run(
-    soak: Soak, pids: list[int], seconds: float, callers: int, hangs: threading.Event | None
+    soak: Soak,
+    pids: list[int],
+    seconds: float,
+    callers: int,
+    hangs: threading.Event | None,
 ) -> tuple[list[float], Load]:
     """Let the callers ask for `seconds`; return memory every `EACH` seconds, and what was used of
     the machine."""
@@ -168,7 +193,9 @@ def _run(
         while time.perf_counter() < ends:
             soak.call(caller)
 
-    threads = [threading.Thread(target=ask_on, args=(caller,)) for caller in range(callers)]
+    threads = [
+        threading.Thread(target=ask_on, args=(caller,)) for caller in range(callers)
+    ]
     for thread in threads:
         thread.start()
     memory: list[float] = []
@@ -194,7 +221,10 @@ def _servers(
             yield [server.pid], ask, _pages(found), hangs
         return
     tokens = ",".join(map(token, range(callers)))
-    with tempfile.TemporaryDirectory() as name, cache_server(Path(name) / "shared") as shared:
+    with (
+        tempfile.TemporaryDirectory() as name,
+        cache_server(Path(name) / "shared") as shared,
+    ):
         given = {
             "cache_url": shared.url,
             "cache_private": "true",
@@ -202,7 +232,9 @@ def _servers(
             "seconds": str(SECONDS),
         }
         with balanced(Path(name), count=replicas, **given) as made:
-            ask = over_http(Served(made.processes[0], 0, made.balancer, Path(name), 0.0))
+            ask = over_http(
+                Served(made.processes[0], 0, made.balancer, Path(name), 0.0)
+            )
             yield (
                 [process.pid for process in made.processes],
                 ask,
@@ -250,14 +282,17 @@ def _tell(profile: tuple["subprocess.Popen[bytes]", Path]) -> None:
         stack, _, samples = line.rpartition(" ")
         frames = [frame.rpartition(":")[0] for frame in stack.split(";")]
         if any(
-            word in frames[-1] for word in ("wait (", "get (queue", "select (", "WorkerThread.run")
+            word in frames[-1]
+            for word in ("wait (", "get (queue", "select (", "WorkerThread.run")
         ):
             continue
         whole += int(samples)
         ours = {
             frame
             for frame in frames
-            if any(f"({top}/" in frame for top in ("pipeline", "models", "tools", "cache"))
+            if any(
+                f"({top}/" in frame for top in ("pipeline", "models", "tools", "cache")
+            )
         }
         inside.update(dict.fromkeys(ours, int(samples)))
     print(f"{whole} samples at work; of them in")

@@ -97,7 +97,9 @@ class Behind(BaseHTTPRequestHandler):
             return
         self.send_response(200)
         self.end_headers()
-        self.connection = self.contexts[self.host].wrap_socket(self.connection, server_side=True)
+        self.connection = self.contexts[self.host].wrap_socket(
+            self.connection, server_side=True
+        )
         self.rfile = self.connection.makefile("rb")
         self.wfile = self.connection.makefile("wb", 0)
         self.close_connection = False
@@ -146,7 +148,9 @@ def web(answers: dict[str, Reply]) -> Iterator[Web]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         state = Web(answers)
-        handler = type("Handler", (Behind,), {"contexts": _certified(folder), "state": state})
+        handler = type(
+            "Handler", (Behind,), {"contexts": _certified(folder), "state": state}
+        )
         (folder / "ddgs").mkdir()
         (folder / "ddgs" / "__init__.py").write_text(ABSENT, encoding="utf-8")
         with listening(handler) as port:
@@ -184,7 +188,11 @@ def fresh() -> list[str]:
     bad = []
     busy = Reply(429, json.dumps({"detail": {"error": "Too many requests."}}).encode())
     cases = (
-        ("a keyless API answers", {"api.tavily.com": json_reply(TAVILY)}, ["api.tavily.com"]),
+        (
+            "a keyless API answers",
+            {"api.tavily.com": json_reply(TAVILY)},
+            ["api.tavily.com"],
+        ),
         (
             "a blocked one falls to the next",
             {"api.tavily.com": busy, "en.wikipedia.org": json_reply(WIKIPEDIA)},
@@ -219,7 +227,9 @@ def providers() -> tuple[int, list[str]]:
     rows = fault_table()
     bad = misjudged(rows)
     bad += [
-        f"{name}: too few failures" for name in OWN if len({*OWN[name], *SHARED}) < LEAST_FAULTS
+        f"{name}: too few failures"
+        for name in OWN
+        if len({*OWN[name], *SHARED}) < LEAST_FAULTS
     ]
     return len(rows) + 3, bad + fresh()
 
@@ -245,7 +255,9 @@ async def _failing(fault: str) -> str:
         {f"/api/v3/repos{thread}": FAILURES[fault], thread: FAILURES["500"]}
     ) as site:
         forge = forge_at("github", site.url("").rstrip("/"))
-        limits = FetchLimits(allow_loopback=True, total_seconds=4.0, retry=False, forges=(forge,))
+        limits = FetchLimits(
+            allow_loopback=True, total_seconds=4.0, retry=False, forges=(forge,)
+        )
         async with open_fetcher(limits, pages=None) as fetcher:
             try:
                 await fetcher.fetch(site.url(thread))
@@ -277,7 +289,9 @@ def main() -> int:
     parser.add_argument(
         "--check", action="store_true", help="exit 1 naming each line that falls short"
     )
-    parser.add_argument("--parts", default=",".join(PARTS), help=f"some of {', '.join(PARTS)}")
+    parser.add_argument(
+        "--parts", default=",".join(PARTS), help=f"some of {', '.join(PARTS)}"
+    )
     given = parser.parse_args()
     short = 0
     for name in filter(None, re.split(r"\W+", given.parts)):

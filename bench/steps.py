@@ -48,7 +48,9 @@ PATIENCE: Final = 3_000.0
 """Seconds for one step; the tables are not about the deadline of a call."""
 
 
-async def boundary_table(model: LlamaGenerator, count: int, paragraphs: int) -> dict[str, float]:
+async def boundary_table(
+    model: LlamaGenerator, count: int, paragraphs: int
+) -> dict[str, float]:
     """Print Pk, F1 and cuts of each rule over the model's margins and over embeddings; return the
     figures."""
     rows: dict[str, list[Cut]] = {}
@@ -78,7 +80,9 @@ async def boundary_table(model: LlamaGenerator, count: int, paragraphs: int) -> 
         found["margins: partition, 50 to 200 tokens"] = cut_by_margins(
             margins, costs, rule="partition", minimum=50, maximum=200
         )
-        found["embeddings: partition"] = partition(vectors, costs, minimum=0, maximum=FAR)
+        found["embeddings: partition"] = partition(
+            vectors, costs, minimum=0, maximum=FAR
+        )
         found["embeddings: partition, 50 to 200 tokens"] = partition(
             vectors, costs, minimum=50, maximum=200
         )
@@ -90,9 +94,13 @@ async def boundary_table(model: LlamaGenerator, count: int, paragraphs: int) -> 
         f"cuts"
     )
     for name, cuts in sorted(rows.items()):
-        pk, f1 = float(np.mean([cut.pk for cut in cuts])), float(np.mean([cut.f1 for cut in cuts]))
+        pk, f1 = (
+            float(np.mean([cut.pk for cut in cuts])),
+            float(np.mean([cut.f1 for cut in cuts])),
+        )
         print(
-            f"  {pk:.3f}  {f1:.3f}  {np.mean([cut.count for cut in cuts]):4.1f}  {name}", flush=True
+            f"  {pk:.3f}  {f1:.3f}  {np.mean([cut.count for cut in cuts]):4.1f}  {name}",
+            flush=True,
         )
         figures |= {f"pk/{name}": pk, f"f1/{name}": f1}
     return figures
@@ -107,10 +115,19 @@ async def path_table(model: LlamaGenerator, count: int, shown: int) -> dict[str,
     embedder = OnnxEmbedder()
     rows = [
         json.loads(line)
-        for line in (DATA / "html_qa" / "questions.jsonl").read_text("utf-8").splitlines()
+        for line in (DATA / "html_qa" / "questions.jsonl")
+        .read_text("utf-8")
+        .splitlines()
     ]
-    asked = [row for row in rows if row["set"] == "table"][1 :: max(1, 60 // count)][:count]
-    hits = {"words and embeddings": 0, "with paths": 0, "paper, two steps": 0, "paper, one step": 0}
+    asked = [row for row in rows if row["set"] == "table"][1 :: max(1, 60 // count)][
+        :count
+    ]
+    hits = {
+        "words and embeddings": 0,
+        "with paths": 0,
+        "paper, two steps": 0,
+        "paper, one step": 0,
+    }
     evaluated, naive = 0, 0
     for row in asked:
         document = page_of(str(row["page"]))
@@ -161,7 +178,8 @@ async def path_cost(model: LlamaGenerator) -> dict[str, float]:
     """Return the tokens that the paths of a small list cost, and those of the same walk without a
     kept prefix."""
     html = "".join(
-        f"<li>Boat {number} leaves the harbour at {number} o'clock.</li>" for number in range(1, 13)
+        f"<li>Boat {number} leaves the harbour at {number} o'clock.</li>"
+        for number in range(1, 13)
     )
     document = read_document(Page("list", "list", "", f"<ul>{html}</ul>", "text/html"))
     found = paper_blocks([document], max_words=10)
@@ -177,17 +195,23 @@ def page_of(name: str) -> Document:
     raw = gzip.decompress(
         (DATA / "pages" / f"{name.removesuffix('.html.gz')}.html.gz").read_bytes()
     )
-    return read_document(Page(name, name, "", raw.decode("utf-8", "replace"), "text/html"))
+    return read_document(
+        Page(name, name, "", raw.decode("utf-8", "replace"), "text/html")
+    )
 
 
-async def measure(path: Path, *, quick: bool, documents: int, alone: bool) -> dict[str, float]:
+async def measure(
+    path: Path, *, quick: bool, documents: int, alone: bool
+) -> dict[str, float]:
     """Return all figures by name; boundaries on so many `documents`, and nothing more where they
     are wanted `alone`."""
     model = LlamaGenerator(path)
     try:
         figures = await boundary_table(model, documents, 2 if quick else PARAGRAPHS)
         if not alone:
-            figures |= await (path_cost(model) if quick else path_table(model, 24, 1_500))
+            figures |= await (
+                path_cost(model) if quick else path_table(model, 24, 1_500)
+            )
     finally:
         await model.aclose()
     print("\ntokens evaluated   ours      naive    times less")
@@ -207,9 +231,15 @@ def missed(figures: dict[str, float]) -> list[str]:
             figures["margin_naive"] / max(figures["margin_tokens"], 1),
             2.0,
         ),
-        ("path_naive / path_tokens", figures["path_naive"] / max(figures["path_tokens"], 1), 2.0),
+        (
+            "path_naive / path_tokens",
+            figures["path_naive"] / max(figures["path_tokens"], 1),
+            2.0,
+        ),
     ]
-    return [f"{name} is {value:.2f}, bar {bar}" for name, value, bar in bars if value < bar]
+    return [
+        f"{name} is {value:.2f}, bar {bar}" for name, value, bar in bars if value < bar
+    ]
 
 
 def main() -> int:
@@ -217,7 +247,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--check", action="store_true", help="the short form, against its bars")
+    parser.add_argument(
+        "--check", action="store_true", help="the short form, against its bars"
+    )
     parser.add_argument("--model", type=Path, help="another GGUF file")
     parser.add_argument(
         "--boundaries", type=int, metavar="N", help="boundaries alone, on N documents"
@@ -225,7 +257,10 @@ def main() -> int:
     wanted = parser.parse_args()
     documents = wanted.boundaries or (1 if wanted.check else 6)
     run = partial(
-        measure, quick=wanted.check, documents=documents, alone=wanted.boundaries is not None
+        measure,
+        quick=wanted.check,
+        documents=documents,
+        alone=wanted.boundaries is not None,
     )
     figures = anyio.run(run, wanted.model or weights())
     found = missed(figures) if wanted.check else []

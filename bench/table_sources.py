@@ -38,7 +38,11 @@ def number(column: Frame) -> Frame:
 
 
 def least(
-    by: str, show: str, *, where: Callable[[Frame], Frame] | None = None, most: bool = False
+    by: str,
+    show: str,
+    *,
+    where: Callable[[Frame], Frame] | None = None,
+    most: bool = False,
 ) -> Gold:
     """Return the gold of a choice: name and value of the row with the least or the most of a
     column."""
@@ -58,14 +62,21 @@ def most(by: str, show: str, *, where: Callable[[Frame], Frame] | None = None) -
 
 
 def added(
-    by: str, show: str, where: Callable[[Frame], Frame] | None = None, *, mean: bool = False
+    by: str,
+    show: str,
+    where: Callable[[Frame], Frame] | None = None,
+    *,
+    mean: bool = False,
 ) -> Gold:
     """Return the gold of a sum or mean, with the name of the first row that it stands on."""
 
     def gold(frame: Frame) -> Sequence[object]:
         own = frame[where(frame)] if where else frame
         values = number(own[by])
-        return [round(float(values.mean() if mean else values.sum()), 2), own.iloc[0][show]]
+        return [
+            round(float(values.mean() if mean else values.sum()), 2),
+            own.iloc[0][show],
+        ]
 
     return gold
 
@@ -124,7 +135,20 @@ def climate(random: Random) -> dict[str, list[object]]:
         "Ilmen",
         "Jastrow",
     ]
-    months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
+    months = [
+        "Jan",
+        "Feb",
+        "Mar",
+        "Apr",
+        "May",
+        "Jun",
+        "Jul",
+        "Aug",
+        "Sep",
+        "Oct",
+        "Nov",
+        "Dec",
+    ]
     base = [-6, -5, 0, 6, 12, 16, 19, 18, 13, 7, 1, -4]
     shift = {town: random.uniform(-6, 9) for town in towns}
     columns: dict[str, list[object]] = {"Town": [*towns]}
@@ -197,11 +221,13 @@ def staff(random: Random) -> dict[str, list[object]]:
     teams = ["Finance", "Support", "Research", "Logistics"]
     return {
         "Employee": [
-            f"{name} {last}" for name, last in zip(first, "KLMNOPQRSTUVWXYZAB", strict=True)
+            f"{name} {last}"
+            for name, last in zip(first, "KLMNOPQRSTUVWXYZAB", strict=True)
         ],
         "Department": [teams[place % 4] for place in range(18)],
         "Salary (EUR)": [
-            f"{random.randint(31, 92) * 1000 + random.randint(0, 9) * 100:,}" for _ in range(18)
+            f"{random.randint(31, 92) * 1000 + random.randint(0, 9) * 100:,}"
+            for _ in range(18)
         ],
         "Hired": [2004 + (place * 7) % 19 for place in range(18)],
     }
@@ -223,8 +249,12 @@ def ferries(random: Random) -> dict[str, list[object]]:
     ]
     return {
         "Route": [f"Stavern–{port}" for port in ports],
-        "Duration": [f"{random.randint(0, 3)}:{random.randint(1, 59):02d}" for _ in ports],
-        "Fare": [f"€{random.randint(8, 60)}.{random.choice(['00', '50'])}" for _ in ports],
+        "Duration": [
+            f"{random.randint(0, 3)}:{random.randint(1, 59):02d}" for _ in ports
+        ],
+        "Fare": [
+            f"€{random.randint(8, 60)}.{random.choice(['00', '50'])}" for _ in ports
+        ],
         "Cars": [random.randint(12, 240) for _ in ports],
     }
 
@@ -266,7 +296,8 @@ def plants(random: Random) -> dict[str, list[object]]:
         "Type": list(kinds),
         "Capacity (MW)": [random.randint(4, 900) for _ in names],
         "Commissioned": [
-            f"{1998 + place * 2 % 25}-{random.randint(1, 12):02d}-15" for place in range(13)
+            f"{1998 + place * 2 % 25}-{random.randint(1, 12):02d}-15"
+            for place in range(13)
         ],
     }
 
@@ -296,7 +327,9 @@ def orders(random: Random) -> dict[str, list[object]]:
     return {
         "order_id": [f"A-{1000 + place}" for place in range(200)],
         "shop": [random.choice(shops) for _ in range(200)],
-        "product": [random.choice(["lamp", "desk", "chair", "shelf", "rug"]) for _ in range(200)],
+        "product": [
+            random.choice(["lamp", "desk", "chair", "shelf", "rug"]) for _ in range(200)
+        ],
         "amount": [round(random.uniform(9, 700), 2) for _ in range(200)],
         "year": [random.choice([2021, 2022, 2023]) for _ in range(200)],
     }
@@ -346,7 +379,15 @@ def trails(random: Random) -> dict[str, list[object]]:
 
 def accounts(random: Random) -> dict[str, list[object]]:
     """Return what a club spent, with a line for the total."""
-    names = ["Rent", "Heating", "Insurance", "Travel", "Equipment", "Printing", "Catering"]
+    names = [
+        "Rent",
+        "Heating",
+        "Insurance",
+        "Travel",
+        "Equipment",
+        "Printing",
+        "Catering",
+    ]
     spent = [random.randint(200, 9_000) for _ in names]
     before = [random.randint(200, 9_000) for _ in names]
     return {
@@ -392,7 +433,17 @@ def servers(random: Random) -> dict[str, list[object]]:
 
 def lakes(random: Random) -> dict[str, list[object]]:
     """Return lakes."""
-    names = ["Anser", "Brant", "Cygnus", "Dabchick", "Eider", "Fulmar", "Garganey", "Hobby", "Ibis"]
+    names = [
+        "Anser",
+        "Brant",
+        "Cygnus",
+        "Dabchick",
+        "Eider",
+        "Fulmar",
+        "Garganey",
+        "Hobby",
+        "Ibis",
+    ]
     return {
         "Lake": list(names),
         "Country": [

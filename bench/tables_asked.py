@@ -86,7 +86,9 @@ def _written(source: Source, folder: Path, pd: Any) -> tuple[Path, Frame] | None
         html = gzip.decompress(packed.read_bytes()).decode("utf-8", "replace")
         (own / f"{source.name}.html").write_text(html, "utf-8")
         warnings.simplefilter("ignore")
-        return own / f"{source.name}.html", pd.read_html(io.StringIO(html))[source.index]
+        return own / f"{source.name}.html", pd.read_html(io.StringIO(html))[
+            source.index
+        ]
     frame = pd.DataFrame(source.make(Random(source.name)))
     path = own / f"{source.name}.{'html' if source.kind == 'sheet' else source.kind}"
     if source.kind == "csv":
@@ -144,10 +146,14 @@ async def _ask(client: Client, tool: str, one: Asked) -> str:
     if tool != "research":
         arguments["sources"] = [str(one.path)]
     result = await client.call_tool(tool, arguments)
-    return "\n".join(block.text for block in result.content if isinstance(block, TextContent))
+    return "\n".join(
+        block.text for block in result.content if isinstance(block, TextContent)
+    )
 
 
-async def measure(tools: Sequence[str], *, misses: bool) -> dict[tuple[str, bool], list[bool]]:
+async def measure(
+    tools: Sequence[str], *, misses: bool
+) -> dict[tuple[str, bool], list[bool]]:
     """Ask every question of every tool; return which were shown, by tool and half."""
     found: dict[tuple[str, bool], list[bool]] = {}
     with tempfile.TemporaryDirectory() as name:
@@ -188,7 +194,9 @@ def false_values() -> tuple[int, int]:
         for page in dict.fromkeys(one.page for one in own):
             html = of.files[page].decode("utf-8", "replace")
             documents = [
-                read_document(Page(f"https://{page}/", f"https://{page}/", "", html, "text/html"))
+                read_document(
+                    Page(f"https://{page}/", f"https://{page}/", "", html, "text/html")
+                )
             ]
             for one in (one for one in own if one.page == page):
                 for text in filter(None, (one.text, one.twin)):
@@ -209,9 +217,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--check", action="store_true", help="exit code 1 where a bar falls short")
     parser.add_argument(
-        "--misses", action="store_true", help="what was shown instead, of the half tuned on"
+        "--check", action="store_true", help="exit code 1 where a bar falls short"
+    )
+    parser.add_argument(
+        "--misses",
+        action="store_true",
+        help="what was shown instead, of the half tuned on",
     )
     parser.add_argument(
         "--false", action="store_true", help="values computed for the asked questions"
@@ -234,7 +246,9 @@ def main() -> int:
     return 1 if short and wanted.check else 0
 
 
-def checked(tools: Sequence[str] = TOOLS, *, misses: bool = False) -> tuple[int, list[str]]:
+def checked(
+    tools: Sequence[str] = TOOLS, *, misses: bool = False
+) -> tuple[int, list[str]]:
     """Ask all questions by each tool and print the shares; return how many were asked, and what
     fell short."""
     found = anyio.run(lambda: measure(tools, misses=misses))
@@ -244,7 +258,9 @@ def checked(tools: Sequence[str] = TOOLS, *, misses: bool = False) -> tuple[int,
         for held in (False, True):
             right = found.get((tool, held), [])
             share = sum(right) / max(1, len(right))
-            cells.append(f"{'held aside' if held else 'tuned on'} {share:.3f} of {len(right)}")
+            cells.append(
+                f"{'held aside' if held else 'tuned on'} {share:.3f} of {len(right)}"
+            )
             short += [f"{tool}: {share:.3f} < {BAR}"] if share < BAR else []
         print(f"{tool:24}{'   '.join(cells)}")
     return sum(map(len, found.values())), short

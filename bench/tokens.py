@@ -66,7 +66,9 @@ def main() -> None:
         speed = sum(map(len, texts)) / (time.process_time() - started)
         line = f"{name:16}{sum(map(len, texts)):>12,}{counts.sum():>10,}{speed / 1e6:>11.0f}"
         if known:
-            theirs = np.array([[len(one.encode_ordinary(text)) for text in texts] for one in known])
+            theirs = np.array(
+                [[len(one.encode_ordinary(text)) for text in texts] for one in known]
+            )
             ratio, other = counts.sum() / theirs.sum(axis=1)
             low, high = np.percentile(counts / theirs[0], [5, 95])
             line += f"{ratio:>8.3f}{low:>7.2f} {high:.2f}{other:>8.3f}"
@@ -74,7 +76,9 @@ def main() -> None:
                 failed.append(f"{name}: ratio {ratio:.3f}, not within {NEAR} of 1")
         print(line)
         if speed < SLOWEST:
-            failed.append(f"{name}: {speed / 1e6:.0f} M characters a second < {SLOWEST / 1e6:.0f}")
+            failed.append(
+                f"{name}: {speed / 1e6:.0f} M characters a second < {SLOWEST / 1e6:.0f}"
+            )
     for line in failed:
         print(f"BAR MISSED: {line}")
     sys.exit(1 if failed and args.check else 0)
@@ -93,26 +97,36 @@ def samples() -> dict[str, Sequence[str]]:
         return {"sample library": [path.read_text(encoding="utf-8") for path in files]}
     found: dict[str, Sequence[str]] = {}
     for language in ("en", "de", "ru", "zh"):
-        found[f"prose {language}"] = _texts(DATA / "evidence" / f"xquad_{language}.texts.jsonl")
+        found[f"prose {language}"] = _texts(
+            DATA / "evidence" / f"xquad_{language}.texts.jsonl"
+        )
     found["papers"] = [
-        text[:15_000] for text in _texts(DATA / "longdoc" / "covidqa" / "docs.jsonl")[:30]
+        text[:15_000]
+        for text in _texts(DATA / "longdoc" / "covidqa" / "docs.jsonl")[:30]
     ]
     pages = [
         gzip.decompress(p.read_bytes()).decode("utf-8", "replace")
         for p in sorted((DATA / "pages").glob("*.gz"))
     ]
     found["raw HTML"] = [text[20_000:35_000] for text in pages[::12]]
-    found["web markdown"] = [_written(text, "markdown", tables=False) for text in pages[:344:6]]
+    found["web markdown"] = [
+        _written(text, "markdown", tables=False) for text in pages[:344:6]
+    ]
     found["tables"] = [
-        text for page in pages[344::4] if len(text := _written(page, "markdown", tables=True)) > 500
+        text
+        for page in pages[344::4]
+        if len(text := _written(page, "markdown", tables=True)) > 500
     ]
     found["tables in HTML"] = [
-        text for page in pages[344::4] if len(text := _written(page, "html", tables=True)) > 500
+        text
+        for page in pages[344::4]
+        if len(text := _written(page, "html", tables=True)) > 500
     ]
     modules = sorted(Path(sysconfig.get_path("stdlib")).glob("*/*.py"))[::14]
     headers = sorted(Path(np.get_include()).rglob("*.h"))
     code = [
-        path.read_text(encoding="utf-8", errors="replace")[:10_000] for path in (*modules, *headers)
+        path.read_text(encoding="utf-8", errors="replace")[:10_000]
+        for path in (*modules, *headers)
     ]
     found["code"] = [text for text in code if len(text) > 2_000]
     found["numbers"] = [_numbers(random.Random(seed)) for seed in range(20)]
@@ -120,13 +134,20 @@ def samples() -> dict[str, Sequence[str]]:
 
 
 def _texts(path: Path) -> list[str]:
-    return [json.loads(line)["text"] for line in path.read_text(encoding="utf-8").splitlines()]
+    return [
+        json.loads(line)["text"]
+        for line in path.read_text(encoding="utf-8").splitlines()
+    ]
 
 
 def _written(html: str, form: Form, *, tables: bool) -> str:
     """Return a page, or its tables alone, as a tool writes it."""
     document = read_document(Page("u", "u", "", html, "text/html"))
-    kept = [Kept(n) for n, block in enumerate(document.blocks) if not tables or block.kind == "row"]
+    kept = [
+        Kept(n)
+        for n, block in enumerate(document.blocks)
+        if not tables or block.kind == "row"
+    ]
     return render(document, kept, Style(form))[:15_000]
 
 
@@ -144,7 +165,9 @@ def _numbers(draw: random.Random) -> str:
         lambda: f"${draw.randrange(1, 9999)}",
         lambda: str(draw.randrange(10**6, 10**9)),
     )
-    return "\n".join(between.join(draw.choice(kinds)() for _ in range(6)) for _ in range(60))
+    return "\n".join(
+        between.join(draw.choice(kinds)() for _ in range(6)) for _ in range(60)
+    )
 
 
 if __name__ == "__main__":

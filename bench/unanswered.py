@@ -40,7 +40,9 @@ Row = dict[str, Any]
 
 def rows(path: Path) -> list[Row]:
     """Return the rows of a file of JSON lines."""
-    return [json.loads(line) for line in path.read_text("utf-8").split("\n") if line.strip()]
+    return [
+        json.loads(line) for line in path.read_text("utf-8").split("\n") if line.strip()
+    ]
 
 
 def fill(name: str, place: Path) -> Path:
@@ -53,7 +55,9 @@ def fill(name: str, place: Path) -> Path:
         return place / "lib"
     for path in sorted((DATA / name).glob("*/docs.jsonl")):
         for row in rows(path):
-            (place / f"{path.parent.name}-{row['id']}.txt").write_text(row["text"], "utf-8")
+            (place / f"{path.parent.name}-{row['id']}.txt").write_text(
+                row["text"], "utf-8"
+            )
     return place
 
 
@@ -130,9 +134,15 @@ def main() -> int:
     """Print the shares; return 1 where a bar is missed and `--check` is set."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--over", default=",".join(FOLDERS))
-    parser.add_argument("--show", action="store_true", help="each question with its verdict")
-    parser.add_argument("--held", action="store_true", help="those that are held aside, alone")
-    parser.add_argument("--answerable", action="store_true", help="also what files answer")
+    parser.add_argument(
+        "--show", action="store_true", help="each question with its verdict"
+    )
+    parser.add_argument(
+        "--held", action="store_true", help="those that are held aside, alone"
+    )
+    parser.add_argument(
+        "--answerable", action="store_true", help="also what files answer"
+    )
     parser.add_argument("--check", action="store_true")
     given = parser.parse_args()
     total: Counter[tuple[str, str]] = Counter()
@@ -161,10 +171,13 @@ def print_shares(name: str, said: Counter[tuple[str, str]]) -> tuple[float, floa
     return _line(name, ("far", "near"), said)
 
 
-def _line(name: str, kinds: tuple[str, ...], said: Counter[tuple[str, str]]) -> tuple[float, float]:
+def _line(
+    name: str, kinds: tuple[str, ...], said: Counter[tuple[str, str]]
+) -> tuple[float, float]:
     """Print and return the shares of None and answered among questions of some kinds."""
     none, answered, unsure = (
-        sum(said[kind, word] for kind in kinds) for word in ("none", "answered", "unsure")
+        sum(said[kind, word] for kind in kinds)
+        for word in ("none", "answered", "unsure")
     )
     count = max(1, none + answered + unsure)
     print(

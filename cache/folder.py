@@ -28,10 +28,22 @@ OPEN_WAIT: Final = 1.0
 """Seconds that the opening of a store waits for another process; there are six of them."""
 LOCK_WAIT: Final = 5.0
 """Seconds that a call waits for another process's write before it does without the cache."""
-BROKEN: Final = (sqlite3.DatabaseError, diskcache.Timeout, KeyError, TypeError, ValueError)
+BROKEN: Final = (
+    sqlite3.DatabaseError,
+    diskcache.Timeout,
+    KeyError,
+    TypeError,
+    ValueError,
+)
 """What diskcache raises while opening a damaged database: SQLite's own errors, or Python's over odd
 settings."""
-DAMAGE: Final = ("malformed", "not a database", "no such table", "no such column", "disk image")
+DAMAGE: Final = (
+    "malformed",
+    "not a database",
+    "no such table",
+    "no such column",
+    "disk image",
+)
 """Words in SQLite's messages that mean a damaged file, not a busy or a full one."""
 _KNOWN_SETTINGS: Final = frozenset(DEFAULT_SETTINGS) | frozenset(METADATA)
 _FILENAME: Final = re.compile(r"[0-9a-f]{2}[/\\][0-9a-f]{2}[/\\][0-9a-f]{28}\.val\Z")
@@ -72,7 +84,9 @@ class PlainDisk(diskcache.Disk):  # type: ignore[misc]  # diskcache is published
                 os.unlink(full_path)
             raise
 
-    def fetch(self, mode: object, filename: object, value: object, read: object) -> bytes:
+    def fetch(
+        self, mode: object, filename: object, value: object, read: object
+    ) -> bytes:
         """Return the bytes of a row; refuse one whose form `store` never writes, or whose value's
         file is gone."""
         if mode == MODE_RAW and isinstance(value, bytes | sqlite3.Binary):
@@ -82,7 +96,9 @@ class PlainDisk(diskcache.Disk):  # type: ignore[misc]  # diskcache is published
                 return bytes(super().fetch(MODE_BINARY, filename, None, False))
             except FileNotFoundError as e:  # diskcache would take that for a miss
                 raise RefusedRow("the file of its value is gone") from e
-        raise RefusedRow(f"a row of mode {mode!r} with a {type(value).__name__} is none of ours")
+        raise RefusedRow(
+            f"a row of mode {mode!r} with a {type(value).__name__} is none of ours"
+        )
 
     def remove(self, file_path: object) -> None:
         """Delete a value's file, if the name is one that this cache gives."""
@@ -95,7 +111,9 @@ def make_folder(folder: Path) -> None:
     CacheError."""
     try:
         fresh = not folder.is_dir()
-        for missing in [path for path in (folder, *folder.parents) if not path.exists()][::-1]:
+        for missing in [
+            path for path in (folder, *folder.parents) if not path.exists()
+        ][::-1]:
             missing.mkdir(exist_ok=True, mode=0o700)
         if fresh:
             folder.chmod(0o700)
@@ -173,13 +191,18 @@ def _check_settings(database: Path) -> None:
     ) as connection:
         try:
             _see_free(connection)
-            names = {row[0] for row in connection.execute("SELECT key FROM Settings LIMIT 1000")}
+            names = {
+                row[0]
+                for row in connection.execute("SELECT key FROM Settings LIMIT 1000")
+            }
         except sqlite3.OperationalError as e:
             if "no such table" in str(e):
                 return  # another process is just making it
             raise
     if not names <= _KNOWN_SETTINGS:
-        raise ValueError(f"unknown settings {sorted(map(str, names - _KNOWN_SETTINGS))[:3]}")
+        raise ValueError(
+            f"unknown settings {sorted(map(str, names - _KNOWN_SETTINGS))[:3]}"
+        )
 
 
 def _see_free(connection: sqlite3.Connection) -> None:
@@ -230,7 +253,10 @@ def set_aside(folder: Path, broken: tuple[int, int] | None, *, reason: str) -> s
         for values in target.glob("[0-9a-f][0-9a-f]"):
             shutil.rmtree(values, ignore_errors=True)
     _log.warning(
-        "the cache %s was damaged (%s); set aside as %s and begun anew", folder, reason, target.name
+        "the cache %s was damaged (%s); set aside as %s and begun anew",
+        folder,
+        reason,
+        target.name,
     )
     return f"the database was damaged ({reason}), set aside as {target.name} and begun anew"
 
@@ -253,7 +279,9 @@ def _one_process_at_a_time(parent: Path) -> Iterator[None]:
     ) as lock:
         try:
             lock.execute("BEGIN EXCLUSIVE")
-        except sqlite3.DatabaseError as e:  # going on alone is a smaller risk than staying broken
+        except (
+            sqlite3.DatabaseError
+        ) as e:  # going on alone is a smaller risk than staying broken
             _log.warning("no lock for the repair of the cache in %s: %s", parent, e)
         yield
 
@@ -310,7 +338,11 @@ class FolderBackend:
         """Return the bytes of those rows that are there; no bytes (`b""`) for one that was refused,
         and removed."""
         with self._guarded() as cache:
-            return {row: blob for row in rows if (blob := self._read(cache, row)) is not None}
+            return {
+                row: blob
+                for row in rows
+                if (blob := self._read(cache, row)) is not None
+            }
 
     def names(self, prefix: str) -> list[str]:
         """Return the rows whose names begin with `prefix`, in the order in which they were first
@@ -318,7 +350,10 @@ class FolderBackend:
         with self._guarded() as cache:
             # A range, for which SQLite takes the index of keys; LIKE would read them all.
             select = "SELECT key FROM Cache WHERE key >= ? AND key < ? ORDER BY rowid"
-            return [str(key) for (key,) in cache._sql(select, (prefix, f"{prefix}\U0010ffff"))]
+            return [
+                str(key)
+                for (key,) in cache._sql(select, (prefix, f"{prefix}\U0010ffff"))
+            ]
 
     def put(self, blobs: Mapping[str, bytes], *, expire: float | None) -> None:
         """Write all rows or none; after `expire` seconds they may be dropped."""
@@ -333,7 +368,9 @@ class FolderBackend:
                 for row, blob in blobs.items():
                     cache.set(row, blob, expire=expire)
 
-    def swap(self, row: str, old: bytes | None, new: bytes | None, *, expire: float) -> bool:
+    def swap(
+        self, row: str, old: bytes | None, new: bytes | None, *, expire: float
+    ) -> bool:
         """Replace `old` by `new` (None: no row) in one step; False when the row is not `old`."""
         with self._guarded() as cache, self._writing, cache.transact():
             if (self._read(cache, row) or None) != old:
@@ -364,13 +401,18 @@ class FolderBackend:
                 raise sqlite3.DatabaseError(f"malformed: {problem}")
             named = {
                 name
-                for (name,) in cache._sql("SELECT filename FROM Cache WHERE filename IS NOT NULL")
+                for (name,) in cache._sql(
+                    "SELECT filename FROM Cache WHERE filename IS NOT NULL"
+                )
             }
         removed = 0
         for path in self._folder.glob("[0-9a-f][0-9a-f]/[0-9a-f][0-9a-f]/*.val"):
             with contextlib.suppress(OSError):
                 name = os.path.join(*path.parts[-3:])
-                if name not in named and path.stat().st_mtime < time.time() - _ORPHAN_SECONDS:
+                if (
+                    name not in named
+                    and path.stat().st_mtime < time.time() - _ORPHAN_SECONDS
+                ):
                     path.unlink()
                     removed += 1
         return removed
@@ -390,7 +432,9 @@ class FolderBackend:
     def _read(self, cache: diskcache.Cache, row: str) -> bytes | None:
         """Return the bytes of a row, None where there is none; no bytes for a damaged one, which is
         removed."""
-        with contextlib.suppress(RefusedRow):  # another process may be replacing it just now
+        with contextlib.suppress(
+            RefusedRow
+        ):  # another process may be replacing it just now
             found = cache.get(row)
             return bytes(found) if found is not None else None
         # Nobody can replace the row during a transaction: what cannot be read now is damaged.

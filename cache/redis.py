@@ -55,7 +55,8 @@ def connect(url: str) -> redis.Redis:
         )
     except ValueError as e:
         raise CacheError(
-            "The address of the cache server cannot be understood.", hint="See WINNOW_CACHE_URL."
+            "The address of the cache server cannot be understood.",
+            hint="See WINNOW_CACHE_URL.",
         ) from e
 
 
@@ -72,7 +73,9 @@ class RedisBackend:
     """Rows of one store on a server; what each method does stands at
     `cache.folder.FolderBackend`."""
 
-    def __init__(self, client: redis.Redis, kind: str, *, place: str, shared: bool) -> None:
+    def __init__(
+        self, client: redis.Redis, kind: str, *, place: str, shared: bool
+    ) -> None:
         """Take the rows of store `kind`, which begin with its name; `place` is the address without
         its password."""
         self.shared: Final = shared
@@ -121,12 +124,15 @@ class RedisBackend:
                 pipe.set(_PREFIX + row, blob, px=milliseconds)
             pipe.execute()
 
-    def swap(self, row: str, old: bytes | None, new: bytes | None, *, expire: float) -> bool:
+    def swap(
+        self, row: str, old: bytes | None, new: bytes | None, *, expire: float
+    ) -> bool:
         """Replace `old` by `new` in one script on the server; False when the row is not `old`."""
         with self._guarded():
             return bool(
                 self._swap(
-                    keys=[_PREFIX + row], args=[old or b"", new or b"", _milliseconds(expire)]
+                    keys=[_PREFIX + row],
+                    args=[old or b"", new or b"", _milliseconds(expire)],
                 )
             )
 
@@ -207,4 +213,6 @@ def _advice(client: redis.Redis) -> str:
 
 
 def _milliseconds(expire: float | None) -> int:
-    return max(1, int(1000 * (KEEP_SECONDS if expire is None else min(expire, KEEP_SECONDS))))
+    return max(
+        1, int(1000 * (KEEP_SECONDS if expire is None else min(expire, KEEP_SECONDS)))
+    )

@@ -79,11 +79,15 @@ class Entry:
     payload: bytes
 
 
-def seal(key: str, payload: bytes, *, kind: Kind, expires_at: float = math.inf) -> bytes:
+def seal(
+    key: str, payload: bytes, *, kind: Kind, expires_at: float = math.inf
+) -> bytes:
     """Return `payload` in its envelope for the row named `key`; `expires_at` in seconds since the
     epoch."""
     head = _HEAD.pack(0, kind, len(payload), expires_at)
-    return b"".join((_CRC.pack(_checksum(key, head, payload)), head[_CRC.size :], payload))
+    return b"".join(
+        (_CRC.pack(_checksum(key, head, payload)), head[_CRC.size :], payload)
+    )
 
 
 def unseal(key: str, blob: bytes, *, kind: Kind, now: float) -> bytes | None:
@@ -102,7 +106,9 @@ class Cipher:
         """Make the key of `secret` with scrypt, in about 50 ms."""
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # noqa: PLC0415  for who sets a secret
 
-        key = hashlib.scrypt(secret.encode(), salt=b"winnow cache", n=2**14, r=8, p=1, dklen=32)
+        key = hashlib.scrypt(
+            secret.encode(), salt=b"winnow cache", n=2**14, r=8, p=1, dklen=32
+        )
         self.name: Final = hashlib.blake2b(key, digest_size=4).hexdigest()
         """Tells keys apart and gives none away."""
         self._aead = AESGCM(key)
@@ -110,7 +116,9 @@ class Cipher:
     def lock(self, row: str, payload: bytes) -> bytes:
         """Return what is kept in place of `payload`."""
         nonce = os.urandom(_NONCE)
-        return nonce + self._aead.encrypt(nonce, payload, row.encode("utf-8", "surrogatepass"))
+        return nonce + self._aead.encrypt(
+            nonce, payload, row.encode("utf-8", "surrogatepass")
+        )
 
     def open(self, row: str, kept: bytes) -> bytes:
         """Return the payload; raises `RefusedRow` for one that this key has not locked under this
@@ -141,7 +149,9 @@ def opened(key: str, blob: bytes) -> tuple[Kind, float, bytes]:
         raise RefusedRow("it is no envelope of this cache")
     checksum, kind, length, expires_at = _HEAD.unpack_from(blob)
     payload = blob[_HEAD.size :]
-    if length != len(payload) or checksum != _checksum(key, blob[: _HEAD.size], payload):
+    if length != len(payload) or checksum != _checksum(
+        key, blob[: _HEAD.size], payload
+    ):
         raise RefusedRow("checksum differs")
     if kind not in (b"J", b"B"):
         raise RefusedRow("its form is none of ours")
@@ -149,5 +159,7 @@ def opened(key: str, blob: bytes) -> tuple[Kind, float, bytes]:
 
 
 def _checksum(key: str, head: bytes, payload: bytes) -> int:
-    named = zlib.crc32(head[_CRC.size :], zlib.crc32(key.encode("utf-8", "surrogatepass")))
+    named = zlib.crc32(
+        head[_CRC.size :], zlib.crc32(key.encode("utf-8", "surrogatepass"))
+    )
     return zlib.crc32(payload, named)

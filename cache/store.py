@@ -52,7 +52,9 @@ if TYPE_CHECKING:
 
     Backend: TypeAlias = FolderBackend | RedisBackend
 
-JsonValue: TypeAlias = "dict[str, JsonValue] | list[JsonValue] | str | int | float | bool | None"
+JsonValue: TypeAlias = (
+    "dict[str, JsonValue] | list[JsonValue] | str | int | float | bool | None"
+)
 T = TypeVar("T")
 
 SCHEMA: Final = "2"
@@ -103,7 +105,9 @@ def store_text(stats: StoreStats) -> str:
     seen = f"{stats.hits} hits, {stats.misses} misses"
     moved = f"{stats.bytes_read / 1e6:.1f} MB read, {stats.bytes_written / 1e6:.1f} MB written"
     trouble = (
-        f"; {stats.problems} problems, the last: {stats.last_problem}" if stats.problems else ""
+        f"; {stats.problems} problems, the last: {stats.last_problem}"
+        if stats.problems
+        else ""
     )
     note = f"; {stats.note}" if stats.note else ""
     return f"{count}; since start {seen}, {moved}{trouble}{note}"
@@ -158,7 +162,9 @@ class Store:
         taken for one of another store. With a `cipher` values are locked, names are not.
         """
         self._backend: Backend = (
-            FolderBackend(place, size_limit=size_limit) if isinstance(place, Path) else place
+            FolderBackend(place, size_limit=size_limit)
+            if isinstance(place, Path)
+            else place
         )
         self._clock = clock
         self._prefix = f"{kind}:{SCHEMA}"
@@ -192,7 +198,9 @@ class Store:
             return None
         return value
 
-    def set_json(self, key: str, value: JsonValue, *, expire: float | None = None) -> None:
+    def set_json(
+        self, key: str, value: JsonValue, *, expire: float | None = None
+    ) -> None:
         """Keep `value` for `expire` seconds (None: until evicted). It is there when this returns,
         problems aside."""
         text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
@@ -227,7 +235,9 @@ class Store:
         s."""
         return self._lookup(keys, b"B")
 
-    def set_many_bytes(self, items: Mapping[str, bytes], *, expire: float | None = None) -> None:
+    def set_many_bytes(
+        self, items: Mapping[str, bytes], *, expire: float | None = None
+    ) -> None:
         """Keep all `items`, up to 5,000 in one transaction: of each such lot all are kept, or
         none."""
         pairs = iter(items.items())
@@ -237,7 +247,9 @@ class Store:
     def keys(self, prefix: str) -> list[str]:
         """Return the short keys that begin with `prefix`, of entries that have expired as well."""
         nothing: list[str] = []
-        rows = self._attempt("names", lambda: self._backend.names(self._row(prefix)), nothing)
+        rows = self._attempt(
+            "names", lambda: self._backend.names(self._row(prefix)), nothing
+        )
         return [row.removeprefix(f"{self._prefix}:") for row in rows]
 
     def claim(self, key: str, *, seconds: float) -> Claim | None:
@@ -249,7 +261,11 @@ class Store:
         """
         mine = self._fresh_claim(self._row(f"claim:{key}"), seconds)
         done, found = self._swap(mine.row, None, mine.blob, seconds)
-        if not done and found is not None and judge(mine.row, found, now=self._clock()) != "whole":
+        if (
+            not done
+            and found is not None
+            and judge(mine.row, found, now=self._clock()) != "whole"
+        ):
             done, _ = self._swap(mine.row, found, mine.blob, seconds)
         return mine if done else None
 
@@ -257,11 +273,16 @@ class Store:
         """Return a right that holds for `seconds` from now; one that has passed to another owner
         stays there."""
         mine = self._fresh_claim(claim.row, seconds)
-        return mine if self._swap(claim.row, claim.blob, mine.blob, seconds)[0] else claim
+        return (
+            mine if self._swap(claim.row, claim.blob, mine.blob, seconds)[0] else claim
+        )
 
     def _fresh_claim(self, row: str, seconds: float) -> Claim:
         return Claim(
-            row, seal(row, uuid.uuid4().bytes, kind=b"B", expires_at=self._clock() + seconds)
+            row,
+            seal(
+                row, uuid.uuid4().bytes, kind=b"B", expires_at=self._clock() + seconds
+            ),
         )
 
     def release(self, claim: Claim) -> None:
@@ -283,7 +304,9 @@ class Store:
                 orphans = self._backend.tidy()
                 rows = self._backend.names(self._prefix.removesuffix(SCHEMA))
                 for start in range(0, len(rows), LOT):
-                    for row, blob in self._backend.get(rows[start : start + LOT]).items():
+                    for row, blob in self._backend.get(
+                        rows[start : start + LOT]
+                    ).items():
                         counts[verdict := self._judged(row, blob)] += 1
                         if verdict != "whole":
                             self._backend.swap(row, blob, None, expire=0.0)
@@ -291,7 +314,9 @@ class Store:
                 if self._backend.note == before:
                     raise
                 return CacheCheck(damaged=1, note=self._backend.note)
-            return CacheCheck(counts["whole"], counts["damaged"], counts["expired"], orphans)
+            return CacheCheck(
+                counts["whole"], counts["damaged"], counts["expired"], orphans
+            )
 
         return self._attempt("verify", check, CacheCheck(note="not checked"))
 
@@ -308,9 +333,13 @@ class Store:
             for start in range(0, len(rows), LOT):
                 for row, blob in self._backend.get(rows[start : start + LOT]).items():
                     name = row.removeprefix(self._prefix).removeprefix(":")
-                    if self._judged(row, blob) == "whole" and not name.startswith("claim:"):
+                    if self._judged(row, blob) == "whole" and not name.startswith(
+                        "claim:"
+                    ):
                         form, expires_at, payload = opened(row, blob)
-                        yield Entry(name, form, expires_at, self._unlocked(row, payload))
+                        yield Entry(
+                            name, form, expires_at, self._unlocked(row, payload)
+                        )
 
     def keep(self, entry: Entry) -> bool:
         """Put an entry in again; return False where its time is over. Raises `CacheError` where it
@@ -320,10 +349,15 @@ class Store:
             return False
         row = f"{self._prefix}{'' if entry.name.startswith('#') else ':'}{entry.name}"
         blob = seal(
-            row, self._locked(row, entry.payload), kind=entry.form, expires_at=entry.expires_at
+            row,
+            self._locked(row, entry.payload),
+            kind=entry.form,
+            expires_at=entry.expires_at,
         )
         with _raising():
-            self._backend.put({row: blob}, expire=None if math.isinf(seconds) else seconds)
+            self._backend.put(
+                {row: blob}, expire=None if math.isinf(seconds) else seconds
+            )
         return True
 
     def stats(self) -> StoreStats:
@@ -371,17 +405,23 @@ class Store:
             except RefusedRow as e:
                 self._note("lookup", e)
                 self._attempt(
-                    "delete", partial(self._backend.swap, row, blob, None, expire=0.0), False
+                    "delete",
+                    partial(self._backend.swap, row, blob, None, expire=0.0),
+                    False,
                 )
                 continue
             if value is not None:
                 found[rows[row]] = value
         self._count(
-            hits=len(found), misses=len(rows) - len(found), bytes_read=sum(map(len, found.values()))
+            hits=len(found),
+            misses=len(rows) - len(found),
+            bytes_read=sum(map(len, found.values())),
         )
         return found
 
-    def _set(self, pairs: list[tuple[str, bytes]], kind: Kind, expire: float | None) -> bool:
+    def _set(
+        self, pairs: list[tuple[str, bytes]], kind: Kind, expire: float | None
+    ) -> bool:
         expires_at = math.inf if expire is None else self._clock() + expire
         rows = [(self._row(key), payload) for key, payload in pairs]
         blobs = {
@@ -456,9 +496,13 @@ class Store:
         self._last_problem = text
         now = time.monotonic()
         if now >= self._logged.get(text, 0.0):
-            self._logged = {old: until for old, until in self._logged.items() if until > now}
+            self._logged = {
+                old: until for old, until in self._logged.items() if until > now
+            }
             self._logged[text] = now + 60
-            _log.warning("the cache %s goes on without an entry; %s", self._backend.place, text)
+            _log.warning(
+                "the cache %s goes on without an entry; %s", self._backend.place, text
+            )
 
     def _count(self, **seen: int) -> None:
         with self._lock:
@@ -469,7 +513,9 @@ class Store:
         not."""
         if len(key) <= 250 and key.isascii():
             return f"{self._prefix}:{key}"
-        digest = hashlib.blake2b(key.encode("utf-8", "surrogatepass"), digest_size=20).hexdigest()
+        digest = hashlib.blake2b(
+            key.encode("utf-8", "surrogatepass"), digest_size=20
+        ).hexdigest()
         return f"{self._prefix}#{digest}"
 
 
@@ -480,7 +526,8 @@ def _raising() -> Iterator[None]:
         yield
     except (CacheTrouble, RefusedRow) as error:
         raise CacheError(
-            f"The cache cannot be read or written: {error}.", hint="See `winnow cache verify`."
+            f"The cache cannot be read or written: {error}.",
+            hint="See `winnow cache verify`.",
         ) from error
 
 
@@ -541,7 +588,10 @@ class Stores:
 
     @property
     def _all(self) -> list[Store]:
-        return [*self.by_kind.values(), *([self.own] if self.own is not self.pages else [])]
+        return [
+            *self.by_kind.values(),
+            *([self.own] if self.own is not self.pages else []),
+        ]
 
 
 def open_stores(
@@ -565,20 +615,27 @@ def open_stores(
     be understood.
     """
     cipher = Cipher(secret) if secret else None
-    names = {kind: f"{kind}-{cipher.name}" if cipher else kind for kind in (*_SHARES, "own")}
+    names = {
+        kind: f"{kind}-{cipher.name}" if cipher else kind for kind in (*_SHARES, "own")
+    }
     new = partial(Store, clock=clock, cipher=cipher)
     if not url:
-        sizes = {kind: max(1, int(size_limit * share)) for kind, share in _SHARES.items()}
+        sizes = {
+            kind: max(1, int(size_limit * share)) for kind, share in _SHARES.items()
+        }
         made = {
             kind: new(folder / names[kind], size_limit=size, kind=names[kind])
             for kind, size in sizes.items()
         }
-        return Stores(**made, own=made["pages"], place=str(folder), folders=folder / "folders")
+        return Stores(
+            **made, own=made["pages"], place=str(folder), folders=folder / "folders"
+        )
     with importing("redis", "A cache server (cache_url)"):
         from cache.redis import RedisBackend, connect, shown  # noqa: PLC0415  an extra that few install
     client, place = connect(url), shown(url)
     backends = {
-        kind: RedisBackend(client, names[kind], place=place, shared=not private) for kind in _SHARES
+        kind: RedisBackend(client, names[kind], place=place, shared=not private)
+        for kind in _SHARES
     }
     made = {kind: new(backend, kind=names[kind]) for kind, backend in backends.items()}
     own = (

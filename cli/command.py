@@ -141,7 +141,12 @@ def _call(args: argparse.Namespace, settings: Settings) -> int:
 
         sources = [_absolute(source) for source in args.sources]
         return anyio.run(
-            draw_tree, settings, sources, args.chunking or "sentences", args.html, args.json
+            draw_tree,
+            settings,
+            sources,
+            args.chunking or "sentences",
+            args.html,
+            args.json,
         )
     tool, arguments = TOOLS.get(args.command, TOOLS["extract"]), _arguments(args)
     if args.command == "check":
@@ -167,7 +172,9 @@ async def _call_tool(
     async with Client(build_server(settings)) as client:
         with drawn_progress(quiet=quiet) as draw:
             result = await client.call_tool(tool, arguments, progress_callback=draw)
-    text = "\n".join(part.text for part in result.content if isinstance(part, TextContent))
+    text = "\n".join(
+        part.text for part in result.content if isinstance(part, TextContent)
+    )
     if result.is_error:
         print(f"winnow: {text}", file=sys.stderr)
         return FAILED
@@ -190,7 +197,9 @@ def _given(args: argparse.Namespace) -> dict[str, str]:
         name, equals, value = pair.partition("=")
         refuse_unknown(name, f"--set {name!r}")
         if not equals:
-            raise UsageError(f"--set {name} has no value.", hint=f"Write --set {name}=VALUE.")
+            raise UsageError(
+                f"--set {name} has no value.", hint=f"Write --set {name}=VALUE."
+            )
         given[name] = value
     folders = [given["folders"]] if given.get("folders") else []
     folders += args.folder or []
@@ -235,11 +244,14 @@ def _draft(name: str) -> str:
 
     try:
         text = (
-            sys.stdin.read() if name == "-" else Path(name).expanduser().read_text(encoding="utf-8")
+            sys.stdin.read()
+            if name == "-"
+            else Path(name).expanduser().read_text(encoding="utf-8")
         )
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(
-            f"The report {name!r} cannot be read: {error}.", hint="Name a text in UTF-8."
+            f"The report {name!r} cannot be read: {error}.",
+            hint="Name a text in UTF-8.",
         ) from error
     return markdown_of(text) if name.lower().endswith((".html", ".htm")) else text
 
@@ -252,17 +264,26 @@ def _absolute(source: str) -> str:
 def _parser() -> tuple[argparse.ArgumentParser, list[str]]:
     """Return the parser, and the names of its commands."""
     common = argparse.ArgumentParser(add_help=False)
-    common.add_argument("--json", action="store_true", help="print one JSON object for machines")
-    common.add_argument("-q", "--quiet", action="store_true", help="no progress on stderr")
+    common.add_argument(
+        "--json", action="store_true", help="print one JSON object for machines"
+    )
+    common.add_argument(
+        "-q", "--quiet", action="store_true", help="no progress on stderr"
+    )
     common.add_argument(
         "--folder",
         action="append",
         metavar="DIR",
         help="folder to search and read; may be repeated",
     )
-    common.add_argument("--searxng", metavar="URL", help="base URL of a SearXNG instance")
     common.add_argument(
-        "--set", action="append", metavar="NAME=VALUE", help="any setting; see docs/settings.md"
+        "--searxng", metavar="URL", help="base URL of a SearXNG instance"
+    )
+    common.add_argument(
+        "--set",
+        action="append",
+        metavar="NAME=VALUE",
+        help="any setting; see docs/settings.md",
     )
     parser = argparse.ArgumentParser(
         prog="winnow",
@@ -276,13 +297,18 @@ def _parser() -> tuple[argparse.ArgumentParser, list[str]]:
 
     _add_tools(command)
     check = command(
-        "check", "check a report's quotes, statements and references against its sources"
+        "check",
+        "check a report's quotes, statements and references against its sources",
     )
     check.epilog = "Exit code 3: something does not hold."
     check.add_argument("report", help="Markdown, HTML or text; - for standard input")
-    check.add_argument("sources", nargs="*", help="URLs, files, a session; else what it cites")
+    check.add_argument(
+        "sources", nargs="*", help="URLs, files, a session; else what it cites"
+    )
     serve = command("serve", "serve MCP over stdio, or over HTTP with --http")
-    serve.add_argument("--http", action="store_true", help="Streamable HTTP instead of stdio")
+    serve.add_argument(
+        "--http", action="store_true", help="Streamable HTTP instead of stdio"
+    )
     serve.add_argument("--host", default="127.0.0.1")
     serve.add_argument("--port", type=_port, default=8765)
     serve.add_argument(
@@ -300,31 +326,49 @@ def _parser() -> tuple[argparse.ArgumentParser, list[str]]:
         help="site whose pages may call from a browser",
     )
     serve.add_argument(
-        "--without-auth", action="store_true", help="let anybody in, also from other machines"
+        "--without-auth",
+        action="store_true",
+        help="let anybody in, also from other machines",
     )
     models = command(
-        "models", "which model has which role, and why; list, pull, remove or measure models"
+        "models",
+        "which model has which role, and why; list, pull, remove or measure models",
     )
     models.add_argument(
-        "action", nargs="?", choices=["show", "list", "pull", "remove", "bench"], default="show"
+        "action",
+        nargs="?",
+        choices=["show", "list", "pull", "remove", "bench"],
+        default="show",
     )
     models.add_argument(
-        "names", nargs="*", metavar="NAME", help="a profile, a model, or OWNER/REPO/FILE.gguf"
+        "names",
+        nargs="*",
+        metavar="NAME",
+        help="a profile, a model, or OWNER/REPO/FILE.gguf",
     )
     models.add_argument(
         "--dry-run", action="store_true", help="pull: only say what would be fetched"
     )
     cache = command(
-        "cache", "size and use of the cache; clear or check it, back up its sessions and trees"
+        "cache",
+        "size and use of the cache; clear or check it, back up its sessions and trees",
     )
     actions = ["stats", "clear", "verify", "path", "backup", "restore"]
     cache.add_argument("action", nargs="?", choices=actions, default="stats")
     cache.add_argument(
-        "file", nargs="?", type=Path, help="backup: a new file; restore: one that backup wrote"
+        "file",
+        nargs="?",
+        type=Path,
+        help="backup: a new file; restore: one that backup wrote",
     )
-    sessions = command("sessions", "sessions of research: list, show, export or remove them")
+    sessions = command(
+        "sessions", "sessions of research: list, show, export or remove them"
+    )
     sessions.add_argument(
-        "action", nargs="?", choices=["list", "show", "export", "remove"], default="list"
+        "action",
+        nargs="?",
+        choices=["list", "show", "export", "remove"],
+        default="list",
     )
     sessions.add_argument(
         "handle", nargs="?", default="", metavar="HANDLE", help="winnow://session/…"
@@ -335,27 +379,41 @@ def _parser() -> tuple[argparse.ArgumentParser, list[str]]:
     )
     client = command("install", "put Winnow into a client's configuration")
     client.add_argument(
-        "client", type=client_name, metavar="CLIENT", help=f"one of {', '.join(CLIENTS)}"
+        "client",
+        type=client_name,
+        metavar="CLIENT",
+        help=f"one of {', '.join(CLIENTS)}",
     )
     client.add_argument(
-        "--scope", choices=["user", "project"], default="user", help="for you, or for this folder"
+        "--scope",
+        choices=["user", "project"],
+        default="user",
+        help="for you, or for this folder",
     )
-    client.add_argument("--dry-run", action="store_true", help="only show what would change")
+    client.add_argument(
+        "--dry-run", action="store_true", help="only show what would change"
+    )
     client.add_argument("--yes", action="store_true", help="write without asking")
     client.add_argument("--undo", action="store_true", help="take Winnow out again")
     desk = command(
         "desk",
         "open a page in the browser to ask and to look at evidence, pages, trees and sessions",
     )
-    desk.add_argument("--port", type=_port, default=0, help="of 127.0.0.1; a free one by default")
-    desk.add_argument("--no-browser", action="store_true", help="only print the address")
+    desk.add_argument(
+        "--port", type=_port, default=0, help="of 127.0.0.1; a free one by default"
+    )
+    desk.add_argument(
+        "--no-browser", action="store_true", help="only print the address"
+    )
     command("doctor", "check models, cache, folders and search providers")
     return parser, list(commands.choices)
 
 
 def _port(text: str) -> int:
     if not text.isdecimal() or int(text) > _MOST_PORT:
-        raise argparse.ArgumentTypeError(f"{text!r} is no port; use a number up to {_MOST_PORT}")
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no port; use a number up to {_MOST_PORT}"
+        )
     return int(text)
 
 
@@ -366,7 +424,9 @@ def _add_tools(command: CommandMaker) -> None:
         name, required = tool[OURS]["command"], tool["inputSchema"].get("required", [])
         parser = command(name, tool[OURS]["help"])
         fields = tool["inputSchema"]["properties"]
-        for argument, field in sorted(fields.items(), key=lambda one: one[0] != "question"):
+        for argument, field in sorted(
+            fields.items(), key=lambda one: one[0] != "question"
+        ):
             told = {"help": field.get("description", "").replace("%", "%%")}
             if argument in (tool[OURS]["by_place"] or required):
                 free = "?" if argument == "question" and "draft" in fields else None
@@ -374,13 +434,19 @@ def _add_tools(command: CommandMaker) -> None:
                     argument, nargs="+" if field["type"] == "array" else free, **told
                 )
             elif field["type"] == "boolean":
-                parser.add_argument(f"--{argument}", action="store_const", const=True, **told)
+                parser.add_argument(
+                    f"--{argument}", action="store_const", const=True, **told
+                )
             else:
                 kind = int if field["type"] == "integer" else str
                 option = f"--{argument.replace('_', '-')}"
-                parser.add_argument(option, type=kind, choices=field.get("enum"), **told)
+                parser.add_argument(
+                    option, type=kind, choices=field.get("enum"), **told
+                )
         if name == "raptor":
-            parser.epilog = "The word `tree` as the question draws the tree of the sources instead."
+            parser.epilog = (
+                "The word `tree` as the question draws the tree of the sources instead."
+            )
             parser.add_argument(
                 "--html",
                 default="",

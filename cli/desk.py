@@ -71,7 +71,9 @@ _HEADERS: Final = {
 }
 
 
-def serve_desk(settings: Settings, given: Mapping[str, str], *, port: int, show: bool) -> int:
+def serve_desk(
+    settings: Settings, given: Mapping[str, str], *, port: int, show: bool
+) -> int:
     """Serve the desk until a signal; with `show`, open it in the person's browser.
 
     `given` are the settings of the command line: clients that the person puts Winnow into start it
@@ -87,13 +89,17 @@ def serve_desk(settings: Settings, given: Mapping[str, str], *, port: int, show:
             webbrowser.open(url)
         app = build_desk(settings, given, token=token, port=port)
         server = uvicorn.Server(
-            uvicorn.Config(app, log_level="warning", server_header=False, access_log=False)
+            uvicorn.Config(
+                app, log_level="warning", server_header=False, access_log=False
+            )
         )
         anyio.run(server.serve, [listening])
     return OK if server.started else FAILED
 
 
-def build_desk(settings: Settings, given: Mapping[str, str], *, token: str, port: int) -> ASGIApp:
+def build_desk(
+    settings: Settings, given: Mapping[str, str], *, token: str, port: int
+) -> ASGIApp:
     """Return the ASGI application of the desk below `/{token}/`."""
     desk = _Desk(settings, given)
 
@@ -114,7 +120,9 @@ def build_desk(settings: Settings, given: Mapping[str, str], *, token: str, port
         Route("/client", desk.change_client, methods=["POST"]),
     ]
     return _Gate(
-        Starlette(routes=[Mount(f"/{token}", routes=routes)], lifespan=lifespan), token, port
+        Starlette(routes=[Mount(f"/{token}", routes=routes)], lifespan=lifespan),
+        token,
+        port,
     )
 
 
@@ -153,7 +161,9 @@ class _Gate:
             return "Another page asks."
         if method == "POST" and headers.get("content-type") != "application/json":
             return "JSON is expected."
-        if not hmac.compare_digest(path.partition("/")[2].partition("/")[0].encode(), self._token):
+        if not hmac.compare_digest(
+            path.partition("/")[2].partition("/")[0].encode(), self._token
+        ):
             return "The token is missing; open the address that `winnow desk` printed."
         return ""
 
@@ -165,8 +175,12 @@ def policy(html: str) -> str:
     for kind in ("script", "style"):
         found = re.search(rf"<{kind}[^>]*>(.*?)</{kind}>", html, re.DOTALL)
         assert found is not None  # noqa: S101  the built file has one of each
-        digests[kind] = base64.b64encode(hashlib.sha256(found[1].encode()).digest()).decode()
-    allowed = " ".join(f"{kind}-src 'sha256-{digest}';" for kind, digest in digests.items())
+        digests[kind] = base64.b64encode(
+            hashlib.sha256(found[1].encode()).digest()
+        ).decode()
+    allowed = " ".join(
+        f"{kind}-src 'sha256-{digest}';" for kind, digest in digests.items()
+    )
     return (
         f"default-src 'none'; {allowed} connect-src 'self'; img-src data:; base-uri 'none'; "
         f"{_NO_FRAMES}"
@@ -204,14 +218,23 @@ class _Desk:
         events."""
         asked = await _asked(request)
         method, params = asked.get("method"), asked.get("params")
-        wanted = {"name": str, "arguments": dict} if method == "tools/call" else {"uri": str}
+        wanted = (
+            {"name": str, "arguments": dict} if method == "tools/call" else {"uri": str}
+        )
         given = params if isinstance(params, dict) else {}
         if not all(isinstance(given.get(name), kind) for name, kind in wanted.items()):
-            raise HTTPException(HTTPStatus.BAD_REQUEST, f"params lacks {' or '.join(wanted)}.")
+            raise HTTPException(
+                HTTPStatus.BAD_REQUEST, f"params lacks {' or '.join(wanted)}."
+            )
 
         async def work(tell: Tell) -> None:
-            async def told(progress: float, total: float | None, message: str | None) -> None:
-                await tell("progress", {"progress": progress, "total": total, "message": message})
+            async def told(
+                progress: float, total: float | None, message: str | None
+            ) -> None:
+                await tell(
+                    "progress",
+                    {"progress": progress, "total": total, "message": message},
+                )
 
             try:
                 if method == "tools/call":
@@ -225,7 +248,8 @@ class _Desk:
                 await tell("error", {"message": str(error)})
             else:
                 await tell(
-                    "result", result.model_dump(by_alias=True, exclude_none=True, mode="json")
+                    "result",
+                    result.model_dump(by_alias=True, exclude_none=True, mode="json"),
                 )
 
         return _Events(work)
@@ -295,11 +319,15 @@ class _Desk:
         asked = await _asked(request)
         session = await in_thread(self._find, str(asked.get("session", "")))
         if session is None:
-            return JSONResponse({"message": "This session is unknown or has expired."}, 404)
+            return JSONResponse(
+                {"message": "This session is unknown or has expired."}, 404
+            )
         if asked.get("remove") is True:
             await in_thread(remove_session, self._stores, session)
         else:
-            await in_thread(rename_session, self._stores, session, str(asked.get("name", "")))
+            await in_thread(
+                rename_session, self._stores, session, str(asked.get("name", ""))
+            )
         return JSONResponse({})
 
     def _find(self, handle: str) -> Session | None:
@@ -323,7 +351,11 @@ def setting_rows(settings: Settings) -> list[dict[str, object]]:
     rows: list[dict[str, object]] = []
     keys = {f"{provider}_key": key for provider, key in settings.keys.items()}
     for setting in TABLE:
-        value = keys[setting.name] if setting.name in keys else getattr(settings, setting.name)
+        value = (
+            keys[setting.name]
+            if setting.name in keys
+            else getattr(settings, setting.name)
+        )
         parts = value if isinstance(value, tuple) else () if value is None else (value,)
         text = ", ".join(map(str, parts))
         usual = value == setting.read(setting.default)
@@ -350,14 +382,22 @@ def cache_rows(stores: Stores, settings: Settings) -> dict[str, object]:
         }
         for kind, one in stores.stats().items()
     ]
-    return {"place": stores.place, "limit": settings.cache_mb * MEGABYTE, "kinds": kinds}
+    return {
+        "place": stores.place,
+        "limit": settings.cache_mb * MEGABYTE,
+        "kinds": kinds,
+    }
 
 
 def client_rows() -> list[dict[str, str]]:
     """Return each client that Winnow can be put into, its file, and how Winnow stands there; empty:
     not in it."""
     return [
-        {"client": name, "path": str(file_of(name, "user")), "state": client_state(name)}
+        {
+            "client": name,
+            "path": str(file_of(name, "user")),
+            "state": client_state(name),
+        }
         for name in CLIENTS
     ]
 

@@ -34,7 +34,10 @@ from server.version import VERSION
 from server.wiring import KEYLESS_NOTICE, open_services, searched, without_faults
 
 EXTRAS: Final = {
-    "models": ("huggingface_hub", "downloads of models, and tokenisers other than BERT's"),
+    "models": (
+        "huggingface_hub",
+        "downloads of models, and tokenisers other than BERT's",
+    ),
     "llama": ("llama_cpp", "GGUF models"),
     "flag": ("FlagEmbedding", "BGE-M3 and its reranker on torch"),
     "redis": ("redis", "a shared cache"),
@@ -68,17 +71,25 @@ async def doctor(given: Mapping[str, str], as_json: bool) -> int:
     checks = await examine(settings, faults)
     problems = [check.name for check in checks if not check.healthy]
     if as_json:
-        print_json({**{check.name: check.line for check in checks}, "problems": problems})
+        print_json(
+            {**{check.name: check.line for check in checks}, "problems": problems}
+        )
     else:
         pen = pen_for(sys.stdout)
         for check in checks:
             print(drawn_check(check, pen))
-        print({0: "No problems", 1: "1 problem"}.get(len(problems), f"{len(problems)} problems"))
+        print(
+            {0: "No problems", 1: "1 problem"}.get(
+                len(problems), f"{len(problems)} problems"
+            )
+        )
     return FAILED if problems else OK
 
 
 async def examine(
-    settings: Settings, faults: Mapping[str, WinnowError], machine: Machine | None = None
+    settings: Settings,
+    faults: Mapping[str, WinnowError],
+    machine: Machine | None = None,
 ) -> list[Check]:
     """Try every part once; `faults` are settings that were left out, by name, and `machine` stands
     in for this one."""
@@ -92,7 +103,9 @@ async def examine(
         Check(f"setting {name}", str(error), healthy=False)
         for name, error in {**faults, **more}.items()
     ]
-    checks += [Check(name, warning, healthy=False) for name, warning in warnings.items()]
+    checks += [
+        Check(name, warning, healthy=False) for name, warning in warnings.items()
+    ]
     checks += machine_checks(here)
     roles = await report_roles(settings, tried=True, machine=here)
     checks += [role for role in roles if role.name not in more]
@@ -114,7 +127,9 @@ async def _services(settings: Settings) -> list[Check]:
     """Return who is searched, the folders and the cache as the server has them."""
     try:
         async with open_services(settings) as services:
-            told = dict(line.split(": ", 1) for line in status_text(services).splitlines())
+            told = dict(
+                line.split(": ", 1) for line in status_text(services).splitlines()
+            )
             told |= _how_searched(settings, services.chain.names)
             stores = services.stores.stats()
     except WinnowError as error:
@@ -135,7 +150,9 @@ def _how_searched(settings: Settings, names: Sequence[str]) -> dict[str, str]:
     """Say what a person may want to change of who is searched."""
     who = searched(settings)
     if not names:
-        return {"search": "off: unset WINNOW_SEARCH, or set WINNOW_FOLDERS to document folders"}
+        return {
+            "search": "off: unset WINNOW_SEARCH, or set WINNOW_FOLDERS to document folders"
+        }
     if who.keyless:
         return {"search": KEYLESS_NOTICE}
     if not settings.search and not who.web:
@@ -164,9 +181,13 @@ def check_wheels(wanted: Mapping[str, str]) -> Check:
 def _extras() -> Check:
     there = [extra for extra, (module, _) in EXTRAS.items() if is_there(module)]
     lacking = "; ".join(
-        f"{extra} for {what}" for extra, (_, what) in EXTRAS.items() if extra not in there
+        f"{extra} for {what}"
+        for extra, (_, what) in EXTRAS.items()
+        if extra not in there
     )
-    more = f"; to be had by pip install 'winnow-mcp[NAME]': {lacking}" if lacking else ""
+    more = (
+        f"; to be had by pip install 'winnow-mcp[NAME]': {lacking}" if lacking else ""
+    )
     return Check("extras", f"{', '.join(there) or 'none'}{more}")
 
 
@@ -190,17 +211,21 @@ def _browser(settings: Settings) -> Check:
         found = find_browser(settings.browser)
     except UsageError as error:
         return Check("browser", str(error), healthy=False)
-    off = "off; WINNOW_BROWSER=auto renders pages that only scripts fill (extra browser)"
+    off = (
+        "off; WINNOW_BROWSER=auto renders pages that only scripts fill (extra browser)"
+    )
     return Check("browser", str(found) if found else off)
 
 
 def _cookies(settings: Settings) -> Check:
     if settings.cookies is None:
         return Check(
-            "cookies", "none; WINNOW_COOKIES=FILE sends those of a browser's exported cookies.txt"
+            "cookies",
+            "none; WINNOW_COOKIES=FILE sends those of a browser's exported cookies.txt",
         )
     return Check(
-        "cookies", f"in use, of {Cookies(settings.cookies).hosts} hosts, from {settings.cookies}"
+        "cookies",
+        f"in use, of {Cookies(settings.cookies).hosts} hosts, from {settings.cookies}",
     )
 
 
@@ -231,7 +256,9 @@ def judged_together(providers: list[Check]) -> list[Check]:
         return [
             check
             if check.healthy
-            else Check(check.name, check.line.rpartition("; ")[0] + "; the others are asked")
+            else Check(
+                check.name, check.line.rpartition("; ")[0] + "; the others are asked"
+            )
             for check in providers
         ]
     return [
@@ -256,9 +283,13 @@ async def _answers(name: str, address: str) -> Check:
             else "is this machine on the web, and is it let through?"
         )
         return Check(
-            name, f"{without_password(address)} does not answer ({reason}); {mend}", healthy=False
+            name,
+            f"{without_password(address)} does not answer ({reason}); {mend}",
+            healthy=False,
         )
-    return Check(name, f"{without_password(address)} answers with status {answer.status_code}")
+    return Check(
+        name, f"{without_password(address)} answers with status {answer.status_code}"
+    )
 
 
 def _clients() -> list[Check]:
@@ -271,7 +302,11 @@ def _clients() -> list[Check]:
         for name, state in states.items()
         if state != READY
     ]
-    return [Check("clients", ready), *broken] if ready or broken else [Check("clients", none)]
+    return (
+        [Check("clients", ready), *broken]
+        if ready or broken
+        else [Check("clients", none)]
+    )
 
 
 def client_state(name: str) -> str:
@@ -285,6 +320,10 @@ def client_state(name: str) -> str:
         return ""
     command = entry.get("command", entry.get("cmd"))
     command = command[0] if isinstance(command, list) and command else command
-    if isinstance(command, str) and Path(command).is_absolute() and not Path(command).exists():
+    if (
+        isinstance(command, str)
+        and Path(command).is_absolute()
+        and not Path(command).exists()
+    ):
         return f"its command {command} is gone; run winnow install {name} again"
     return READY

@@ -33,7 +33,9 @@ HERE: Final = Path(__file__).resolve().parents[1]
 INSTALLED: Final = HERE.name == "_app"
 """Whether this is a wheel; else a checkout."""
 NAME: Final = "winnow"
-_PATHS: Final = frozenset({"folders", "cache", "models", "cookies", "config", "log_file"})
+_PATHS: Final = frozenset(
+    {"folders", "cache", "models", "cookies", "config", "log_file"}
+)
 _ROLES: Final = frozenset({"embedder", "reader", "reranker", "generator"})
 """Settings that may name a file behind the name of a backend."""
 BEFORE: Final = ".before-winnow"
@@ -98,20 +100,29 @@ CLIENTS: Final = {
         "Claude/claude_desktop_config.json", after="Quit it wholly and start it again."
     ),
     "claude-code": Client(
-        "~/.claude.json", ".mcp.json", after="It is there in the next session; /mcp shows it."
+        "~/.claude.json",
+        ".mcp.json",
+        after="It is there in the next session; /mcp shows it.",
     ),
     "cursor": Client("~/.cursor/mcp.json", ".cursor/mcp.json"),
     "vscode": Client("Code/User/mcp.json", ".vscode/mcp.json", key="servers"),
-    "copilot": Client("~/.copilot/mcp-config.json", ".mcp.json", entry={**_USUAL, "tools": ["*"]}),
+    "copilot": Client(
+        "~/.copilot/mcp-config.json", ".mcp.json", entry={**_USUAL, "tools": ["*"]}
+    ),
     "windsurf": Client("~/.codeium/windsurf/mcp_config.json"),
     "gemini": Client("~/.gemini/settings.json", ".gemini/settings.json"),
     "lmstudio": Client("~/.lmstudio/mcp.json"),
-    "codex": Client("~/.codex/config.toml", ".codex/config.toml", key="mcp_servers", entry=_CODEX),
+    "codex": Client(
+        "~/.codex/config.toml", ".codex/config.toml", key="mcp_servers", entry=_CODEX
+    ),
     "opencode": Client(
         "~/.config/opencode/opencode.json", "opencode.json", key="mcp", entry=_OPENCODE
     ),
     "zed": Client(
-        "~/.config/zed/settings.json", ".zed/settings.json", key="context_servers", entry=_ZED
+        "~/.config/zed/settings.json",
+        ".zed/settings.json",
+        key="context_servers",
+        entry=_ZED,
     ),
     "cline": Client(
         "Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json"
@@ -123,7 +134,9 @@ CLIENTS: Final = {
         key="extensions",
         entry=_GOOSE,
     ),
-    "continue": Client("~/.continue/mcpServers/winnow.json", ".continue/mcpServers/winnow.json"),
+    "continue": Client(
+        "~/.continue/mcpServers/winnow.json", ".continue/mcpServers/winnow.json"
+    ),
 }
 
 
@@ -178,7 +191,8 @@ async def _refuse_faults(given: Mapping[str, str]) -> None:
     settings = read_settings(given, {})
     for missing in settings.missing:
         raise UsageError(
-            f"The folder {missing!r} does not exist.", hint="Correct --folder, or leave it out."
+            f"The folder {missing!r} does not exist.",
+            hint="Correct --folder, or leave it out.",
         )
     if given.keys() <= {"folders"}:
         return  # the defaults of all others work everywhere
@@ -196,7 +210,9 @@ def absolute(given: Mapping[str, str]) -> dict[str, str]:
     made = dict(given)
     for name in _PATHS & given.keys():
         parts = given[name].split(os.pathsep) if name == "folders" else [given[name]]
-        made[name] = os.pathsep.join(_from_root(part.strip()) for part in parts if part.strip())
+        made[name] = os.pathsep.join(
+            _from_root(part.strip()) for part in parts if part.strip()
+        )
     for name in _ROLES & given.keys():
         backend, _, rest = given[name].partition(":")
         if rest and os.path.exists(rest):
@@ -254,7 +270,9 @@ def plan_change(
             old.splitlines(), new.splitlines(), str(path), f"{path} (new)", lineterm=""
         )
     )
-    return ConfigChange(path, kept, new, _without_secrets(shown, given), empty=not after)
+    return ConfigChange(
+        path, kept, new, _without_secrets(shown, given), empty=not after
+    )
 
 
 def make_change(change: ConfigChange, *, undo: bool) -> None:
@@ -282,7 +300,8 @@ def file_of(name: str, scope: str) -> Path:
     if scope == "project":
         if not client.project:
             raise UsageError(
-                f"{name} has no configuration for one project.", hint="Leave out --scope project."
+                f"{name} has no configuration for one project.",
+                hint="Leave out --scope project.",
             )
         return Path.cwd() / client.project
     return user_config_path(appname=None, roaming=True) / Path(client.user).expanduser()
@@ -321,7 +340,9 @@ def _entry(given: Mapping[str, str], client: Client) -> Json:
     """
     environment: Json = {"PYTHONUNBUFFERED": "1"}
     environment |= {
-        f"WINNOW_{name.upper()}": value for name, value in sorted(given.items()) if value
+        f"WINNOW_{name.upper()}": value
+        for name, value in sorted(given.items())
+        if value
     }
     command, arguments = _launcher()
     if not INSTALLED:
@@ -348,7 +369,9 @@ def _launcher() -> tuple[str, list[str]]:
     uvx = shutil.which("uvx")
     if uvx and "archive-v0" in Path(sys.prefix).parts:
         return uvx, [f"winnow-mcp@{VERSION}", "serve"]
-    script = Path(sys.executable).with_name("winnow.exe" if sys.platform == "win32" else "winnow")
+    script = Path(sys.executable).with_name(
+        "winnow.exe" if sys.platform == "win32" else "winnow"
+    )
     if script.exists():
         return str(script), ["serve"]
     return sys.executable, ["-c", "import winnow; winnow.main()", "serve"]
@@ -357,7 +380,10 @@ def _launcher() -> tuple[str, list[str]]:
 def _agreed(path: Path) -> bool:
     """Ask the person; nobody to ask means no."""
     if not sys.stdin.isatty():
-        print("Nobody to ask here: add --yes to write, or --dry-run to only look.", file=sys.stderr)
+        print(
+            "Nobody to ask here: add --yes to write, or --dry-run to only look.",
+            file=sys.stderr,
+        )
         return False
     return input(f"Write this to {path}? [y/N] ").strip().lower() in ("y", "yes")
 
@@ -365,7 +391,9 @@ def _agreed(path: Path) -> bool:
 def _without_entry(config: Json, key: str, earlier: Json) -> Json:
     """Return the configuration as if Winnow had never been put in; `earlier` is the file before its
     first change."""
-    servers = {name: server for name, server in _servers(config, key).items() if name != NAME}
+    servers = {
+        name: server for name, server in _servers(config, key).items() if name != NAME
+    }
     if (former := entry_in(earlier, key)) is not None:
         servers[NAME] = former
     if not servers and key not in earlier:
@@ -377,18 +405,25 @@ def _servers(config: Json, key: str) -> Mapping[str, object]:
     servers = config.get(key, {})
     if not isinstance(servers, Mapping):
         raise UsageError(
-            f"The key {key!r} of the configuration holds no servers.", hint="Mend the file by hand."
+            f"The key {key!r} of the configuration holds no servers.",
+            hint="Mend the file by hand.",
         )
     return servers
 
 
 def _text(path: Path) -> str:
     """Return a file's text with line feeds alone; `_write` puts back how its lines ended."""
-    return path.read_bytes().decode("utf-8-sig").replace("\r\n", "\n") if path.exists() else ""
+    return (
+        path.read_bytes().decode("utf-8-sig").replace("\r\n", "\n")
+        if path.exists()
+        else ""
+    )
 
 
 def _form(path: Path) -> str:
-    return next((form for suffix, form in _FORMS.items() if suffix in path.suffixes), "JSON")
+    return next(
+        (form for suffix, form in _FORMS.items() if suffix in path.suffixes), "JSON"
+    )
 
 
 def _edited(path: Path, config: Json, key: str) -> str:
@@ -422,7 +457,9 @@ def _undone(path: Path, kept: Path, before: Json, key: str) -> str | None:
     return former
 
 
-def _json(text: str, key: str, entry: Mapping[str, object] | None, *, left: bool) -> str:
+def _json(
+    text: str, key: str, entry: Mapping[str, object] | None, *, left: bool
+) -> str:
     """Return JSON with our entry below `key`, which goes with it unless it is `left`."""
     if entry is not None:
         return with_member(text, (key, NAME), entry)
@@ -433,7 +470,9 @@ def _toml(text: str, key: str, entry: Mapping[str, object] | None) -> str:
     tables = re.split(r"^(?=[ \t]*\[)", text, flags=re.MULTILINE)
     ours = re.compile(rf"[ \t]*\[\s*{key}\s*\.\s*\"?{NAME}\"?\s*[.\]]")
     rest = "".join(table for table in tables if not ours.match(table)).rstrip("\n")
-    parts = [part for part in (rest, _table(f"{key}.{NAME}", entry) if entry else "") if part]
+    parts = [
+        part for part in (rest, _table(f"{key}.{NAME}", entry) if entry else "") if part
+    ]
     return "\n\n".join(parts) + "\n" if parts else ""
 
 
@@ -450,7 +489,9 @@ def _table(name: str, values: Mapping[str, object]) -> str:
     return "\n\n".join(["\n".join([f"[{name}]", *own]), *tables])
 
 
-def _yaml(text: str, key: str, entry: Mapping[str, object] | None, *, left: bool) -> str:
+def _yaml(
+    text: str, key: str, entry: Mapping[str, object] | None, *, left: bool
+) -> str:
     """Return YAML with our entry as the first below `key`, which goes with it unless it is
     `left`."""
     # Our entry is a line and all that are indented deeper.
@@ -466,7 +507,9 @@ def _yaml(text: str, key: str, entry: Mapping[str, object] | None, *, left: bool
         for name, value in entry.items()
     ]
     ours = f"{depth}{NAME}:\n{''.join(lines)}"
-    return re.sub(rf"^{key}:.*\n", lambda head: head[0] + ours, rest, count=1, flags=re.MULTILINE)
+    return re.sub(
+        rf"^{key}:.*\n", lambda head: head[0] + ours, rest, count=1, flags=re.MULTILINE
+    )
 
 
 def _write(path: Path, text: str, kept: Path) -> None:
@@ -479,7 +522,9 @@ def _write(path: Path, text: str, kept: Path) -> None:
         former = path.read_bytes() if path.exists() else b""
         text = text.replace("\n", "\r\n") if b"\r\n" in former else text
         mark = codecs.BOM_UTF8 if former.startswith(codecs.BOM_UTF8) else b""
-        target = path.resolve()  # a link into a person's own collection of settings stays one
+        target = (
+            path.resolve()
+        )  # a link into a person's own collection of settings stays one
         fresh = target.with_name(target.name + ".new")
         fresh.write_bytes(mark + text.encode())
         if target.exists():

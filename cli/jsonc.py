@@ -53,7 +53,12 @@ def with_member(text: str, path: tuple[str, ...], value: object) -> str:
         member = next((one for one in reversed(members) if one.name == name), None)
         if member is None:
             return _inserted(
-                text, plain, at, members, (name, _nested(path[depth + 1 :], value)), unit
+                text,
+                plain,
+                at,
+                members,
+                (name, _nested(path[depth + 1 :], value)),
+                unit,
             )
         start, at, end = member.start, member.value, member.end
     return text[:at] + _written(value, _indent_of(text, start), unit) + text[end:]
@@ -71,8 +76,12 @@ def without_member(text: str, path: tuple[str, ...]) -> str:
     comma = re.compile(r"\s*,").match(bare, member.end)
     end = comma.end() if comma else member.end
     start = len(text[: member.start].rstrip())
-    if "\n" in text[start : member.start] and not text[end:].lstrip(" \t").startswith("\n"):
-        start = member.start  # what stands before may be a comment that ends with its line
+    if "\n" in text[start : member.start] and not text[end:].lstrip(" \t").startswith(
+        "\n"
+    ):
+        start = (
+            member.start
+        )  # what stands before may be a comment that ends with its line
     rest = text[:start], text[end:]
     if comma or place == 0:
         return "".join(rest)
@@ -82,7 +91,12 @@ def without_member(text: str, path: tuple[str, ...]) -> str:
 
 
 def _inserted(
-    text: str, plain: str, at: int, members: list[_Member], entry: tuple[str, object], unit: str
+    text: str,
+    plain: str,
+    at: int,
+    members: list[_Member],
+    entry: tuple[str, object],
+    unit: str,
 ) -> str:
     """Return `text` with an entry behind the last of the members of the object that begins at
     `at`."""
@@ -149,7 +163,9 @@ def _indent_of(text: str, place: int) -> str:
 
 
 def _written(value: object, indent: str, unit: str) -> str:
-    return json.dumps(value, indent=unit, ensure_ascii=False).replace("\n", f"\n{indent}")
+    return json.dumps(value, indent=unit, ensure_ascii=False).replace(
+        "\n", f"\n{indent}"
+    )
 
 
 def _nested(path: tuple[str, ...], value: object) -> object:

@@ -24,7 +24,13 @@ from cache.store import Stores, cache_trouble, store_text
 from cli.output import FAILED, OK, print_json, show
 from errors import UsageError
 from pipeline.session.export import export
-from pipeline.session.session import SCHEME, Session, find_session, list_sessions, remove_session
+from pipeline.session.session import (
+    SCHEME,
+    Session,
+    find_session,
+    list_sessions,
+    remove_session,
+)
 from server.settings import Settings
 from server.wiring import open_cache
 
@@ -38,7 +44,9 @@ def _opened(settings: Settings) -> Iterator[Stores]:
         stores.close()
 
 
-def look_after_cache(settings: Settings, action: str, file: Path | None, *, as_json: bool) -> int:
+def look_after_cache(
+    settings: Settings, action: str, file: Path | None, *, as_json: bool
+) -> int:
     """Do `stats`, `clear`, `verify`, `path`, or `backup` to and `restore` from a file, and print
     what came of it.
 
@@ -62,8 +70,12 @@ def look_after_cache(settings: Settings, action: str, file: Path | None, *, as_j
 
 def _moved(stores: Stores, action: str, file: Path | None) -> dict[str, object]:
     if file is None:
-        raise UsageError("No file is named.", hint=f"Write `winnow cache {action} FILE`.")
-    counts = write_backup(stores, file) if action == "backup" else read_backup(stores, file)
+        raise UsageError(
+            "No file is named.", hint=f"Write `winnow cache {action} FILE`."
+        )
+    counts = (
+        write_backup(stores, file) if action == "backup" else read_backup(stores, file)
+    )
     return {
         "path": stores.place,
         "file": str(file),
@@ -71,7 +83,9 @@ def _moved(stores: Stores, action: str, file: Path | None) -> dict[str, object]:
     }
 
 
-def _report(stores: Stores, action: str, as_json: bool) -> tuple[dict[str, object], bool]:
+def _report(
+    stores: Stores, action: str, as_json: bool
+) -> tuple[dict[str, object], bool]:
     report: dict[str, object] = {"path": stores.place}
     if action == "verify":
         found = stores.verify()
@@ -89,9 +103,13 @@ def _report(stores: Stores, action: str, as_json: bool) -> tuple[dict[str, objec
 
 def _line(checked: CacheCheck) -> str:
     counts = ", ".join(
-        f"{count} {name}" for name, count in dataclasses.asdict(checked).items() if name != "note"
+        f"{count} {name}"
+        for name, count in dataclasses.asdict(checked).items()
+        if name != "note"
     )
-    removed = " (removed)" if checked.damaged or checked.expired or checked.orphans else ""
+    removed = (
+        " (removed)" if checked.damaged or checked.expired or checked.orphans else ""
+    )
     return f"{counts}{removed}{'; ' + checked.note if checked.note else ''}"
 
 
@@ -110,7 +128,10 @@ def look_after_sessions(
             show({"removed": session.handle}, as_json=as_json)
         else:
             print(
-                export(session, "json" if as_json else form if action == "export" else "markdown"),
+                export(
+                    session,
+                    "json" if as_json else form if action == "export" else "markdown",
+                ),
                 end="",
             )
     return OK
@@ -119,8 +140,12 @@ def look_after_sessions(
 def _named(stores: Stores, handle: str) -> Session:
     session = find_session(stores, handle, owner="", roots=None)
     if session is None:
-        what = f"There is no session {handle} here." if handle else "No session is named."
-        raise UsageError(what, hint=f"Name one that `winnow sessions` lists, such as {SCHEME}….")
+        what = (
+            f"There is no session {handle} here." if handle else "No session is named."
+        )
+        raise UsageError(
+            what, hint=f"Name one that `winnow sessions` lists, such as {SCHEME}…."
+        )
     return session
 
 
@@ -166,7 +191,9 @@ def write_backup(stores: Stores, path: Path) -> dict[str, int]:
     be used.
     """
     try:
-        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        with os.fdopen(
+            os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb"
+        ) as file:
             return _write(stores, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED))
     except FileExistsError as error:
         raise UsageError(f"{path} exists.", hint="Name a new file.") from error
@@ -175,7 +202,8 @@ def write_backup(stores: Stores, path: Path) -> dict[str, int]:
         if isinstance(error, OSError):
             why = error.strerror or error
             raise UsageError(
-                f"{path} cannot be written: {why}.", hint="Name a file in another folder."
+                f"{path} cannot be written: {why}.",
+                hint="Name a file in another folder.",
             ) from error
         raise
 
@@ -215,7 +243,8 @@ def read_backup(stores: Stores, path: Path) -> dict[str, int]:
                 taken[kind] += store.keep(entry)
     except (OSError, zipfile.BadZipFile, KeyError, ValueError, TypeError) as error:
         raise UsageError(
-            f"{path} is no backup: {error}.", hint="Name a file that `winnow cache backup` wrote."
+            f"{path} is no backup: {error}.",
+            hint="Name a file that `winnow cache backup` wrote.",
         ) from error
     return dict(taken)
 
@@ -227,6 +256,9 @@ def _entries(stores: Stores) -> Iterator[tuple[str, bool, Entry]]:
         yield from ((kind, not store.shared, entry) for entry in store.entries())
     if stores.sessions.shared:
         for entry in stores.own.entries():
-            kind = next((kind for start, kind in _OWN.items() if entry.name.startswith(start)), "")
+            kind = next(
+                (kind for start, kind in _OWN.items() if entry.name.startswith(start)),
+                "",
+            )
             if kind:
                 yield kind, True, entry

@@ -32,7 +32,8 @@ _QUESTION: Final = re.compile(
 )
 """A heading that asks something whole, not just `Why?`."""
 _ABOUT_IT: Final = re.compile(
-    r"\b(?:this|these|diese[rsmn]?) (?:page|article|site|seite|artikel)\b", re.IGNORECASE
+    r"\b(?:this|these|diese[rsmn]?) (?:page|article|site|seite|artikel)\b",
+    re.IGNORECASE,
 )
 _SITE: Final = re.compile(r"\s+(?:[|–—•·]|-)\s+.*")
 """What stands behind a page's own title in that of its window."""
@@ -60,7 +61,9 @@ def describe_library(settings: Settings) -> dict[str, object]:
     return {
         "web": list(who.web),
         "folders": listed,
-        "warnings": [f"{name}: {warning}" for name, warning in settings.warnings().items()],
+        "warnings": [
+            f"{name}: {warning}" for name, warning in settings.warnings().items()
+        ],
         "questions": asked,
     }
 
@@ -84,12 +87,15 @@ def _to_try(documents: Sequence[dict[str, Any]]) -> list[dict[str, str]]:
         ]
     # The first of each document come before the second of any.
     asked = [
-        {"title": title, "heading": heading, "asks": "?"} for _, title, heading in sorted(asking)
+        {"title": title, "heading": heading, "asks": "?"}
+        for _, title, heading in sorted(asking)
     ]
     named = [
         {"title": title, "heading": heading, "asks": ""}
         for place, title, heading in naming
-        if place == 0 and len(title) <= _LONGEST and heading.casefold() not in title.casefold()
+        if place == 0
+        and len(title) <= _LONGEST
+        and heading.casefold() not in title.casefold()
     ]
     return [*asked, *named][:TO_TRY]
 
@@ -106,7 +112,9 @@ def _names(heading: str) -> bool:
 
 def _folder(root: Path, roots: Sequence[Path]) -> dict[str, Any]:
     try:
-        folder, files = (root.parent, [root]) if root.is_file() else files_in(str(root), roots)[:2]
+        folder, files = (
+            (root.parent, [root]) if root.is_file() else files_in(str(root), roots)[:2]
+        )
     except WinnowError:  # it went meanwhile; the doctor says so
         folder, files = root, []
     documents = [_document(path, folder) for path in files[:LISTED]]
@@ -115,7 +123,11 @@ def _folder(root: Path, roots: Sequence[Path]) -> dict[str, Any]:
 
 def _document(path: Path, folder: Path) -> dict[str, Any]:
     title, *headings = [*_headings(path), path.stem]
-    return {"name": path.relative_to(folder).as_posix(), "title": title, "headings": headings[:-1]}
+    return {
+        "name": path.relative_to(folder).as_posix(),
+        "title": title,
+        "headings": headings[:-1],
+    }
 
 
 def _headings(path: Path) -> Iterator[str]:
@@ -129,8 +141,13 @@ def _headings(path: Path) -> Iterator[str]:
     except OSError:
         return
     if kind in _TEXTS:
-        yield from (one_line(found) for found in re.findall(r"^#{1,3} (.+)$", text, re.MULTILINE))
+        yield from (
+            one_line(found)
+            for found in re.findall(r"^#{1,3} (.+)$", text, re.MULTILINE)
+        )
         return
-    for node in LexborHTMLParser(text).css("title, h1, h2, h3, dt, summary, button[aria-expanded]"):
+    for node in LexborHTMLParser(text).css(
+        "title, h1, h2, h3, dt, summary, button[aria-expanded]"
+    ):
         if heading := one_line(node.text()):
             yield heading

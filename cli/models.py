@@ -31,7 +31,15 @@ from models.llama.model import GgufModel, LlamaGenerator
 from models.llama.placement import place
 from models.llama.probe import InstalledBuild, installed_build
 from models.pipe import memory_of
-from models.protocols import CrossEncoder, Embedder, Generator, Reranker, Said, Window, abilities_of
+from models.protocols import (
+    CrossEncoder,
+    Embedder,
+    Generator,
+    Reranker,
+    Said,
+    Window,
+    abilities_of,
+)
 from models.pull import Hub, describe, kept_files, pull, remove
 from models.remote.openai import OpenAIEmbedder, OpenAIGenerator
 from models.remote.server import RemoteModel
@@ -44,7 +52,8 @@ from server.wiring import open_models
 
 PROBE: Final = "A ferry leaves the harbour at noon."
 BENCH_TEXTS: Final = tuple(
-    f"{PROBE} It carries {n} cars, and the crossing takes two hours in fair weather. " * 4
+    f"{PROBE} It carries {n} cars, and the crossing takes two hours in fair weather. "
+    * 4
     for n in range(32)
 )
 BENCH_PROMPT: Final = "Write a story about a ferry."
@@ -73,7 +82,9 @@ def machine_checks(machine: Machine) -> list[Check]:
     cards = [str(card) for card in machine.hardware.cards]
     best = machine.hardware.best
     works = best is None or not best.fault
-    graphics = Check("graphics", "; ".join(cards) or "none that models can use", healthy=works)
+    graphics = Check(
+        "graphics", "; ".join(cards) or "none that models can use", healthy=works
+    )
     line, wanted_build = str(there), right.backend in OFFLOADS
     suits = there.offloads and bool(there.devices) if wanted_build else not there.fault
     if not there.version:
@@ -82,18 +93,28 @@ def machine_checks(machine: Machine) -> list[Check]:
         return [graphics, Check("llama.cpp", line)]
     told = [f"for {right.why} the right build is {right.backend}"]
     told += [f"which needs {right.needs}"] if right.needs else []
-    told += [right.command or "pip install 'winnow-mcp[llama]'", *filter(None, [right.wheels])]
-    return [graphics, Check("llama.cpp", f"{line}; {'; '.join(told)}", healthy=not there.version)]
+    told += [
+        right.command or "pip install 'winnow-mcp[llama]'",
+        *filter(None, [right.wheels]),
+    ]
+    return [
+        graphics,
+        Check("llama.cpp", f"{line}; {'; '.join(told)}", healthy=not there.version),
+    ]
 
 
 def run_models(
-    args: argparse.Namespace, settings: Settings, *, machine: Callable[[], Machine] = look
+    args: argparse.Namespace,
+    settings: Settings,
+    *,
+    machine: Callable[[], Machine] = look,
 ) -> int:
     """Do what `winnow models` was asked, on `machine`; return the exit code."""
     hub = Hub(settings.hub or None, settings.models)
     if args.action in ("pull", "remove") and not args.names:
         raise UsageError(
-            f"`winnow models {args.action}` needs a name.", hint="`winnow models list` shows them."
+            f"`winnow models {args.action}` needs a name.",
+            hint="`winnow models list` shows them.",
         )
     if args.action == "list":
         return _list(hub, machine(), args.json)
@@ -121,14 +142,22 @@ def run_models(
     ]
     options = anyio.run(_options, settings, here)
     told: dict[str, object] = {report.name: report.line for report in reports}
-    told |= {f"{role} options": found if args.json else _lines(found) for role, found in options}
+    told |= {
+        f"{role} options": found if args.json else _lines(found)
+        for role, found in options
+    }
     show(told, as_json=args.json)
     return OK
 
 
-async def _options(settings: Settings, machine: Machine) -> list[tuple[str, dict[str, str]]]:
+async def _options(
+    settings: Settings, machine: Machine
+) -> list[tuple[str, dict[str, str]]]:
     """Return for each role with options: every one with its value and where that comes from."""
-    async with service_client(settings.seconds) as http, open_models(settings, http) as models:
+    async with (
+        service_client(settings.seconds) as http,
+        open_models(settings, http) as models,
+    ):
         return [
             (role, options_of(chosen.model, machine.build))
             for role, chosen in models._asdict().items()
@@ -140,7 +169,9 @@ def _lines(options: dict[str, str]) -> str:
     return "".join(f"\n    {name:12} {told}" for name, told in options.items())
 
 
-def options_of(model: GgufModel | OpenAIGenerator, build: InstalledBuild) -> dict[str, str]:
+def options_of(
+    model: GgufModel | OpenAIGenerator, build: InstalledBuild
+) -> dict[str, str]:
     """Return every option of a model with its value and where that comes from."""
     if isinstance(model, OpenAIGenerator):
         return _served_options(model)
@@ -149,18 +180,29 @@ def options_of(model: GgufModel | OpenAIGenerator, build: InstalledBuild) -> dic
     backends = list(build.backends)
     try:
         placed = place(
-            model.weights, build.devices, backends=backends, cores=usable_cores(), tuning=tuning
+            model.weights,
+            build.devices,
+            backends=backends,
+            cores=usable_cores(),
+            tuning=tuning,
         )
     except WinnowError as error:
         return {"devices": str(error)}
     layers = model.weights.layers
     on_gpu = layers if placed.gpu_layers < 0 else placed.gpu_layers
     trained = f"the file's {model.trained_tokens} and our most" if plan.context else ""
-    flash = "on" if plan.role != "generator" or plan.kv.startswith("q") else "off on the processor"
+    flash = (
+        "on"
+        if plan.role != "generator" or plan.kv.startswith("q")
+        else "off on the processor"
+    )
     flash = "llama.cpp decides" if on_gpu and plan.role == "generator" else flash
     values: dict[str, tuple[object, str]] = {
         "layers": (f"{on_gpu} of {layers} on a GPU", f"free memory: {placed.reason}"),
-        "devices": (", ".join(placed.devices) or "processor", "the roomiest of this build"),
+        "devices": (
+            ", ".join(placed.devices) or "processor",
+            "the roomiest of this build",
+        ),
         "split": ("all on one device", "usual"),
         "context": (plan.context, trained),
         "kv": (plan.kv or "f16", "32 bits while the cache is under 1 GB, else 16"),
@@ -171,8 +213,15 @@ def options_of(model: GgufModel | OpenAIGenerator, build: InstalledBuild) -> dic
     }
     if isinstance(model, LlamaGenerator):
         values |= {name: (getattr(tuning, name), "usual") for name in SAMPLING}
-        values["prompt cache"] = ("on", "beginnings that prompts share are evaluated once")
-        guessed = "none" if not tuning.speculate else f"{tuning.speculate} tokens by prompt lookup"
+        values["prompt cache"] = (
+            "on",
+            "beginnings that prompts share are evaluated once",
+        )
+        guessed = (
+            "none"
+            if not tuning.speculate
+            else f"{tuning.speculate} tokens by prompt lookup"
+        )
         values["speculate"] = (guessed, "usual")
     shown = {"split": tuning.split, "flash": tuning.flash, "mmap": tuning.mmap}
     return {
@@ -284,17 +333,24 @@ def _pull(hub: Hub, models: list[Offered], args: argparse.Namespace) -> int:
     return OK
 
 
-async def report_roles(settings: Settings, *, tried: bool, machine: Machine) -> list[Check]:
+async def report_roles(
+    settings: Settings, *, tried: bool, machine: Machine
+) -> list[Check]:
     """Return a report for each role; with `tried`, each model answers something small first."""
     profile = fitting_profile(machine.hardware)
-    async with service_client(settings.seconds) as http, open_models(settings, http) as models:
+    async with (
+        service_client(settings.seconds) as http,
+        open_models(settings, http) as models,
+    ):
         return [
             await _report(role, chosen, profile, tried=tried)
             for role, chosen in models._asdict().items()
         ]
 
 
-async def _report(role: str, chosen: Chosen[Any], profile: Profile, *, tried: bool) -> Check:
+async def _report(
+    role: str, chosen: Chosen[Any], profile: Profile, *, tried: bool
+) -> Check:
     model: Model | None = chosen.model
     parts = ["none", chosen.reason]
     healthy = True
@@ -308,13 +364,22 @@ async def _report(role: str, chosen: Chosen[Any], profile: Profile, *, tried: bo
         except WinnowError as error:
             works, healthy = str(error), False
         backend, device, memory = _standing(model)
-        parts = [backend, model.name, device, memory, works, _reason(model, chosen.reason)]
+        parts = [
+            backend,
+            model.name,
+            device,
+            memory,
+            works,
+            _reason(model, chosen.reason),
+        ]
     line = "; ".join(part for part in parts if part) + "."
     better = _better(role, chosen.reason, profile)
     return Check(role, f"{line} Better: {better}" if better else line, healthy)
 
 
-async def _use(role: str, model: Model, texts: Sequence[str], prompt: str, max_tokens: int) -> int:
+async def _use(
+    role: str, model: Model, texts: Sequence[str], prompt: str, max_tokens: int
+) -> int:
     """Let a model read `texts`, or write about `prompt`; return how many tokens that were by our
     counter."""
     if role == "generator":
@@ -325,7 +390,9 @@ async def _use(role: str, model: Model, texts: Sequence[str], prompt: str, max_t
     if role == "embedder":
         await cast(Embedder, model).embed(texts, kind="passage")
     elif role == "reader":
-        await cast(CrossEncoder, model).read(PROBE, [Window("", (text,)) for text in texts])
+        await cast(CrossEncoder, model).read(
+            PROBE, [Window("", (text,)) for text in texts]
+        )
     else:
         await cast(Reranker, model).score(PROBE, texts)
     return sum(map(count_tokens, texts))
@@ -334,7 +401,10 @@ async def _use(role: str, model: Model, texts: Sequence[str], prompt: str, max_t
 async def _bench(settings: Settings, as_json: bool) -> int:
     """Print for each model that is set: tokens a second by our counter, and memory once loaded."""
     rows: list[dict[str, object]] = []
-    async with service_client(settings.seconds) as http, open_models(settings, http) as models:
+    async with (
+        service_client(settings.seconds) as http,
+        open_models(settings, http) as models,
+    ):
         for role, chosen in models._asdict().items():
             model: Model | None = chosen.model
             if model is None:
@@ -344,7 +414,11 @@ async def _bench(settings: Settings, as_json: bool) -> int:
             started = time.perf_counter()
             tokens = await _use(role, model, BENCH_TEXTS, BENCH_PROMPT, 64)
             rate = round(tokens / max(time.perf_counter() - started, 1e-6))
-            done = {"tokens_per_second": rate, "tokens": tokens, "memory": _standing(model)[2]}
+            done = {
+                "tokens_per_second": rate,
+                "tokens": tokens,
+                "memory": _standing(model)[2],
+            }
             rows.append({"role": role, "model": model.name, **done})
     if as_json:
         print_json(rows)
@@ -370,17 +444,25 @@ def _standing(model: Model) -> tuple[str, str, str]:
     if isinstance(model, GgufModel):
         placed = model.placement
         device = (
-            f"device {placed['device']}" if "device" in placed else "device chosen at first use"
+            f"device {placed['device']}"
+            if "device" in placed
+            else "device chosen at first use"
         )
         megabytes = memory_of(model.pid)[1] / 1e6 if model.pid is not None else 0.0
         memory = (
-            f"{megabytes:.0f} MB in its process" if megabytes else "no memory before its first use"
+            f"{megabytes:.0f} MB in its process"
+            if megabytes
+            else "no memory before its first use"
         )
         return "llama.cpp", device, memory
     megabytes = memory_of("self")[1] / 1e6
     memory = f"{megabytes:.0f} MB with everything in this process" if megabytes else ""
     if isinstance(model, FlagModel):
-        return "FlagEmbedding", "graphics card where torch finds CUDA, else processor", memory
+        return (
+            "FlagEmbedding",
+            "graphics card where torch finds CUDA, else processor",
+            memory,
+        )
     return "onnxruntime", "processor", memory
 
 
@@ -389,7 +471,11 @@ def _reason(model: Model, reason: str) -> str:
         return f"{reason}; {model.placement['reason']}"
     if isinstance(model, OpenAIEmbedder) and model.dimension:
         return f"{reason}; {model.dimension} dimensions"
-    if (found := abilities_of(model)) and {"choose", "score_tree"} - found and "generate" in found:
+    if (
+        (found := abilities_of(model))
+        and {"choose", "score_tree"} - found
+        and "generate" in found
+    ):
         return f"{reason}; can do: {', '.join(sorted(found))}"
     return reason
 

@@ -62,7 +62,9 @@ def drawn_progress(*, quiet: bool) -> Iterator[ProgressFnT | None]:
         bar_format=form,
     ) as bar:
 
-        async def draw(progress: float, total: float | None, message: str | None) -> None:
+        async def draw(
+            progress: float, total: float | None, message: str | None
+        ) -> None:
             bar.total = total or max(progress, 1)
             bar.n = progress
             bar.set_description_str((message or "")[:80])

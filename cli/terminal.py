@@ -59,16 +59,22 @@ class Pen:
 
     def paint(self, text: str, colour: str) -> str:
         """Return `text` in a colour, or as it is where none are wanted."""
-        return f"\033[{_COLOURS[colour]}m{text}\033[0m" if self.coloured and text else text
+        return (
+            f"\033[{_COLOURS[colour]}m{text}\033[0m" if self.coloured and text else text
+        )
 
     def fill(self, text: str, indent: str = "", first: str = "") -> str:
         """Return `text` wrapped, with `first` before its first line and `indent` before the
         others."""
         lines = wrap(
-            text, max(20, self.width - len(indent)), break_long_words=False, break_on_hyphens=False
+            text,
+            max(20, self.width - len(indent)),
+            break_long_words=False,
+            break_on_hyphens=False,
         ) or [""]
         return "\n".join(
-            f"{indent if place else first or indent}{line}" for place, line in enumerate(lines)
+            f"{indent if place else first or indent}{line}"
+            for place, line in enumerate(lines)
         )
 
 
@@ -86,7 +92,9 @@ def drawn_check(check: Check, pen: Pen | None) -> str:
         return f"{mark} {check.name}: {check.line}"
     painted = f"{pen.paint(mark, 'green' if check.healthy else 'red')} "
     body = pen.fill(f"{check.name}: {check.line}", "  ", " ").lstrip()
-    return painted + body.replace(f"{check.name}:", pen.paint(f"{check.name}:", "bold"), 1)
+    return painted + body.replace(
+        f"{check.name}:", pen.paint(f"{check.name}:", "bold"), 1
+    )
 
 
 def drawn_answer(text: str, pen: Pen, commands: Mapping[str, str]) -> str:
@@ -98,7 +106,9 @@ def drawn_answer(text: str, pen: Pen, commands: Mapping[str, str]) -> str:
     """
     found = _MARK.search(text)
     mark = found[1] if found else ""
-    own = _FOR_MODELS.sub("", text).replace(f"«{mark}» ", "“").replace(f" «/{mark}»", "”")
+    own = (
+        _FOR_MODELS.sub("", text).replace(f"«{mark}» ", "“").replace(f" «/{mark}»", "”")
+    )
     lines = "\n".join(_lines(own.split("\n"), mark, pen))
     for tool, command in commands.items():
         lines = re.sub(rf"\b{tool}\b(?= with )", f"winnow {command}", lines)
@@ -130,7 +140,9 @@ def _drawn_head(head: tuple[str, str], title: str, pen: Pen) -> Iterator[str]:
     number, place = head[0], _place(head[1])
     if number:
         yield ""
-        yield pen.paint(pen.fill(title or place, " " * (len(number) + 3), f"[{number}] "), "bold")
+        yield pen.paint(
+            pen.fill(title or place, " " * (len(number) + 3), f"[{number}] "), "bold"
+        )
         if title and place:
             yield pen.paint(f"{' ' * (len(number) + 3)}{place}", "dim")
 
@@ -138,7 +150,9 @@ def _drawn_head(head: tuple[str, str], title: str, pen: Pen) -> Iterator[str]:
 def _said(line: str, pen: Pen) -> str:
     """Return a line that a page says: a passage with its letter, a row, or more of the passage
     before."""
-    if (passage := _PASSAGE.fullmatch(line)) is not None and not _KEPT.match(passage[2]):
+    if (passage := _PASSAGE.fullmatch(line)) is not None and not _KEPT.match(
+        passage[2]
+    ):
         letter = f"  {passage[1]}  "
         return pen.fill(passage[2], " " * len(letter), letter)
     return line if _KEPT.match(line) else pen.fill(line, "     ")
@@ -147,10 +161,16 @@ def _said(line: str, pen: Pen) -> str:
 def _ours(line: str, pen: Pen) -> str:
     """Return a line of ours, in the colour of what it says."""
     line = re.sub(r"file://\S+", lambda found: _place(found[0]), line)
-    colour = next((colour for begin, colour in _VERDICTS.items() if line.startswith(begin)), "")
+    colour = next(
+        (colour for begin, colour in _VERDICTS.items() if line.startswith(begin)), ""
+    )
     colour = "dim" if line.startswith(_QUIET) else colour
     filled = line if _KEPT.match(line) else pen.fill(line)
-    return "\n".join(pen.paint(one, colour) for one in filled.split("\n")) if colour else filled
+    return (
+        "\n".join(pen.paint(one, colour) for one in filled.split("\n"))
+        if colour
+        else filled
+    )
 
 
 def _place(url: str) -> str:

@@ -35,10 +35,13 @@ async def draw_tree(
             tree = await _tree(services, sources, options, drawn or no_report)
     if html:
         try:
-            Path(html).expanduser().write_text(await in_thread(draw, tree), encoding="utf-8")
+            Path(html).expanduser().write_text(
+                await in_thread(draw, tree), encoding="utf-8"
+            )
         except OSError as e:
             raise UsageError(
-                f"{html} cannot be written: {e.strerror}.", hint="Name a file in a folder of yours."
+                f"{html} cannot be written: {e.strerror}.",
+                hint="Name a file in a folder of yours.",
             ) from e
     text = await in_thread(outline, tree, max_tokens=OUTLINE_TOKENS)
     layers = [len(layer) for layer in tree.layers]
@@ -68,7 +71,9 @@ async def _tree(
         loaded.documents,
         embedder=services.embedder,
         options=options,
-        store=store_for((document.page.final_url for document in loaded.documents), services),
+        store=store_for(
+            (document.page.final_url for document in loaded.documents), services
+        ),
         report=report,
         writer=Writer(services.generator) if services.generator else None,
         idms=idms,

@@ -37,7 +37,9 @@ def desk_html() -> str:
         path.stem: json.loads(path.read_text(encoding="utf-8"))
         for path in sorted((HERE / "texts").glob("*.json"))
     }
-    parts = [f"const TEXTS = {json.dumps(texts, ensure_ascii=False, separators=(',', ':'))};\n"]
+    parts = [
+        f"const TEXTS = {json.dumps(texts, ensure_ascii=False, separators=(',', ':'))};\n"
+    ]
     for name in MODULES:
         code = (HERE / f"{name}.js").read_text(encoding="utf-8")
         parts.append(_EXPORT.sub("", _IMPORT.sub("", code)))

@@ -30,9 +30,9 @@ from server.settings import TABLE
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 WIDTH: Final = int(
-    tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["ruff"][
-        "line-length"
-    ]
+    tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"][
+        "ruff"
+    ]["line-length"]
 )
 """Characters of a line that people read as text, as of code; rows of tables are longer."""
 QUESTION: Final = "What does the Nightbird minibus cost?"
@@ -56,7 +56,10 @@ def tools_in_brief() -> str:
 def tool(name: str) -> str:
     """Return the arguments of a tool and the fields of its result."""
     listed = next(tool for tool in _tools() if tool["name"] == name)
-    properties, required = listed["inputSchema"]["properties"], listed["inputSchema"]["required"]
+    properties, required = (
+        listed["inputSchema"]["properties"],
+        listed["inputSchema"]["required"],
+    )
     arguments = [
         (
             f"`{name}`",
@@ -79,7 +82,9 @@ def objects() -> str:
     found: dict[str, Json] = {}
     for listed in _tools():
         found |= _result_schema(listed["name"]).get("$defs", {})
-    return "\n\n".join(f"### {name}\n\n{_fields(schema)}" for name, schema in sorted(found.items()))
+    return "\n\n".join(
+        f"### {name}\n\n{_fields(schema)}" for name, schema in sorted(found.items())
+    )
 
 
 def answer() -> str:
@@ -105,10 +110,22 @@ MACHINES: Final = (
     ("GeForce RTX 3060", "Windows", 16.0, Card("NVIDIA", "RTX 3060", 12.9), 360),
     ("GeForce RTX 4090", "Linux", 32.0, Card("NVIDIA", "RTX 4090", 25.8), 1_008),
     ("Radeon RX 7800 XT", "Linux", 32.0, Card("AMD", "RX 7800 XT", 17.2), 624),
-    ("Radeon RX 7900 XTX with ROCm", "Linux", 32.0, Card("AMD", "RX 7900 XTX", 25.8), 960),
+    (
+        "Radeon RX 7900 XTX with ROCm",
+        "Linux",
+        32.0,
+        Card("AMD", "RX 7900 XTX", 25.8),
+        960,
+    ),
     ("Arc A770", "Linux", 32.0, Card("Intel", "Arc A770", 17.2), 560),
     ("Apple M2, 8 GB", "Darwin", 8.6, Card("Apple", "M2", 0.0, integrated=True), 100),
-    ("Apple M2 Pro, 16 GB", "Darwin", 17.2, Card("Apple", "M2 Pro", 0.0, integrated=True), 200),
+    (
+        "Apple M2 Pro, 16 GB",
+        "Darwin",
+        17.2,
+        Card("Apple", "M2 Pro", 0.0, integrated=True),
+        200,
+    ),
 )
 """Machines of the table: name, system, GB of memory, graphics, and GB/s that its memory reads, as its
 maker says."""
@@ -126,24 +143,39 @@ def local_machines() -> str:
         cards = (card,) if card is not None else ()
         machine = Hardware(system, processor, memory, cards, toolkits)
         profile, build = fitting_profile(machine), right_build(machine)
-        writer = next(MODELS[one] for one in profile.models if MODELS[one].role == "generator")
+        writer = next(
+            MODELS[one] for one in profile.models if MODELS[one].role == "generator"
+        )
         cache = writer.token_kib * 1_024 * CONTEXT_TOKENS
         weights = Weights(writer.layers + 1, writer.megabytes * 1_000_000, cache)
-        own = memory * APPLE_SHARE if system == "Darwin" else card.memory if card else 0.0
-        devices = [Device(build.backend, name, int(own * 1e9))] if card is not None else []
+        own = (
+            memory * APPLE_SHARE if system == "Darwin" else card.memory if card else 0.0
+        )
+        devices = (
+            [Device(build.backend, name, int(own * 1e9))] if card is not None else []
+        )
         placed = place(weights, devices, backends=[], cores=8)
         used = weights.layers if placed.gpu_layers < 0 else placed.gpu_layers
         rows.append(
             (
                 name,
-                f"`{build.command}`" if build.command else "nothing beside the extra `llama`",
+                f"`{build.command}`"
+                if build.command
+                else "nothing beside the extra `llama`",
                 f"{profile.name}: {writer.file}, {writer.megabytes / 1_000:.1f} GB",
                 f"{used} of {weights.layers}" if devices else "none",
                 f"{(weights.file_bytes + cache + BUFFERS) / 1e9:.1f} GB",
                 f"{speed / (weights.file_bytes / 1e9):.0f}",
             )
         )
-    head = ("machine", "build of llama.cpp", "writer", "layers on GPU", "memory", "most tokens/s")
+    head = (
+        "machine",
+        "build of llama.cpp",
+        "writer",
+        "layers on GPU",
+        "memory",
+        "most tokens/s",
+    )
     return _table(head, rows)
 
 
@@ -187,7 +219,10 @@ def main() -> None:
     )
     args = parser.parse_args()
     stale = []
-    for (name, part), make in {**parts(), **({ANSWER: answer} if args.answer else {})}.items():
+    for (name, part), make in {
+        **parts(),
+        **({ANSWER: answer} if args.answer else {}),
+    }.items():
         path = ROOT / name
         before = _with_section(path.read_text(encoding="utf-8"), part)
         after = _with_part(before, part, make())
@@ -226,13 +261,21 @@ def _tools() -> list[Json]:
 
 
 def _folded(listed: Json) -> str:
-    properties, required = listed["inputSchema"]["properties"], listed["inputSchema"]["required"]
+    properties, required = (
+        listed["inputSchema"]["properties"],
+        listed["inputSchema"]["required"],
+    )
     defaults = {
-        name: "" if name in required else _default(field) for name, field in properties.items()
+        name: "" if name in required else _default(field)
+        for name, field in properties.items()
     }
-    given = ", ".join(f"{name}={value}" if value else name for name, value in defaults.items())
+    given = ", ".join(
+        f"{name}={value}" if value else name for name, value in defaults.items()
+    )
     # In HTML altogether: Markdown within it needs blank lines around.
-    lines = textwrap.wrap(f"Arguments: <code>{given}</code>", WIDTH, break_long_words=False)
+    lines = textwrap.wrap(
+        f"Arguments: <code>{given}</code>", WIDTH, break_long_words=False
+    )
     first = listed["description"].partition(". ")[0]
     return "\n".join(
         [
@@ -246,13 +289,16 @@ def _folded(listed: Json) -> str:
 def _result_schema(name: str) -> Json:
     """The result model of a tool, which its function names beside its return type."""
     function = getattr(importlib.import_module(f"tools.{name}"), name)
-    model: type[BaseModel] = get_type_hints(function, include_extras=True)["return"].__metadata__[0]
+    model: type[BaseModel] = get_type_hints(function, include_extras=True)[
+        "return"
+    ].__metadata__[0]
     return model.model_json_schema()
 
 
 def _fields(schema: Json) -> str:
     rows = [
-        (f"`{name}`", _kind(field), _meaning(field)) for name, field in schema["properties"].items()
+        (f"`{name}`", _kind(field), _meaning(field))
+        for name, field in schema["properties"].items()
     ]
     return _table(("field", "type", "meaning"), rows)
 
@@ -272,13 +318,19 @@ def _kind(field: Json) -> str:
         "boolean": "true or false",
     }
     name = names.get(field.get("type", ""), "object")
-    return f"{name}, {field['minimum']} to {field['maximum']}" if "maximum" in field else name
+    return (
+        f"{name}, {field['minimum']} to {field['maximum']}"
+        if "maximum" in field
+        else name
+    )
 
 
 def _default(field: Json) -> str:
     """The default as a caller writes it; empty where it is the empty text. A list of tools leaves
     false and 0 out."""
-    value = field.get("default", {"boolean": False, "integer": 0}.get(field.get("type", ""), ""))
+    value = field.get(
+        "default", {"boolean": False, "integer": 0}.get(field.get("type", ""), "")
+    )
     return value if isinstance(value, str) else json.dumps(value)
 
 
@@ -293,7 +345,8 @@ def _meaning(field: Json) -> str:
 def _table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
     lines = [head, ("---",) * len(head), *rows]
     return "\n".join(
-        "| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines
+        "| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |"
+        for line in lines
     )
 
 
@@ -301,13 +354,19 @@ def _first_source(lines: list[str]) -> Iterator[str]:
     """Yield address, title, the first passages and their links of source [1], wrapped; marks and
     the rest are cut."""
     begin = next(number for number, line in enumerate(lines) if line.startswith("[1] "))
-    end = next((n for n, line in enumerate(lines) if line.startswith("[2] ")), len(lines))
+    end = next(
+        (n for n, line in enumerate(lines) if line.startswith("[2] ")), len(lines)
+    )
     address, mark, title = lines[begin : begin + 3]
     yield address.replace(ROOT.as_uri(), "file://…")
     yield title
-    passages, _, links = "\n".join(lines[begin + 3 : end]).partition(mark.replace("«", "«/"))
+    passages, _, links = "\n".join(lines[begin + 3 : end]).partition(
+        mark.replace("«", "«/")
+    )
     for label, text in re.findall(
-        r"^(\([a-z]\)) (.*?)(?=^\([a-z]\) |\Z)", passages, flags=re.MULTILINE | re.DOTALL
+        r"^(\([a-z]\)) (.*?)(?=^\([a-z]\) |\Z)",
+        passages,
+        flags=re.MULTILINE | re.DOTALL,
     ):
         if label in SHOWN:
             for line in f"{label} {text}".splitlines():

@@ -31,7 +31,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--question", default=QUESTION)
     parser.add_argument(
-        "--live", action="store_true", help="search the web through WINNOW_SEARXNG, not the samples"
+        "--live",
+        action="store_true",
+        help="search the web through WINNOW_SEARXNG, not the samples",
     )
     args = parser.parse_args()
     if args.live and not os.environ.get("WINNOW_SEARXNG"):
@@ -62,11 +64,15 @@ async def demonstrate(question: str, live: bool) -> None:
             await _extract(show, question, pages[:4])
             await _tree(client, show, question, pages)
         await _research(show, question)
-    _title(f"Five tools in {time.perf_counter() - started:.1f} s, server start included.")
+    _title(
+        f"Five tools in {time.perf_counter() - started:.1f} s, server start included."
+    )
 
 
 async def _search(show: Show, question: str) -> list[str]:
-    result = await show("search_web", {"question": question, "max_results": 6, "max_tokens": 900})
+    result = await show(
+        "search_web", {"question": question, "max_results": 6, "max_tokens": 900}
+    )
     data = _data(result)
     _title("1. search_web: the parsed request and the ranked pages")
     print(f"queries:   {'; '.join(data['queries'])}")
@@ -74,13 +80,16 @@ async def _search(show: Show, question: str) -> list[str]:
     print(f"freshness: {data['freshness']}")
     for hit in data["hits"]:
         print(f"  {hit['place']}. {hit['url']}")
-        print(f"     {hit['score']:.3f} by {hit['made_by']}, won by its {hit['won_by']}")
+        print(
+            f"     {hit['score']:.3f} by {hit['made_by']}, won by its {hit['won_by']}"
+        )
     return [hit["url"] for hit in data["hits"]]
 
 
 async def _prune(show: Show, question: str, page: str) -> None:
     result = await show(
-        "fetch_and_prune_html", {"sources": [page], "question": question, "max_tokens": 500}
+        "fetch_and_prune_html",
+        {"sources": [page], "question": question, "max_tokens": 500},
     )
     info = _data(result)["pages"][0]
     _title(
@@ -94,7 +103,9 @@ async def _extract(show: Show, question: str, pages: list[str]) -> None:
     result = await show(
         "extract_relevant", {"question": question, "sources": pages, "max_tokens": 500}
     )
-    _title("3. extract_relevant: the sentences that answer, with links to the very words")
+    _title(
+        "3. extract_relevant: the sentences that answer, with links to the very words"
+    )
     print(_text(result))
     data = _data(result)
     for passage in data["passages"]:
@@ -103,7 +114,9 @@ async def _extract(show: Show, question: str, pages: list[str]) -> None:
 
 
 async def _tree(client: Client, show: Show, question: str, pages: list[str]) -> None:
-    result = await show("raptor_query", {"question": question, "sources": pages, "max_tokens": 700})
+    result = await show(
+        "raptor_query", {"question": question, "sources": pages, "max_tokens": 700}
+    )
     tree = _data(result)["tree"]
     _title("4. raptor_query: the tree over these pages, and its passages")
     outline = await client.read_resource(tree)
@@ -124,7 +137,9 @@ async def _research(show: Show, question: str) -> None:
 
 
 def _caller(client: Client) -> Show:
-    async def on_progress(progress: float, total: float | None, message: str | None) -> None:
+    async def on_progress(
+        progress: float, total: float | None, message: str | None
+    ) -> None:
         print(f"  … {message} ({progress:g}/{total or 0:g})", file=sys.stderr)
 
     async def show(tool: str, arguments: dict[str, Any]) -> CallToolResult:
@@ -137,7 +152,9 @@ def _caller(client: Client) -> Show:
 
 
 def _text(result: CallToolResult) -> str:
-    return "\n".join(part.text for part in result.content if isinstance(part, TextContent))
+    return "\n".join(
+        part.text for part in result.content if isinstance(part, TextContent)
+    )
 
 
 def _data(result: CallToolResult) -> dict[str, Any]:

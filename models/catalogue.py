@@ -77,15 +77,23 @@ def wanted(names: tuple[str, ...]) -> list[Offered]:
     found: dict[str, Offered] = {}
     for name in names:
         for model in PROFILES[name].models if name in PROFILES else (name,):
-            owner, repository, file = [*model.removeprefix("llama:").split("/", 2), "", ""][:3]
-            if model not in MODELS and not (owner and repository and file.endswith(".gguf")):
+            owner, repository, file = [
+                *model.removeprefix("llama:").split("/", 2),
+                "",
+                "",
+            ][:3]
+            if model not in MODELS and not (
+                owner and repository and file.endswith(".gguf")
+            ):
                 profiles = ", ".join(PROFILES)
                 raise UsageError(
                     f"{model!r} is no model that Winnow knows.",
                     hint=f"Use a profile ({profiles}), a name of `winnow models list`, or "
                     f"OWNER/REPO/FILE.gguf.",
                 )
-            other = Offered("generator", f"{owner}/{repository}", file, 0, "see its page", "")
+            other = Offered(
+                "generator", f"{owner}/{repository}", file, 0, "see its page", ""
+            )
             offered = MODELS.get(model, other)
             found[offered.spec] = offered
     return list(found.values())
@@ -97,7 +105,9 @@ def fitting_profile(hardware: Hardware) -> Profile:
     Only a card with memory of its own counts as one: graphics inside a processor read no faster
     than it does.
     """
-    graphics = max((card.memory for card in hardware.cards if not card.integrated), default=0.0)
+    graphics = max(
+        (card.memory for card in hardware.cards if not card.integrated), default=0.0
+    )
     system = f"{hardware.system} {hardware.processor}"
     return next(
         profile

@@ -48,10 +48,10 @@ def choose(role: Role, spec: str, resources: Resources) -> Chosen[Any]:
         return Chosen(None, f"none was set: {_WITHOUT[role]}")
     if prefix == "auto" and not colon:
         if (pulled := _pulled(role, resources)) is not None:
-            reason = (
-                f"auto: {pulled.file} was pulled for this role (`winnow models remove` undoes it)"
+            reason = f"auto: {pulled.file} was pulled for this role (`winnow models remove` undoes it)"
+            return Chosen(
+                backends()["llama"].make(role, pulled.path, resources), reason
             )
-            return Chosen(backends()["llama"].make(role, pulled.path, resources), reason)
         if role not in _CARRIED:
             return Chosen(None, f"auto: no {role} is carried; {_WITHOUT[role]}")
         make, name = _CARRIED[role]
@@ -59,7 +59,8 @@ def choose(role: Role, spec: str, resources: Resources) -> Chosen[Any]:
     found = backends().get(prefix)
     if found is None or role not in found.roles or not rest:
         raise UsageError(
-            f"{spec!r} is no specification of the {role}.", hint=f"Use one of: {forms_of(role)}."
+            f"{spec!r} is no specification of the {role}.",
+            hint=f"Use one of: {forms_of(role)}.",
         )
     says = f": {found.says}" if found.says else ""
     return Chosen(found.make(role, rest, resources), f"{spec} was set{says}")
@@ -68,7 +69,11 @@ def choose(role: Role, spec: str, resources: Resources) -> Chosen[Any]:
 def forms_of(role: Role) -> str:
     """Return the forms of a spec that a role can have, as messages show them."""
     return ", ".join(
-        ["auto", "none", *(one.roles[role] for one in backends().values() if role in one.roles)]
+        [
+            "auto",
+            "none",
+            *(one.roles[role] for one in backends().values() if role in one.roles),
+        ]
     )
 
 
@@ -79,7 +84,9 @@ def _pulled(role: Role, resources: Resources) -> Offered | None:
     """
     kept = kept_files(resources.hub)
     fitting = [
-        one for one in MODELS.values() if one.role == role and one.writes and one.path in kept
+        one
+        for one in MODELS.values()
+        if one.role == role and one.writes and one.path in kept
     ]
     if not fitting or lacking("llama"):
         return None

@@ -38,6 +38,7 @@ def fingerprint(files: Iterable[Path], *settings: object) -> str:
                     digest.update(file.read(SAMPLE))
         except OSError as error:
             raise ModelError(
-                f"Cannot read the model's file {path}: {error.strerror}.", hint="Check the path."
+                f"Cannot read the model's file {path}: {error.strerror}.",
+                hint="Check the path.",
             ) from error
     return digest.hexdigest()[:DIGITS]

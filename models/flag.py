@@ -55,7 +55,9 @@ class FlagModel(HeldModel):
         """Model, runtime, and a digest of its files and of how many tokens are read."""
         folder = self._folder
         files = [path for path in (folder / name for name in FILES) if path.is_file()]
-        digest = fingerprint([*files, *sorted(folder.glob("*.safetensors"))], PASSAGE_TOKENS)
+        digest = fingerprint(
+            [*files, *sorted(folder.glob("*.safetensors"))], PASSAGE_TOKENS
+        )
         return f"{self._model_name}:flag:{digest}"
 
     @cached_property
@@ -70,7 +72,9 @@ class FlagModel(HeldModel):
         except (OSError, ValueError) as error:
             what = f"{self._spec} is neither a folder nor in the Hugging Face cache"
             hint = f"Download it with: hf download {self._model_name}"
-            raise ModelError(f"{what}; nothing is downloaded unasked.", hint=hint) from error
+            raise ModelError(
+                f"{what}; nothing is downloaded unasked.", hint=hint
+            ) from error
 
     def _load(self, class_name: str, **options: object) -> Any:
         """Return the loaded model of FlagEmbedding's class, made once; called in a thread with the
@@ -87,7 +91,10 @@ class FlagModel(HeldModel):
         try:
             # Apple's MPS is left out: torch leaks memory there for each new input shape.
             self._loaded = getattr(package, class_name)(
-                str(self._folder), use_fp16=cuda, devices="cuda:0" if cuda else "cpu", **options
+                str(self._folder),
+                use_fp16=cuda,
+                devices="cuda:0" if cuda else "cpu",
+                **options,
             )
         except (OSError, ValueError, RuntimeError) as error:
             raise ModelError(
@@ -108,12 +115,18 @@ class FlagModel(HeldModel):
                     return np.asarray(compute(part), dtype=np.float32)
                 except (RuntimeError, AttributeError, KeyError) as error:
                     raise ModelError(
-                        f"FlagEmbedding failed on {len(part)} texts: {error}", hint="Try again."
+                        f"FlagEmbedding failed on {len(part)} texts: {error}",
+                        hint="Try again.",
                     ) from error
 
         starts = range(0, len(texts), TEXTS_A_REQUEST)
-        parts = [list(map(printable, texts[start : start + TEXTS_A_REQUEST])) for start in starts]
-        return np.concatenate([await anyio.to_thread.run_sync(run, part) for part in parts])
+        parts = [
+            list(map(printable, texts[start : start + TEXTS_A_REQUEST]))
+            for start in starts
+        ]
+        return np.concatenate(
+            [await anyio.to_thread.run_sync(run, part) for part in parts]
+        )
 
 
 class FlagEmbedder(FlagModel):
@@ -123,7 +136,9 @@ class FlagEmbedder(FlagModel):
     def dimension(self) -> int:
         """Length of a vector."""
         try:
-            return int(json.loads((self._folder / "config.json").read_bytes())["hidden_size"])
+            return int(
+                json.loads((self._folder / "config.json").read_bytes())["hidden_size"]
+            )
         except (OSError, ValueError, KeyError) as error:
             raise ModelError(
                 f"{self._folder / 'config.json'} does not say the model's size: {error!r}.",
@@ -141,9 +156,13 @@ class FlagEmbedder(FlagModel):
             # The class reads `passage_max_length` for passages and `max_length` here: both, or it
             # cuts at 512.
             model = self._load(
-                "BGEM3FlagModel", passage_max_length=PASSAGE_TOKENS, query_max_length=PASSAGE_TOKENS
+                "BGEM3FlagModel",
+                passage_max_length=PASSAGE_TOKENS,
+                query_max_length=PASSAGE_TOKENS,
             )
-            return model.encode(part, batch_size=BATCH, max_length=PASSAGE_TOKENS)["dense_vecs"]
+            return model.encode(part, batch_size=BATCH, max_length=PASSAGE_TOKENS)[
+                "dense_vecs"
+            ]
 
         if not texts:
             return np.zeros((0, self.dimension), dtype=np.float32)
@@ -159,6 +178,12 @@ class FlagReranker(FlagModel):
         def compute(part: list[str]) -> Any:
             pairs = [(printable(query), text) for text in part]
             model = self._load("FlagReranker", max_length=PASSAGE_TOKENS)
-            return np.reshape(model.compute_score(pairs, batch_size=BATCH, normalize=True), -1)
+            return np.reshape(
+                model.compute_score(pairs, batch_size=BATCH, normalize=True), -1
+            )
 
-        return await self._in_parts(texts, compute) if texts else np.zeros(0, dtype=np.float32)
+        return (
+            await self._in_parts(texts, compute)
+            if texts
+            else np.zeros(0, dtype=np.float32)
+        )

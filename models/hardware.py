@@ -19,7 +19,11 @@ from pathlib import Path
 from typing import Any, Final, Literal, Protocol
 
 Vendor = Literal["NVIDIA", "AMD", "Intel", "Apple"]
-PCI: Final[Mapping[str, Vendor]] = {"0x10de": "NVIDIA", "0x1002": "AMD", "0x8086": "Intel"}
+PCI: Final[Mapping[str, Vendor]] = {
+    "0x10de": "NVIDIA",
+    "0x1002": "AMD",
+    "0x8086": "Intel",
+}
 """Makers of graphics by their number on the PCI bus."""
 PATIENCE: Final = 10.0
 """Seconds that a program of the system may take; `system_profiler` needs two or three."""
@@ -136,7 +140,9 @@ class Hardware:
     def best(self) -> Card | None:
         """The card that models go to: one with memory of its own first, then the largest."""
         usable = [card for card in self.cards if not card.fault] or list(self.cards)
-        return max(usable, key=lambda card: (not card.integrated, card.memory), default=None)
+        return max(
+            usable, key=lambda card: (not card.integrated, card.memory), default=None
+        )
 
     def __str__(self) -> str:
         """The facts as a person reads them."""
@@ -148,13 +154,19 @@ def hardware_of(host: Host) -> Hardware:
     """Return what `host` has for models."""
     if host.system == "Darwin":
         cards, translated = _apple(host)
-        return Hardware(host.system, host.processor, host.memory, cards, translated=translated)
+        return Hardware(
+            host.system, host.processor, host.memory, cards, translated=translated
+        )
     listed = _nvidia(host)
     others = _windows(host) if host.system == "Windows" else _drm(host)
     # A card that its maker's program lists is on the bus, too.
-    cards = (*listed, *(card for card in others if not (listed and card.vendor == "NVIDIA")))
+    cards = (
+        *listed,
+        *(card for card in others if not (listed and card.vendor == "NVIDIA")),
+    )
     toolkits = {
-        "CUDA": host.run("nvcc", "--version") or host.paths("/usr/local/cuda*/bin/nvcc"),
+        "CUDA": host.run("nvcc", "--version")
+        or host.paths("/usr/local/cuda*/bin/nvcc"),
         "ROCm": host.paths("/opt/rocm*/bin/hipcc") or host.run("hipcc", "--version"),
         "Vulkan": host.run("glslc", "--version"),
     }
@@ -169,7 +181,11 @@ def _nvidia(host: Host) -> list[Card]:
     cards = []
     for line in listed.splitlines():
         name, _, memory = line.rpartition(",")
-        size = float(memory) * MEBIBYTE if re.fullmatch(r"\s*\d+(\.\d+)?\s*", memory) else 0.0
+        size = (
+            float(memory) * MEBIBYTE
+            if re.fullmatch(r"\s*\d+(\.\d+)?\s*", memory)
+            else 0.0
+        )
         if name.strip():
             # Jetson's graphics have the processor's memory and list none of their own.
             cards.append(Card("NVIDIA", name.strip(), size, integrated=not size))
@@ -191,7 +207,9 @@ def _drm(host: Host) -> list[Card]:
             f"{device.rpartition('/')[0]}/lmem_total_bytes"
         )
         size = int(own) / 1e9 if own.isdecimal() else 0.0
-        driver = re.search(r"^DRIVER=(\S+)", host.text(f"{device}/uevent"), re.MULTILINE)
+        driver = re.search(
+            r"^DRIVER=(\S+)", host.text(f"{device}/uevent"), re.MULTILINE
+        )
         cards.append(
             Card(
                 vendor,
@@ -207,7 +225,10 @@ def _drm(host: Host) -> list[Card]:
 def _own_memory(host: Host, device: str, size: float) -> bool:
     """Whether a card's memory is its own: amdgpu names the maker of its chips, and graphics inside
     a processor are given 4 GB of its memory at most, as a rule."""
-    return size > 4.5 or host.text(f"{device}/mem_info_vram_vendor") not in ("", "unknown")
+    return size > 4.5 or host.text(f"{device}/mem_info_vram_vendor") not in (
+        "",
+        "unknown",
+    )
 
 
 def _fault(vendor: Vendor, driver: str, host: Host) -> str:
@@ -223,14 +244,22 @@ def _fault(vendor: Vendor, driver: str, host: Host) -> str:
         for word in ({"AMD": "radeon", "Intel": "intel"}[vendor], "amd")
     ]
     rocm = vendor == "AMD" and host.paths("/dev/kfd") and host.paths("/opt/rocm*")
-    return "" if rocm or any(icds) else "no Vulkan driver: install Mesa's (mesa-vulkan-drivers)"
+    return (
+        ""
+        if rocm or any(icds)
+        else "no Vulkan driver: install Mesa's (mesa-vulkan-drivers)"
+    )
 
 
 def _windows(host: Host) -> list[Card]:
     """Return the cards that Windows lists; it gives no size above 4 GB."""
-    asked = "Get-CimInstance Win32_VideoController | Select-Object Name | ConvertTo-Json"
+    asked = (
+        "Get-CimInstance Win32_VideoController | Select-Object Name | ConvertTo-Json"
+    )
     try:
-        listed = json.loads(host.run("powershell", "-NoProfile", "-Command", asked) or "[]")
+        listed = json.loads(
+            host.run("powershell", "-NoProfile", "-Command", asked) or "[]"
+        )
     except ValueError:
         return []
     rows = listed if isinstance(listed, list) else [listed]
@@ -242,7 +271,9 @@ def _windows(host: Host) -> list[Card]:
             "AMD" if "radeon" in name.lower() else None,
         )
         if vendor == "AMD":
-            cards.append(Card("AMD", name, 0.0, integrated=bool(re.search(r"\bGraphics$", name))))
+            cards.append(
+                Card("AMD", name, 0.0, integrated=bool(re.search(r"\bGraphics$", name)))
+            )
         elif vendor == "Intel":
             cards.append(Card("Intel", name, 0.0, integrated="Arc" not in name))
     return cards
@@ -253,7 +284,9 @@ def _apple(host: Host) -> tuple[tuple[Card, ...], bool]:
     silicon = host.run("sysctl", "-n", "hw.optional.arm64").strip() == "1"
     translated = silicon and host.processor != "arm64"
     try:
-        told: Any = json.loads(host.run("system_profiler", "SPDisplaysDataType", "-json") or "{}")
+        told: Any = json.loads(
+            host.run("system_profiler", "SPDisplaysDataType", "-json") or "{}"
+        )
     except ValueError:
         told = {}
     rows = told.get("SPDisplaysDataType", []) if isinstance(told, dict) else []
@@ -264,7 +297,9 @@ def _apple(host: Host) -> tuple[tuple[Card, ...], bool]:
         fault = "Python runs as a program for Intel's processors" if translated else ""
         return (Card("Apple", name, 0.0, integrated=True, fault=fault),), translated
     cards = [
-        Card("AMD", name, 0.0, integrated=False) for name in names if re.search(r"AMD|Radeon", name)
+        Card("AMD", name, 0.0, integrated=False)
+        for name in names
+        if re.search(r"AMD|Radeon", name)
     ]
     return tuple(cards), False
 
@@ -311,12 +346,18 @@ def right_build(hardware: Hardware) -> Build:
     """Return the build of llama.cpp that suits a machine."""
     card = hardware.best
     if hardware.translated:
-        return Build("Metal", "Apple silicon", needs="Python for arm64 (this one is for x86_64)")
+        return Build(
+            "Metal", "Apple silicon", needs="Python for arm64 (this one is for x86_64)"
+        )
     if card is None:
         return Build("CPU", "this machine has no graphics that models can use")
-    backend = {"NVIDIA": "CUDA", "Intel": "Vulkan", "Apple": "Metal", "AMD": "Vulkan"}[card.vendor]
+    backend = {"NVIDIA": "CUDA", "Intel": "Vulkan", "Apple": "Metal", "AMD": "Vulkan"}[
+        card.vendor
+    ]
     if card.vendor == "AMD":
-        backend = "ROCm" if "ROCm" in hardware.toolkits and not card.integrated else "Vulkan"
+        backend = (
+            "ROCm" if "ROCm" in hardware.toolkits and not card.integrated else "Vulkan"
+        )
     if hardware.system == "Darwin":
         backend = "Metal"
     lacking = card.fault or (
@@ -330,9 +371,7 @@ def right_build(hardware: Hardware) -> Build:
 
 def command_for(backend: str, system: str) -> str:
     """Return the command that builds llama.cpp for a backend in this environment."""
-    install = (
-        f"pip install --force-reinstall --no-cache-dir --no-binary {PACKAGE} '{PACKAGE}{RANGE}'"
-    )
+    install = f"pip install --force-reinstall --no-cache-dir --no-binary {PACKAGE} '{PACKAGE}{RANGE}'"
     flag = _FLAGS.get(backend)
     if flag is None:
         return install

@@ -35,7 +35,14 @@ from numpy.typing import NDArray
 
 from errors import ModelError
 from models.fingerprint import DIGITS, fingerprint
-from models.protocols import HeldModel, TextKind, Vectors, Window, WindowReading, unit_rows
+from models.protocols import (
+    HeldModel,
+    TextKind,
+    Vectors,
+    Window,
+    WindowReading,
+    unit_rows,
+)
 from models.shares import MOST_CORES, piece, usable_cores
 from models.text import (
     CHARACTERS_A_TOKEN,
@@ -60,9 +67,7 @@ BATCH_TOKENS: Final = 256
 512 / 1 024 / 4 096: texts of 24 tokens 10 100 / 9 800 / 9 400 / 8 800 / 5 100; of 4 to 200 tokens 7
 900 / 9 000 / 8 400 / 8 200 / 6 300. Small batches stay in the processor's cache, and a cancelled
 call ends sooner."""
-HINT: Final = (
-    "Install Winnow again, or name another embedder in its settings ('none' works without one)."
-)
+HINT: Final = "Install Winnow again, or name another embedder in its settings ('none' works without one)."
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +153,9 @@ async def run_batches(lengths: Sequence[int], run: Callable[[list[int]], None]) 
         raise failures[0]
 
 
-def padded(batch: Sequence[Sequence[int]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def padded(
+    batch: Sequence[Sequence[int]],
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return token ids [n, longest] filled up with zeros, and the mask of what is no filling."""
     ids = np.zeros((len(batch), max(map(len, batch))), dtype=np.int64)
     mask = np.zeros_like(ids)
@@ -169,7 +176,8 @@ def read_file(path: Path, *, sha256: str | None = None) -> bytes:
         ) from error
     if sha256 is not None and hashlib.sha256(data).hexdigest() != sha256:
         raise ModelError(
-            f"{path} is damaged: it is not the file that its manifest.json names.", hint=HINT
+            f"{path} is damaged: it is not the file that its manifest.json names.",
+            hint=HINT,
         )
     return data
 
@@ -191,7 +199,9 @@ def _workers() -> int:
     return min(usable_cores(), MOST_CORES)
 
 
-_limits: anyio.lowlevel.RunVar[anyio.CapacityLimiter] = anyio.lowlevel.RunVar("winnow_onnx_limit")
+_limits: anyio.lowlevel.RunVar[anyio.CapacityLimiter] = anyio.lowlevel.RunVar(
+    "winnow_onnx_limit"
+)
 
 
 def _limiter() -> anyio.CapacityLimiter:
@@ -205,7 +215,11 @@ def _limiter() -> anyio.CapacityLimiter:
 
 
 def load_model(
-    path: Path, tokenizer: Path, *, sha256: Mapping[str, str], max_tokens: int | None = None
+    path: Path,
+    tokenizer: Path,
+    *,
+    sha256: Mapping[str, str],
+    max_tokens: int | None = None,
 ) -> LoadedModel:
     """Return the model of an ONNX file and the tokeniser of a `tokenizer.json`.
 
@@ -219,7 +233,10 @@ def load_model(
 
 
 def _load_files(
-    path: Path, tokenizer: Path, sha256: tuple[tuple[str, str], ...], max_tokens: int | None
+    path: Path,
+    tokenizer: Path,
+    sha256: tuple[tuple[str, str], ...],
+    max_tokens: int | None,
 ) -> LoadedModel:
     onnxruntime = importlib.import_module("onnxruntime")
     options = onnxruntime.SessionOptions()
@@ -229,11 +246,15 @@ def _load_files(
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    options.log_severity_level = 4  # errors come as exceptions; the log would go to stderr
+    options.log_severity_level = (
+        4  # errors come as exceptions; the log would go to stderr
+    )
     if sha256:
         # Our graph is already in fused operators; further fusion brings SkipLayerNormalization, 15
         # % slower.
-        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
+        options.graph_optimization_level = (
+            onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
+        )
     for name, digest in sha256:
         read_file(path.with_name(name), sha256=digest)
     reading = read_tokenizer(tokenizer, most=max_tokens)
@@ -247,10 +268,16 @@ def _load_files(
         "NoSuchFile",
         "NotImplemented",
     )
-    failures = (RuntimeError, state.RuntimeException, *(getattr(state, name) for name in named))
+    failures = (
+        RuntimeError,
+        state.RuntimeException,
+        *(getattr(state, name) for name in named),
+    )
     if path.with_name(MATRICES).is_file():
         given = _unpacked(path.with_name(MATRICES))
-        values = [onnxruntime.OrtValue.ortvalue_from_numpy(one) for one in given.values()]
+        values = [
+            onnxruntime.OrtValue.ortvalue_from_numpy(one) for one in given.values()
+        ]
         options.add_external_initializers(list(given), values)
     try:
         session = onnxruntime.InferenceSession(
@@ -262,7 +289,11 @@ def _load_files(
         ) from error
     _give_back_memory()
     return LoadedModel(
-        session, reading, frozenset(item.name for item in session.get_inputs()), failures, path
+        session,
+        reading,
+        frozenset(item.name for item in session.get_inputs()),
+        failures,
+        path,
     )
 
 
@@ -284,10 +315,17 @@ def _unpacked(path: Path) -> dict[str, NDArray[np.int8]]:
     found: dict[str, NDArray[np.int8]] = {}
     with np.load(path) as parts:
         for name in dict.fromkeys(key.rpartition(":")[0] for key in parts.files):
-            packed, scales, easing, rows = (parts[f"{name}:{number}"] for number in range(4))
+            packed, scales, easing, rows = (
+                parts[f"{name}:{number}"] for number in range(4)
+            )
             halves = packed.reshape(*scales.shape, -1)
-            steps = np.concatenate([halves & 15, halves >> 4], axis=2).astype(np.float32) - 8
-            weights = (steps * scales[:, :, None].astype(np.float32)).reshape(len(rows), -1)
+            steps = (
+                np.concatenate([halves & 15, halves >> 4], axis=2).astype(np.float32)
+                - 8
+            )
+            weights = (steps * scales[:, :, None].astype(np.float32)).reshape(
+                len(rows), -1
+            )
             whole = np.round(weights * easing / rows[:, None]).clip(-127, 127)
             found[name] = np.ascontiguousarray(whole.astype(np.int8).T)
     return found
@@ -384,7 +422,10 @@ class OnnxEmbedder(OnnxBackend):
         card = self._card
         tokenizer = self._folder / "tokenizer.json"
         return load_model(
-            _weights_file(self._folder), tokenizer, sha256=card.sha256, max_tokens=card.max_tokens
+            _weights_file(self._folder),
+            tokenizer,
+            sha256=card.sha256,
+            max_tokens=card.max_tokens,
         )
 
     def _tokenize(
@@ -399,7 +440,11 @@ class OnnxEmbedder(OnnxBackend):
     def _run(self, model: LoadedModel, batch: list[list[int]]) -> Vectors:
         ids, mask = padded(batch)
         output = model.run(
-            {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
+            {
+                "input_ids": ids,
+                "attention_mask": mask,
+                "token_type_ids": np.zeros_like(ids),
+            }
         )[0]
         vectors = _pool(output, mask, self._card.pooling)
         if vectors.shape[1] != self.dimension or not np.isfinite(vectors).all():
@@ -412,7 +457,9 @@ class OnnxEmbedder(OnnxBackend):
         return vectors
 
 
-def _pool(output: NDArray[np.float32], mask: NDArray[np.int64], pooling: str) -> Vectors:
+def _pool(
+    output: NDArray[np.float32], mask: NDArray[np.int64], pooling: str
+) -> Vectors:
     """Return unit rows from a sentence output [n, d] or a token output [n, s, d]."""
     if output.ndim == 3:
         weights = mask[:, :, None].astype(np.float32)
@@ -440,7 +487,8 @@ def _own_card(manifest: dict[str, object]) -> _Card:
         latin_only=manifest.get("scripts") == ["Latin"],
         sha256={str(name): str(value) for name, value in hashes.items()},
         prompts=_prompts(prompts),
-        background={str(name): float(value) for name, value in background.items()} or None,
+        background={str(name): float(value) for name, value in background.items()}
+        or None,
     )
 
 
@@ -448,7 +496,9 @@ def _foreign_card(folder: Path) -> _Card:
     config = json.loads(read_file(folder / "config.json"))
     sentence = _optional_json(folder / "sentence_bert_config.json")
     pooling = _optional_json(folder / "1_Pooling" / "config.json")
-    prompts = _optional_json(folder / "config_sentence_transformers.json").get("prompts")
+    prompts = _optional_json(folder / "config_sentence_transformers.json").get(
+        "prompts"
+    )
     prompts = prompts if isinstance(prompts, dict) else {}
     weights = _weights_file(folder)
     longest = int(config.get("max_position_embeddings", 512))
@@ -517,7 +567,9 @@ class OnnxReader(OnnxBackend):
         """Whether the model knows the text's script: six in ten letters are Latin."""
         return reads_latin(text)
 
-    async def read(self, question: str, windows: Sequence[Window]) -> list[WindowReading]:
+    async def read(
+        self, question: str, windows: Sequence[Window]
+    ) -> list[WindowReading]:
         """Return one reading a window; see `CrossEncoder.read`.
 
         Windows of like length are read together, in threads; a cancelled call stops after the
@@ -526,7 +578,9 @@ class OnnxReader(OnnxBackend):
         if not windows:
             return []
         model = await self._ready()
-        encoded = await anyio.to_thread.run_sync(encode, model.tokenizer, question, windows)
+        encoded = await anyio.to_thread.run_sync(
+            encode, model.tokenizer, question, windows
+        )
         found: dict[int, WindowReading] = {}
 
         def run(batch: list[int]) -> None:
@@ -551,21 +605,31 @@ class OnnxReader(OnnxBackend):
                 if name
             }
             sha256[WEIGHTS] = str(own["sha256"])
-            return f"{own['name']}:{own['quantisation']}:onnx:{own['sha256'][:DIGITS]}", sha256
+            return (
+                f"{own['name']}:{own['quantisation']}:onnx:{own['sha256'][:DIGITS]}",
+                sha256,
+            )
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise ModelError(
-                f"{self._folder / 'manifest.json'} describes no reader: {error!r}.", hint=HINT
+                f"{self._folder / 'manifest.json'} describes no reader: {error!r}.",
+                hint=HINT,
             ) from error
 
     def _load(self) -> LoadedModel:
-        return load_model(self._folder / WEIGHTS, self._folder / TOKENIZER, sha256=self._card[1])
+        return load_model(
+            self._folder / WEIGHTS, self._folder / TOKENIZER, sha256=self._card[1]
+        )
 
-    def _run(self, model: LoadedModel, batch: list[Encoded]) -> list[tuple[Vectors, float]]:
+    def _run(
+        self, model: LoadedModel, batch: list[Encoded]
+    ) -> list[tuple[Vectors, float]]:
         ids, mask = padded([window.ids for window in batch])
         types = mask.copy()
         for row, window in enumerate(batch):
             types[row, : window.asked] = 0
-        outputs = model.run({"input_ids": ids, "attention_mask": mask, "token_type_ids": types})
+        outputs = model.run(
+            {"input_ids": ids, "attention_mask": mask, "token_type_ids": types}
+        )
         hidden, tokens, answer, head = outputs
         readings = [
             (
@@ -574,14 +638,24 @@ class OnnxReader(OnnxBackend):
             )
             for row, window in enumerate(batch)
         ]
-        if not all(np.isfinite(answers) and np.isfinite(keep).all() for keep, answers in readings):
-            raise ModelError(f"{model.path} gave probabilities that are not finite.", hint=HINT)
+        if not all(
+            np.isfinite(answers) and np.isfinite(keep).all()
+            for keep, answers in readings
+        ):
+            raise ModelError(
+                f"{model.path} gave probabilities that are not finite.", hint=HINT
+            )
         return readings
 
 
-def encode(tokenizer: Tokenizer, question: str, windows: Sequence[Window]) -> list[Encoded]:
+def encode(
+    tokenizer: Tokenizer, question: str, windows: Sequence[Window]
+) -> list[Encoded]:
     """Return question and window together, for each window."""
-    texts = [question, *(text for window in windows for text in (window.above, *window.sentences))]
+    texts = [
+        question,
+        *(text for window in windows for text in (window.above, *window.sentences)),
+    ]
     ids = iter(tokenize(tokenizer, texts))
     asked = next(ids)
     return [
@@ -598,7 +672,9 @@ def tokenize(tokenizer: Tokenizer, texts: Sequence[str]) -> list[Ids]:
     return tokenizer.encode(cut)
 
 
-def join(tokenizer: Tokenizer, question: Ids, above: Ids, sentences: Sequence[Ids]) -> Encoded:
+def join(
+    tokenizer: Tokenizer, question: Ids, above: Ids, sentences: Sequence[Ids]
+) -> Encoded:
     """Return one input of at most `MOST_TOKENS`; from the first sentence that does not fit, none is
     in it."""
     first, last, unknown, colon = tokenizer.ids_of("[CLS]", "[SEP]", "[UNK]", ":")
@@ -617,7 +693,9 @@ def join(tokenizer: Tokenizer, question: Ids, above: Ids, sentences: Sequence[Id
     return Encoded([*ids[: starts[-1]], last], asked, starts)
 
 
-def keep_logits(hidden: Vectors, tokens: Vectors, head: Vectors, window: Encoded) -> Vectors:
+def keep_logits(
+    hidden: Vectors, tokens: Vectors, head: Vectors, window: Encoded
+) -> Vectors:
     """Return a logit for each sentence of `window` that fits.
 
     `hidden` are the last layer's vectors [tokens, width], `tokens` the same through the head's own

@@ -58,4 +58,8 @@ def fitting(
     if not isinstance(embedder, PairedEmbedder):
         return embedder
     english = all(language in (ENGLISH, "") for language in languages)
-    return embedder.first if english and all(map(embedder.first.reads, texts)) else embedder.other
+    return (
+        embedder.first
+        if english and all(map(embedder.first.reads, texts))
+        else embedder.other
+    )

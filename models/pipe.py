@@ -29,7 +29,10 @@ EXIT_IDLE: Final = 75
 """Status of a process that ended because nothing was asked of it."""
 EXIT_FULL: Final = 71
 """Status of a process that had no memory left."""
-_LOST: Final = ("error return without exception set", "returned NULL without setting an exception")
+_LOST: Final = (
+    "error return without exception set",
+    "returned NULL without setting an exception",
+)
 """What CPython says of an import that had no memory left: the MemoryError itself is lost."""
 _FULL: Final = b"MemoryError: no memory is left within the limit of this process.\n"
 """Its last words, made while there is memory."""
@@ -120,10 +123,14 @@ def memory_of(process: int | Literal["self"]) -> tuple[int, int]:
     """Return the bytes of address space, and of memory, that a process has; zeros where the system
     does not tell."""
     try:
-        mapped, resident, *_ = Path(f"/proc/{process}/statm").read_text(encoding="ascii").split()
+        mapped, resident, *_ = (
+            Path(f"/proc/{process}/statm").read_text(encoding="ascii").split()
+        )
     except OSError:
         return 0, 0
-    return int(mapped) * os.sysconf("SC_PAGE_SIZE"), int(resident) * os.sysconf("SC_PAGE_SIZE")
+    return int(mapped) * os.sysconf("SC_PAGE_SIZE"), int(resident) * os.sysconf(
+        "SC_PAGE_SIZE"
+    )
 
 
 def serve(load: Load, *, idle_seconds: float, memory_bytes: int | None) -> None:
@@ -193,7 +200,9 @@ def _answer(
     while True:
         working = engine is not None and engine.busy
         try:
-            call, frame = inbox.get(block=not working, timeout=None if working else idle_seconds)
+            call, frame = inbox.get(
+                block=not working, timeout=None if working else idle_seconds
+            )
         except queue.Empty:
             if not working or engine is None:
                 os._exit(EXIT_IDLE)
@@ -210,7 +219,9 @@ def _answer(
         try:
             if engine is None:
                 engine = load(cancelled)
-                send(0, Frame({"facts": engine.facts}))  # unasked: no call has this number
+                send(
+                    0, Frame({"facts": engine.facts})
+                )  # unasked: no call has this number
             if doing == "count":
                 send(call, Frame(asdict(engine.counters)))
             else:
@@ -221,7 +232,9 @@ def _answer(
 
 
 def _listen_or_end(
-    requests: IO[bytes], inbox: "queue.SimpleQueue[tuple[int, Frame]]", cancelled: set[int]
+    requests: IO[bytes],
+    inbox: "queue.SimpleQueue[tuple[int, Frame]]",
+    cancelled: set[int],
 ) -> None:
     """Listen; a request that memory has no room for ends the process, or its caller would wait
     until it gives up."""
@@ -232,7 +245,9 @@ def _listen_or_end(
 
 
 def _listen(
-    requests: IO[bytes], inbox: "queue.SimpleQueue[tuple[int, Frame]]", cancelled: set[int]
+    requests: IO[bytes],
+    inbox: "queue.SimpleQueue[tuple[int, Frame]]",
+    cancelled: set[int],
 ) -> None:
     """Read requests into the queue, name a cancelled call at once, and end the process with the
     pipe."""

@@ -32,7 +32,9 @@ def unit_rows(vectors: NDArray[np.float32]) -> Vectors:
     """Return the rows [n, d] at length one; a row of zeros, which has no direction, stays as it
     is."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return np.asarray(vectors / np.maximum(lengths, np.float32(1e-12)), dtype=np.float32)
+    return np.asarray(
+        vectors / np.maximum(lengths, np.float32(1e-12)), dtype=np.float32
+    )
 
 
 class HeldModel:
@@ -118,7 +120,9 @@ class CrossEncoder(Named, Protocol):
         """Whether the model knows the script of `text`."""
         ...
 
-    async def read(self, question: str, windows: Sequence[Window]) -> list[WindowReading]:
+    async def read(
+        self, question: str, windows: Sequence[Window]
+    ) -> list[WindowReading]:
         """Return one reading a window, in the order of `windows`; raises `ModelError`."""
         ...
 
@@ -140,7 +144,11 @@ class Generator(Named, Protocol):
         ...
 
     async def generate(
-        self, messages: Sequence[Said], *, max_tokens: int, schema: dict[str, object] | None = None
+        self,
+        messages: Sequence[Said],
+        *,
+        max_tokens: int,
+        schema: dict[str, object] | None = None,
     ) -> str:
         """Return the answer's text; with `schema`, JSON that is valid under it.
 
@@ -173,7 +181,9 @@ template."""
 class Chooser(Named, Protocol):
     """Weighs given answers; has `choose` among its abilities."""
 
-    async def choose(self, prompt: Prompt, options: Sequence[str]) -> NDArray[np.float64]:
+    async def choose(
+        self, prompt: Prompt, options: Sequence[str]
+    ) -> NDArray[np.float64]:
         """Return the probability of each option [n] as the answer's beginning, summing to 1 over
         the options.
 

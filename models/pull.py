@@ -51,7 +51,9 @@ def describe(hub: Hub, repository: str, file: str) -> Remote:
             f"The hub does not tell size and hash of {repository}/{file}.",
             hint="Download it by hand.",
         )
-    return Remote(repository, file, int(found.size), str(found.etag), str(found.commit_hash))
+    return Remote(
+        repository, file, int(found.size), str(found.etag), str(found.commit_hash)
+    )
 
 
 def pull(hub: Hub, remote: Remote, *, quiet: bool = False) -> Path:
@@ -80,7 +82,11 @@ def pull(hub: Hub, remote: Remote, *, quiet: bool = False) -> Path:
                     )
                 part.replace(blob)
         # The bytes are there: this only gives them their name among the package's own downloads.
-        options = {"revision": remote.revision, "cache_dir": folder, "endpoint": hub.address}
+        options = {
+            "revision": remote.revision,
+            "cache_dir": folder,
+            "endpoint": hub.address,
+        }
         return Path(package.hf_hub_download(remote.repository, remote.file, **options))
 
 
@@ -95,7 +101,9 @@ def _transfer(hub: Hub, remote: Remote, part: Path, *, quiet: bool) -> None:
         part.unlink()
         came = 0
     free = shutil.disk_usage(part.parent).free
-    if free < remote.bytes - came + (512 << 20):  # half a gigabyte stays free for others
+    if free < remote.bytes - came + (
+        512 << 20
+    ):  # half a gigabyte stays free for others
         raise ModelError(
             f"{remote.file} has {remote.bytes / 1e9:.2f} GB; {_folder(hub)} has {free / 1e9:.2f} "
             f"GB free.",
@@ -104,7 +112,10 @@ def _transfer(hub: Hub, remote: Remote, part: Path, *, quiet: bool) -> None:
     with part.open("ab") as file:
         files.http_get(
             files.hf_hub_url(
-                remote.repository, remote.file, revision=remote.revision, endpoint=hub.address
+                remote.repository,
+                remote.file,
+                revision=remote.revision,
+                endpoint=hub.address,
             ),
             file,
             resume_size=came,
@@ -146,7 +157,9 @@ def file_hash(path: Path, *, like: str) -> str:
     """Return the hash of a file in the form of `like`: sha256, or git's sha1 of a blob."""
     digest = hashlib.sha256()
     if len(like) != 2 * digest.digest_size:
-        digest = hashlib.sha1(f"blob {path.stat().st_size}\0".encode(), usedforsecurity=False)
+        digest = hashlib.sha1(
+            f"blob {path.stat().st_size}\0".encode(), usedforsecurity=False
+        )
     with path.open("rb") as file:
         return hashlib.file_digest(file, lambda: digest).hexdigest()
 
@@ -190,7 +203,8 @@ def _our_errors(repository: str, file: str) -> Iterator[None]:
         yield
     except errors.HFValidationError as error:
         raise UsageError(
-            f"{repository!r} is no repository's name: {error}", hint="Use OWNER/REPO/FILE.gguf."
+            f"{repository!r} is no repository's name: {error}",
+            hint="Use OWNER/REPO/FILE.gguf.",
         ) from error
     except errors.GatedRepoError as error:
         raise ModelError(
@@ -203,9 +217,16 @@ def _our_errors(repository: str, file: str) -> Iterator[None]:
         errors.RevisionNotFoundError,
     ) as error:
         raise ModelError(
-            f"The hub has no {repository}/{file}.", hint="Check the name on the repository's page."
+            f"The hub has no {repository}/{file}.",
+            hint="Check the name on the repository's page.",
         ) from error
-    except (errors.HfHubHTTPError, httpx.HTTPError, OSError, RuntimeError, ValueError) as error:
+    except (
+        errors.HfHubHTTPError,
+        httpx.HTTPError,
+        OSError,
+        RuntimeError,
+        ValueError,
+    ) as error:
         words = " ".join(str(error).split())[:300]
         raise ModelError(
             f"{repository}/{file} could not be fetched: {type(error).__name__} {words}",

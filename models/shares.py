@@ -43,12 +43,18 @@ class _Shares:
 
 
 _shares: Final[RunVar[_Shares]] = RunVar("winnow_shares")
-_piece: ContextVar[anyio.CapacityLimiter | None] = ContextVar("winnow_piece", default=None)
+_piece: ContextVar[anyio.CapacityLimiter | None] = ContextVar(
+    "winnow_piece", default=None
+)
 
 
 def usable_cores() -> int:
     """Return how many cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return (
+        len(os.sched_getaffinity(0))
+        if hasattr(os, "sched_getaffinity")
+        else os.cpu_count() or 1
+    )
 
 
 @contextmanager

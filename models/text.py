@@ -36,7 +36,9 @@ TEXTS_AT_ONCE: Final = 256
 TEXTS_A_REQUEST: Final = TEXTS_AT_ONCE // 8
 """Texts of one request to a server or one call into torch: TEI refuses more than 32 unless told."""
 
-TASK: Final = "Given a web search query, retrieve relevant passages that answer the query"
+TASK: Final = (
+    "Given a web search query, retrieve relevant passages that answer the query"
+)
 """The task that instruction-following embedders name in their own examples for search."""
 SEARCHING: Final = "Represent this sentence for searching relevant passages: "
 
@@ -84,8 +86,14 @@ TABLE: Final = (
     ),
     (r"qwen3[-_ .].*embed", Instructions(f"Instruct: {TASK}\nQuery:")),
     (r"gte[-_ ]?qwen2", Instructions(f"Instruct: {TASK}\nQuery: ")),
-    (r"\be5[-_ ].*instruct|e5[-_ ]?mistral", Instructions(f"Instruct: {TASK}\nQuery: ")),
-    (r"\be5[-_ ](?:small|base|large)|multilingual[-_ ]e5", Instructions("query: ", "passage: ")),
+    (
+        r"\be5[-_ ].*instruct|e5[-_ ]?mistral",
+        Instructions(f"Instruct: {TASK}\nQuery: "),
+    ),
+    (
+        r"\be5[-_ ](?:small|base|large)|multilingual[-_ ]e5",
+        Instructions("query: ", "passage: "),
+    ),
     (r"bge[-_ ]?m3", Instructions()),
     (
         r"bge[-_ ](?:small|base|large)[-_ ]zh",
@@ -120,7 +128,9 @@ _CLOSED: Final = re.compile(
     re.IGNORECASE,
 )
 
-_ALONE: Final = re.compile(r"^\s*</(?:think|thinking)>[ \t]*$", re.IGNORECASE | re.MULTILINE)
+_ALONE: Final = re.compile(
+    r"^\s*</(?:think|thinking)>[ \t]*$", re.IGNORECASE | re.MULTILINE
+)
 
 
 def without_thoughts(text: str) -> tuple[str, str]:
@@ -148,7 +158,11 @@ def checked_json(text: str, schema: dict[str, object], *, model: str, cut: bool)
     # A server without a generator never gets here, and starts 0.07 s sooner.
     import jsonschema  # type: ignore[import-untyped]  # noqa: PLC0415  published without types; see above
 
-    cause = "the answer was cut at max_tokens" if cut else "the model did not keep to the schema"
+    cause = (
+        "the answer was cut at max_tokens"
+        if cut
+        else "the model did not keep to the schema"
+    )
     try:
         jsonschema.validate(json.loads(text), schema)
     except (ValueError, RecursionError) as error:
@@ -225,10 +239,14 @@ class WordPiece:
         `open_tokenizer`."""
         self._most = most
         self._begins = {
-            piece: number for piece, number in vocabulary.items() if not piece.startswith("##")
+            piece: number
+            for piece, number in vocabulary.items()
+            if not piece.startswith("##")
         }
         self._goes_on = {
-            piece[2:]: number for piece, number in vocabulary.items() if piece.startswith("##")
+            piece[2:]: number
+            for piece, number in vocabulary.items()
+            if piece.startswith("##")
         }
         self._cls, self._sep, self._unknown = self.ids_of("[CLS]", "[SEP]", "[UNK]")
         self._known: dict[str, tuple[int, ...]] = {}
@@ -237,7 +255,9 @@ class WordPiece:
         """See `Tokenizer.encode`."""
         if self._most is None:
             return [self._ids(text) for text in texts]
-        return [[self._cls, *self._ids(text)[: self._most - 2], self._sep] for text in texts]
+        return [
+            [self._cls, *self._ids(text)[: self._most - 2], self._sep] for text in texts
+        ]
 
     def ids_of(self, *pieces: str) -> Ids:
         """See `Tokenizer.ids_of`."""
@@ -259,10 +279,14 @@ class WordPiece:
 
     def _word_ids(self, word: str) -> Ids:
         seen = "".join(
-            sign for sign in word if unicodedata.category(sign) not in _UNSEEN and sign != "\ufffd"
+            sign
+            for sign in word
+            if unicodedata.category(sign) not in _UNSEEN and sign != "\ufffd"
         )
         plain = unicodedata.normalize("NFD", _IDEOGRAPHS.sub(r" \1 ", seen))
-        bare = "".join(sign for sign in plain if unicodedata.category(sign) != "Mn").lower()
+        bare = "".join(
+            sign for sign in plain if unicodedata.category(sign) != "Mn"
+        ).lower()
         return [number for part in _parted(bare) for number in self._pieces(part)]
 
     def _pieces(self, part: str) -> Ids:
@@ -328,7 +352,9 @@ class _Library:
         return [self._tokenizer.token_to_id(piece) for piece in pieces]
 
 
-def open_tokenizer(data: bytes, path: Path, *, most: int | None = None, hint: str) -> Tokenizer:
+def open_tokenizer(
+    data: bytes, path: Path, *, most: int | None = None, hint: str
+) -> Tokenizer:
     """Return the tokeniser of a `tokenizer.json`.
 
     It gives bare ids without `most`, else those that a model reads: with special tokens, together
@@ -351,7 +377,9 @@ def open_tokenizer(data: bytes, path: Path, *, most: int | None = None, hint: st
         raise ModelError(f"{path} is not a tokeniser: {error!r}", hint=hint) from error
     try:
         return _Library(library.Tokenizer.from_buffer(data), most)
-    except Exception as error:  # tokenizers raises bare Exception and no class of its own
+    except (
+        Exception
+    ) as error:  # tokenizers raises bare Exception and no class of its own
         raise ModelError(f"{path} is not a tokeniser: {error}", hint=hint) from error
 
 
@@ -378,7 +406,8 @@ def _is_unigram(card: Mapping[str, Any]) -> bool:
         and [step.get("type") for step in steps] == ["WhitespaceSplit", "Metaspace"]
         and steps[1].get("replacement") == SPACE
         and steps[1].get("prepend_scheme", "always") == "always"
-        and [*map(next, map(iter, around))] == ["SpecialToken", "Sequence", "SpecialToken"]
+        and [*map(next, map(iter, around))]
+        == ["SpecialToken", "Sequence", "SpecialToken"]
     )
 
 
@@ -386,7 +415,9 @@ def _unigram(card: Mapping[str, Any], most: int | None) -> Unigram:
     model = card["model"]
     first, _, last = card["post_processor"]["single"]
     opening = [side["SpecialToken"]["id"] for side in (first, last)]
-    others = [one["content"] for one in card["added_tokens"] if one["content"] not in opening]
+    others = [
+        one["content"] for one in card["added_tokens"] if one["content"] not in opening
+    ]
     table = Charsmap(base64.b64decode(card["normalizer"]["precompiled_charsmap"]))
     return Unigram(
         model["vocab"],

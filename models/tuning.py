@@ -61,12 +61,23 @@ class Tuning:
         server's own choice."""
         named = ("top_k", "top_p", "min_p", "seed")
         body: dict[str, object] = {"temperature": self.temperature}
-        return body | {name: value for name, value in set_options(self).items() if name in named}
+        return body | {
+            name: value for name, value in set_options(self).items() if name in named
+        }
 
     @property
     def key(self) -> str:
         """What of this changes an answer, as part of a model's name; "" for the usual."""
-        named = ("context", "kv", "temperature", "top_k", "top_p", "min_p", "seed", "thinking")
+        named = (
+            "context",
+            "kv",
+            "temperature",
+            "top_k",
+            "top_p",
+            "min_p",
+            "seed",
+            "thinking",
+        )
         changed = set_options(self)
         return ",".join(f"{name}={changed[name]}" for name in named if name in changed)
 
@@ -122,7 +133,9 @@ def _names(text: str) -> tuple[str, ...]:
 
 OPTIONS: Final[Mapping[str, Option]] = {
     "layers": Option(_layers, "a number of layers, 0 for none, all"),
-    "devices": Option(_names, "names such as CUDA0,CUDA1 (`winnow models show` lists them)"),
+    "devices": Option(
+        _names, "names such as CUDA0,CUDA1 (`winnow models show` lists them)"
+    ),
     "split": Option(_shares, "a share for each device, such as 3,1"),
     "context": _between(256, 1_048_576),
     "kv": _one_of(*KV_TYPES),
@@ -158,11 +171,15 @@ def read_tuning(text: str, role: Role) -> Tuning:
     for part in text.replace(";", " ").split():
         name, _, value = part.partition("=")
         if name not in known or not value:
-            raise ValueError(f"{part!r} is no option; use NAME=VALUE with {', '.join(known)}.")
+            raise ValueError(
+                f"{part!r} is no option; use NAME=VALUE with {', '.join(known)}."
+            )
         try:
             read = OPTIONS[name].read(value)
         except ValueError as error:
-            raise ValueError(f"{name} is {value!r}; use {OPTIONS[name].form}.") from error
+            raise ValueError(
+                f"{name} is {value!r}; use {OPTIONS[name].form}."
+            ) from error
         found[name] = read == "on" if name == "thinking" else read
     tuning = Tuning(**found)
     if tuning.split and len(tuning.split) != len(tuning.devices):
@@ -173,4 +190,6 @@ def read_tuning(text: str, role: Role) -> Tuning:
 def set_options(tuning: Tuning) -> dict[str, object]:
     """Return the options that differ from the usual, by name."""
     values = {option.name: getattr(tuning, option.name) for option in fields(Tuning)}
-    return {name: value for name, value in values.items() if value != getattr(USUAL, name)}
+    return {
+        name: value for name, value in values.items() if value != getattr(USUAL, name)
+    }

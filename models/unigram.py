@@ -144,7 +144,9 @@ class Unigram:
         self._unknown = unknown
         self._ids = {piece: number for number, (piece, _) in enumerate(pieces)}
         self._first, self._last = self.ids_of(*specials[:2])
-        self._scores = {piece: score for piece, score in pieces if piece not in set(specials)}
+        self._scores = {
+            piece: score for piece, score in pieces if piece not in set(specials)
+        }
         self._unknown_score = min(self._scores.values()) - UNKNOWN_COST
         self._lengths = _lengths_by_beginning(self._scores)
         self._known: dict[str, tuple[int, ...]] = {}
@@ -154,7 +156,9 @@ class Unigram:
         if self._most is None:
             return [self._text_ids(text) for text in texts]
         inner = self._most - 2
-        return [[self._first, *self._text_ids(text)[:inner], self._last] for text in texts]
+        return [
+            [self._first, *self._text_ids(text)[:inner], self._last] for text in texts
+        ]
 
     def ids_of(self, *pieces: str) -> list[int]:
         """See `Tokenizer.ids_of`."""
@@ -220,5 +224,9 @@ def _lengths_by_beginning(pieces: Iterable[str]) -> dict[str, tuple[int, ...]]:
         if len(piece) >= BEGINNING:
             found.setdefault(piece[:BEGINNING], {2}).add(len(piece))
     shared: dict[tuple[int, ...], tuple[int, ...]] = {}
-    ordered = ((beginning, tuple(sorted(lengths))) for beginning, lengths in found.items())
-    return {beginning: shared.setdefault(lengths, lengths) for beginning, lengths in ordered}
+    ordered = (
+        (beginning, tuple(sorted(lengths))) for beginning, lengths in found.items()
+    )
+    return {
+        beginning: shared.setdefault(lengths, lengths) for beginning, lengths in ordered
+    }

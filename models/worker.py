@@ -89,10 +89,14 @@ class Limits:
 class Child:
     """One running process, its pipes and its log."""
 
-    def __init__(self, process: anyio.abc.Process, log: IO[bytes], *, limits: Limits) -> None:
+    def __init__(
+        self, process: anyio.abc.Process, log: IO[bytes], *, limits: Limits
+    ) -> None:
         """Take over a started process and the file that its stderr goes to."""
         if process.stdin is None or process.stdout is None:
-            raise ModelError("A model's process was started without pipes.", hint="Try again.")
+            raise ModelError(
+                "A model's process was started without pipes.", hint="Try again."
+            )
         self._process = process
         self._log = log
         self._limits = limits
@@ -126,7 +130,8 @@ class Child:
         except OSError as error:
             log.close()
             raise ModelError(
-                f"The process of a model cannot be started: {error}.", hint="Free memory."
+                f"The process of a model cannot be started: {error}.",
+                hint="Free memory.",
             ) from error
         return cls(process, log, limits=limits)
 
@@ -143,7 +148,10 @@ class Child:
     async def send(self, frame: Frame, call: int) -> None:
         """Write one whole request; a cancellation waits until it is written, for half of one would
         end the process."""
-        with anyio.CancelScope(shield=True), anyio.move_on_after(self._limits.sending) as scope:
+        with (
+            anyio.CancelScope(shield=True),
+            anyio.move_on_after(self._limits.sending) as scope,
+        ):
             async with self._sending:
                 await self._stdin.send(frame.packed(call))
         if scope.cancelled_caught:
@@ -246,7 +254,9 @@ class Worker:
     @property
     def pid(self) -> int | None:
         """Process id while the process lives, for status displays."""
-        return self._child.pid if self._child is not None and self._child.alive else None
+        return (
+            self._child.pid if self._child is not None and self._child.alive else None
+        )
 
     @property
     def busy(self) -> bool:
@@ -274,7 +284,9 @@ class Worker:
     async def aclose(self) -> None:
         """End the process; calls in flight fail, a later call would start it again."""
         child, self._child = self._child, None
-        self._settle(ModelError(f"The process of {self.label} was closed.", hint="Ask again."))
+        self._settle(
+            ModelError(f"The process of {self.label} was closed.", hint="Ask again.")
+        )
         if child is not None:
             await child.end(at_once=False)
         self._budget.held.pop(self, None)
@@ -325,7 +337,9 @@ class Worker:
                         hint=f"Try again in {wait:.0f} seconds, or set a smaller model.",
                     )
                 await self._budget.make_room(self, self._needs)
-                self._child = await Child.start(self._entry, self._arguments, limits=self._limits)
+                self._child = await Child.start(
+                    self._entry, self._arguments, limits=self._limits
+                )
                 self._reader = None
             if self in self._budget.held:  # just called, so last to be ended for others
                 self._budget.held[self] = self._budget.held.pop(self)
@@ -358,7 +372,9 @@ class Worker:
             call.done, call.outcome = True, frame
             call.event.set()
 
-    async def _stop_call(self, child: Child, number: int, call: _Call, *, sent: bool) -> None:
+    async def _stop_call(
+        self, child: Child, number: int, call: _Call, *, sent: bool
+    ) -> None:
         """Ask the child to leave its call; kill it when it does not answer in time, or got only
         part of the request."""
         with anyio.CancelScope(shield=True):
@@ -390,14 +406,17 @@ class Worker:
             self._crashes += 1
             if self._crashes > 1:
                 pause = min(
-                    self._limits.longest_pause, self._limits.first_pause * 2 ** (self._crashes - 2)
+                    self._limits.longest_pause,
+                    self._limits.first_pause * 2 ** (self._crashes - 2),
                 )
                 self._not_before = self._limits.clock() + pause
             self._settle(self._death(code, words))
 
     def _death(self, code: int | None, words: str) -> ModelError:
         doing = (
-            " and ".join(sorted({call.doing for call in self._calls.values() if not call.done}))
+            " and ".join(
+                sorted({call.doing for call in self._calls.values() if not call.done})
+            )
             or "nothing"
         )
         how = _ending(code)
@@ -499,7 +518,8 @@ def _ending(code: int | None) -> str:
 _REASONS: Final = {
     "SIGKILL": ": killed, often for want of memory",
     **dict.fromkeys(
-        ("SIGABRT", "SIGILL", "SIGTRAP"), ": given up by native code, often for want of memory"
+        ("SIGABRT", "SIGILL", "SIGTRAP"),
+        ": given up by native code, often for want of memory",
     ),
 }
 """Why signals end a process that says nothing itself."""

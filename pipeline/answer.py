@@ -82,7 +82,9 @@ async def write_answer(
     Passages come best first, each with its label in the text that the reader sees.
     """
     model = writing.generator.name
-    passages = {label: one_line(one.text) for label, one in zip(labels, evidence, strict=True)}
+    passages = {
+        label: one_line(one.text) for label, one in zip(labels, evidence, strict=True)
+    }
     if not passages:
         return CheckedAnswer((), model, 0)
     prompt = load(PROMPT)
@@ -99,7 +101,9 @@ async def write_answer(
             question=one_line(question), date=writing.today.isoformat(), evidence=lines
         )
         try:
-            reply = await ask(writing.generator, [Said("user", said)], asking, store=writing.store)
+            reply = await ask(
+                writing.generator, [Said("user", said)], asking, store=writing.store
+            )
         except ContextExceeded as error:
             failure = str(error)
             continue
@@ -137,11 +141,16 @@ def checked(reply: str, passages: Mapping[str, str]) -> list[CheckedSentence]:
     """Return the sentences of a reply in that form, each with whether the passages that it cites
     bear it out."""
     # Small models say a thing again and again.
-    cited = {one_line(row["sentence"]): row["passages"] for row in json.loads(reply)["sentences"]}
+    cited = {
+        one_line(row["sentence"]): row["passages"]
+        for row in json.loads(reply)["sentences"]
+    }
     return [_checked(text, labels, passages) for text, labels in cited.items() if text]
 
 
-def _checked(text: str, named: Sequence[str], passages: Mapping[str, str]) -> CheckedSentence:
+def _checked(
+    text: str, named: Sequence[str], passages: Mapping[str, str]
+) -> CheckedSentence:
     labels = tuple(dict.fromkeys(label for label in named if label in passages))
     reason = (
         _lack(text, " ".join(passages[label] for label in labels))
@@ -161,7 +170,9 @@ def _lack(text: str, cited: str) -> str:
     # The first word of a sentence is capitalised anyway.
     rest = text.partition(" ")[2] or text
     names = [
-        name for name in find_entities(rest, language=language) if name.casefold() not in folded
+        name
+        for name in find_entities(rest, language=language)
+        if name.casefold() not in folded
     ]
     if names:
         return f"its passages lack {', '.join(names)}"

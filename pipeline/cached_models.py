@@ -52,7 +52,9 @@ class _Batch:
 class _RowMemory:
     """Rows of numbers by key, each computed once, also by calls that run at the same time."""
 
-    def __init__(self, store: Store, kind: type[np.floating], *, expire: float | None) -> None:
+    def __init__(
+        self, store: Store, kind: type[np.floating], *, expire: float | None
+    ) -> None:
         """Keep rows in `store` as numbers of `kind` for `expire` seconds (None: until evicted)."""
         self._store = store
         self._kind = kind
@@ -75,21 +77,33 @@ class _RowMemory:
         """
         wanted = dict(zip(keys, texts, strict=True))
         # 1. What is in the store
-        known = self._whole(await in_thread(self._store.get_many_bytes, wanted), width())
-        while missing := {key: text for key, text in wanted.items() if key not in known}:
-            batches = {self._under_way[key] for key in missing if key in self._under_way}
+        known = self._whole(
+            await in_thread(self._store.get_many_bytes, wanted), width()
+        )
+        while missing := {
+            key: text for key, text in wanted.items() if key not in known
+        }:
+            batches = {
+                self._under_way[key] for key in missing if key in self._under_way
+            }
             # 2. Compute what no other task is computing
-            free = {key: text for key, text in missing.items() if key not in self._under_way}
+            free = {
+                key: text for key, text in missing.items() if key not in self._under_way
+            }
             fresh = await self._compute(free, compute, width) if free else {}
             # 3. Wait for the texts of other tasks; those whose task failed are computed in the next
             # round
             for batch in batches:
                 await batch.done.wait()
-                fresh.update((key, batch.values[key]) for key in missing if key in batch.values)
+                fresh.update(
+                    (key, batch.values[key]) for key in missing if key in batch.values
+                )
             known = {**self._whole(known, width()), **fresh}
         rows = [np.frombuffer(known[key], dtype=self._kind) for key in keys]
         return (
-            np.stack(rows).astype(np.float32) if rows else np.zeros((0, width()), dtype=np.float32)
+            np.stack(rows).astype(np.float32)
+            if rows
+            else np.zeros((0, width()), dtype=np.float32)
         )
 
     async def _compute(
@@ -121,7 +135,9 @@ class _RowMemory:
                         key: row.tobytes() for key, row in zip(texts, rows, strict=True)
                     }
                     await in_thread(
-                        lambda: self._store.set_many_bytes(batch.values, expire=self._expire)
+                        lambda: self._store.set_many_bytes(
+                            batch.values, expire=self._expire
+                        )
                     )
         finally:
             for key in texts:
@@ -132,7 +148,9 @@ class _RowMemory:
     def _whole(self, found: dict[str, bytes], width: int) -> dict[str, bytes]:
         """Leave out rows of another length, such as of a server that has since changed its
         model."""
-        size = np.dtype(self._kind).itemsize * width or next(iter(map(len, found.values())), 0)
+        size = np.dtype(self._kind).itemsize * width or next(
+            iter(map(len, found.values())), 0
+        )
         return {key: row for key, row in found.items() if len(row) == size}
 
 
@@ -230,11 +248,14 @@ class CachedCrossEncoder(_Cached[CrossEncoder]):
         """Whether the cross-encoder behind knows the script of `text`."""
         return self._model.reads(text)
 
-    async def read(self, question: str, windows: Sequence[Window]) -> list[WindowReading]:
+    async def read(
+        self, question: str, windows: Sequence[Window]
+    ) -> list[WindowReading]:
         """Return one reading a window; only windows not read before reach the model, each once;
         raises `ModelError`."""
         keys = [
-            f"read:{self.name}:{_digest(question, one.above, *one.sentences)}" for one in windows
+            f"read:{self.name}:{_digest(question, one.above, *one.sentences)}"
+            for one in windows
         ]
         by_key = dict(zip(keys, windows, strict=True))
 
@@ -249,7 +270,9 @@ class CachedCrossEncoder(_Cached[CrossEncoder]):
                 row[1 : 1 + len(one.keep)] = one.keep[:MOST_SENTENCES]
             return kept
 
-        rows = await self._memory.rows(keys, keys, compute, width=lambda: 1 + MOST_SENTENCES)
+        rows = await self._memory.rows(
+            keys, keys, compute, width=lambda: 1 + MOST_SENTENCES
+        )
         found = []
         for row, window in zip(rows, windows, strict=True):
             keep = np.zeros(len(window.sentences), dtype=np.float32)

@@ -43,7 +43,11 @@ class AskOptions:
 
 
 async def ask(
-    generator: Generator, messages: Sequence[Said], asking: AskOptions, *, store: Store | None
+    generator: Generator,
+    messages: Sequence[Said],
+    asking: AskOptions,
+    *,
+    store: Store | None,
 ) -> str:
     """Return the answer to `messages`, from `store` where the model was asked the same before.
 
@@ -56,7 +60,9 @@ async def ask(
         kept = await in_thread(store.get_json, key)
         if isinstance(kept, str):
             return kept
-    call = generator.generate(messages, max_tokens=asking.max_tokens, schema=asking.schema)
+    call = generator.generate(
+        messages, max_tokens=asking.max_tokens, schema=asking.schema
+    )
     text = await within(asking.seconds, call, model=generator.name)
     if store is not None:
         await in_thread(lambda: store.set_json(key, text, expire=KEPT_SECONDS))
@@ -118,4 +124,6 @@ def _key(generator: Generator, messages: Sequence[Said], asking: AskOptions) -> 
         [[said.role, said.content] for said in messages],
     ]
     raw = json.dumps(parts, sort_keys=True).encode()
-    return f"generate:{generator.name}:{hashlib.blake2b(raw, digest_size=20).hexdigest()}"
+    return (
+        f"generate:{generator.name}:{hashlib.blake2b(raw, digest_size=20).hexdigest()}"
+    )

@@ -74,7 +74,14 @@ from pipeline.sources.gather import (
 )
 from pipeline.text.frame import framed, new_mark, notice, one_line, place_of, quoted
 from pipeline.text.tokens import count_tokens
-from pipeline.text.words import any_of, find_entities, guess_language, index_terms, raw_words, words
+from pipeline.text.words import (
+    any_of,
+    find_entities,
+    guess_language,
+    index_terms,
+    raw_words,
+    words,
+)
 from pipeline.work import LONG_SHARE, STEP_SHARE, Report, in_thread, time_left
 from prompts import load
 
@@ -160,16 +167,23 @@ async def research(
     """
     began = anyio.current_time()
     # Of one's own documents may be asked what there is about something: they are listed
-    subject = inventory_of(wanted.question) if set(services.chain.names) == UNDATED else ""
+    subject = (
+        inventory_of(wanted.question) if set(services.chain.names) == UNDATED else ""
+    )
     if subject:
         wanted = replace(
-            wanted, question=subject, max_pages=max(wanted.max_pages, LISTED_PAGES), hops=0
+            wanted,
+            question=subject,
+            max_pages=max(wanted.max_pages, LISTED_PAGES),
+            hops=0,
         )
     # 1.–4. PARSER, search, fetch, mixed ranking
     gathered = await gather_pages(wanted, services, report=report)
     # 5.–6. Documents, best page first; EXTRACTOR: the core's reading of all of them, or None
     documents, reading = await _read(wanted.question, gathered, services)
-    gathered = replace(gathered, failures=(*gathered.failures, *left_unread(reading, documents)))
+    gathered = replace(
+        gathered, failures=(*gathered.failures, *left_unread(reading, documents))
+    )
     # A page that a search chose is not doubted for a few lines that nobody can read
     missing = [one for one in gathered.missing() if one.rest or not one.page]
     reading = unless_cut(reading, missing)
@@ -181,14 +195,28 @@ async def research(
     most = max_tokens or most_unasked(known.reading)
     room = most - (min(ANSWER_TOKENS, most // 3) if write else 0)
     text, assembled, mark = await in_thread(
-        enriched, known, services, room, told, open_end=not max_tokens, listed=bool(subject)
+        enriched,
+        known,
+        services,
+        room,
+        told,
+        open_end=not max_tokens,
+        listed=bool(subject),
     )
     # 9. Where it is wanted, the local generator's answer, each sentence checked
     left = services.seconds - (anyio.current_time() - began)
-    written = await _written(wanted.question, assembled, services, seconds=left) if write else None
+    written = (
+        await _written(wanted.question, assembled, services, seconds=left)
+        if write
+        else None
+    )
     if written is not None:
         text = _above(written, text, mark, most)
-    await report(10, 10, f"{len(assembled.evidence)} passage{'s' * (len(assembled.evidence) != 1)}")
+    await report(
+        10,
+        10,
+        f"{len(assembled.evidence)} passage{'s' * (len(assembled.evidence) != 1)}",
+    )
     return Researched(text, count_tokens(text), known, assembled, mark, written)
 
 
@@ -201,13 +229,17 @@ async def _read(
     # By then each is read by its best passage alone.
     with anyio.move_on_after(LONG_SHARE * time_left()):
         # A page that did not come is represented by its snippet.
-        whole = [await _document(ranked, gathered, services) for ranked in gathered.ranked]
+        whole = [
+            await _document(ranked, gathered, services) for ranked in gathered.ranked
+        ]
         reading = await extract(
             question, whole, reader=services.reader, asking=services.asking, parts=parts
         )
         return whole, reading
     short = [
-        await services.documents.read(_short_page(one.result, one.passage, _IN_PART, "visible"))
+        await services.documents.read(
+            _short_page(one.result, one.passage, _IN_PART, "visible")
+        )
         for one in gathered.ranked
     ]
     reading = await read_documents(
@@ -226,7 +258,9 @@ async def _written(
     writing = Writing(
         services.generator, services.stores.scores, max(seconds, 0.0), services.today()
     )
-    return await write_answer(question, assembled.evidence, assembled.shown.labels, writing)
+    return await write_answer(
+        question, assembled.evidence, assembled.shown.labels, writing
+    )
 
 
 def _above(written: CheckedAnswer, text: str, mark: str, max_tokens: int) -> str:
@@ -242,16 +276,22 @@ def _above(written: CheckedAnswer, text: str, mark: str, max_tokens: int) -> str
             f"by word:"
         )
         around = count_tokens(f"{head}\n{framed('-', mark)}")
-        sheet.add(f"{head}\n{framed(shortened(written.text, max(0, room - around)), mark)}")
+        sheet.add(
+            f"{head}\n{framed(shortened(written.text, max(0, room - around)), mark)}"
+        )
     sheet.add_cut(text)
     return sheet.text
 
 
-async def _document(ranked: RankedPage, gathered: Gathered, services: Services) -> Document:
+async def _document(
+    ranked: RankedPage, gathered: Gathered, services: Services
+) -> Document:
     result = ranked.result
     if result.url in gathered.documents:
         return gathered.documents[result.url]
-    return await services.documents.read(_short_page(result, result.snippet, _SNIPPET, "snippet"))
+    return await services.documents.read(
+        _short_page(result, result.snippet, _SNIPPET, "snippet")
+    )
 
 
 def _short_page(result: SearchResult, text: str, note: str, trust: Trust) -> Page:
@@ -265,7 +305,9 @@ def _short_page(result: SearchResult, text: str, note: str, trust: Trust) -> Pag
         author=result.author,
         published=result.published,
         doi=result.doi,
-        content_hash=hashlib.blake2b(f"{result.url}\n{text}".encode(), digest_size=16).hexdigest(),
+        content_hash=hashlib.blake2b(
+            f"{result.url}\n{text}".encode(), digest_size=16
+        ).hexdigest(),
         notes=(note,),
         trust=trust,
     )
@@ -290,22 +332,29 @@ def enriched(
     prompt = load("enriched")
     values = {"date": services.today().isoformat(), "notice": notice(mark)}
     # The instructions of the enriched prompt stand there where they leave the words their share.
-    instructed = count_tokens(prompt.fill(**values, evidence="")) <= FRAME_SHARE * max_tokens / 2
+    instructed = (
+        count_tokens(prompt.fill(**values, evidence="")) <= FRAME_SHARE * max_tokens / 2
+    )
     head = (
         prompt.fill(**values, evidence="").strip()
         if instructed
         else notice_within(mark, max_tokens)
     )
     sheet = Sheet(
-        max_tokens, reserve=hint_room(max_tokens) + room_for(gathered.failures, max_tokens)
+        max_tokens,
+        reserve=hint_room(max_tokens) + room_for(gathered.failures, max_tokens),
     )
     sheet.add(head)
     sheet.add(told)
     sheet.add(doubt(reading))
-    followed = count_tokens("\n".join(_followed(hop, "10a", mark) for hop in known.hops))
+    followed = count_tokens(
+        "\n".join(_followed(hop, "10a", mark) for hop in known.hops)
+    )
     valued = values_room(reading.computed, documents, mark, max_tokens)
     room = sheet.room - parts_room(reading) - followed - valued
-    chosen = named_rows_first(documents, reading) if open_end and not listed else reading
+    chosen = (
+        named_rows_first(documents, reading) if open_end and not listed else reading
+    )
     assembled = assemble(
         documents, chosen, max_tokens=room, mark=mark, open_end=open_end, listed=listed
     )
@@ -322,8 +371,12 @@ def enriched(
     # A provider's own words stand between marks, so they are written whole or not at all.
     # What a provider did not search bears on a verdict that says that something is missing.
     answered = reading.verdict == "answered"
-    partly = [o for o in gathered.outcomes if o.reason and not (answered and o.status == "ok")]
-    for said in dict.fromkeys(f"{o.provider}: {quoted(o.reason, mark)}" for o in partly):
+    partly = [
+        o for o in gathered.outcomes if o.reason and not (answered and o.status == "ok")
+    ]
+    for said in dict.fromkeys(
+        f"{o.provider}: {quoted(o.reason, mark)}" for o in partly
+    ):
         sheet.add(said)
     return sheet.text, assembled, mark
 
@@ -336,7 +389,9 @@ def _followed(hop: Hop, label: str, mark: str) -> str:
     )
 
 
-def _foot(gathered: Gathered, reading: Reading, quoted_pages: AbstractSet[str]) -> list[str]:
+def _foot(
+    gathered: Gathered, reading: Reading, quoted_pages: AbstractSet[str]
+) -> list[str]:
     """Return what was not read, and what was searched: failures always, all of it where nothing
     answers.
 
@@ -350,16 +405,24 @@ def _foot(gathered: Gathered, reading: Reading, quoted_pages: AbstractSet[str]) 
     ]
     lines = [f"Not read: {failure_line(failure)}" for failure in failures[:5]]
     answers = ", ".join(
-        dict.fromkeys(f"{outcome.provider}: {outcome.status}" for outcome in gathered.outcomes)
+        dict.fromkeys(
+            f"{outcome.provider}: {outcome.status}" for outcome in gathered.outcomes
+        )
     )
     lines += filter(None, (*map(one_line, gathered.parsed.notes), gathered.notice))
     if reading.verdict == "none" and gathered.ranked:
-        seen = ", ".join(place_of(ranked.result.url) for ranked in gathered.ranked[:LOOKED_AT])
+        seen = ", ".join(
+            place_of(ranked.result.url) for ranked in gathered.ranked[:LOOKED_AT]
+        )
         lines.append(f"Looked at {len(gathered.ranked)} pages: {seen}")
     texts = [query.text for query in gathered.parsed.queries]
-    queries = "; ".join(f'"{one_line(text)}"' for text in texts if text != reading.question)
+    queries = "; ".join(
+        f'"{one_line(text)}"' for text in texts if text != reading.question
+    )
     if reading.verdict == "none" or any(o.status != "ok" for o in gathered.outcomes):
-        lines.append(f"Searched: {queries} ({answers})." if queries else f"Searched: {answers}.")
+        lines.append(
+            f"Searched: {queries} ({answers})." if queries else f"Searched: {answers}."
+        )
     return lines
 
 
@@ -400,7 +463,11 @@ def _leads(question: str, known: Followed) -> list[Hop]:
     at_hand = {about_of(page.page.title) for page in known.gathered.documents.values()}
     for place, part in enumerate(known.reading.parts or (known.reading,)):
         asking = part.question or question
-        hops = _named(place, asking, part, known.documents, at_hand) if len(part.values) else []
+        hops = (
+            _named(place, asking, part, known.documents, at_hand)
+            if len(part.values)
+            else []
+        )
         if part.answered and any(hop.part == place for hop in known.hops):
             continue
         found += [
@@ -432,34 +499,57 @@ def _named(
     page = documents[owner].page
     language = guess_language(question) or "en"
     said = set(
-        index_terms(" ".join((unit.text, *unit.heading_path, page.title)), language=language)
+        index_terms(
+            " ".join((unit.text, *unit.heading_path, page.title)), language=language
+        )
     )
     wanted = [
-        word for word in raw_words(question) if set(index_terms(word, language=language)) - said
+        word
+        for word in raw_words(question)
+        if set(index_terms(word, language=language)) - said
     ]
     rest = " ".join(word for word in wanted if not question_word(word, language))
     if not rest:
         return []
-    found = find_entities(unit.text, language=page.language or guess_language(unit.text))
+    found = find_entities(
+        unit.text, language=page.language or guess_language(unit.text)
+    )
     known = f"{question} {page.title}".casefold()
     names = [
-        one for whole in found for one in (whole, *_AND.split(whole)) if one.casefold() not in known
+        one
+        for whole in found
+        for one in (whole, *_AND.split(whole))
+        if one.casefold() not in known
     ]
     # What the question itself names may have a page at hand that shares nothing else with it.
     own_names = [
-        name for name in find_entities(question, language=language) if name.casefold() in at_hand
+        name
+        for name in find_entities(question, language=language)
+        if name.casefold() in at_hand
     ]
     names += [name for name in own_names if name.casefold() != about_of(page.title)]
     links = (
         ()
         if page.own
-        else tuple((one_line(text), url) for text, url in links_in(documents[owner], unit.block))
+        else tuple(
+            (one_line(text), url)
+            for text, url in links_in(documents[owner], unit.block)
+        )
     )
     linked = {text.casefold() for text, _ in links}
-    names.sort(key=lambda name: (name.casefold() not in at_hand, name.casefold() not in linked))
+    names.sort(
+        key=lambda name: (name.casefold() not in at_hand, name.casefold() not in linked)
+    )
     return [
         Hop(
-            place, name, f"{name} {rest}", page.final_url, unit.number, links, page.own, page.inside
+            place,
+            name,
+            f"{name} {rest}",
+            page.final_url,
+            unit.number,
+            links,
+            page.own,
+            page.inside,
         )
         for name in list(dict.fromkeys(names))[:HOP_NAMES]
     ]
@@ -469,7 +559,9 @@ def _is_text(place: tuple[int, Sentence], documents: Sequence[Document]) -> bool
     return documents[place[0]].blocks[place[1].block].kind != "heading"
 
 
-async def _hop(hop: Hop, wanted: Wanted, known: Followed, services: Services) -> Followed | None:
+async def _hop(
+    hop: Hop, wanted: Wanted, known: Followed, services: Services
+) -> Followed | None:
     """Search, read and judge for one hop; None where that brings nothing."""
     gathered = known.gathered
     language = gathered.parsed.queries[0].language
@@ -478,9 +570,11 @@ async def _hop(hop: Hop, wanted: Wanted, known: Followed, services: Services) ->
     results: tuple[SearchResult, ...] = ()
     # 1. Pages about the name: at hand, else searched for and linked from the passage
     name = hop.name.casefold()
-    about = [url for url, page in gathered.documents.items() if about_of(page.page.title) == name][
-        :HOP_PAGES
-    ]
+    about = [
+        url
+        for url, page in gathered.documents.items()
+        if about_of(page.page.title) == name
+    ][:HOP_PAGES]
     if not about:
         # What stands in a person's own page is not told to a search engine.
         if hop.own and set(services.chain.names) != UNDATED:
@@ -493,7 +587,9 @@ async def _hop(hop: Hop, wanted: Wanted, known: Followed, services: Services) ->
         titles = {url: text for text, url in hop.links} | {
             result.url: result.title for result in found.results
         }
-        about = [url for url, title in titles.items() if name in title.casefold()][:HOP_PAGES]
+        about = [url for url, title in titles.items() if name in title.casefold()][
+            :HOP_PAGES
+        ]
     # 2. Read them
     new = [url for url in about if url not in gathered.documents]
     inside = {result.url for result in results if result.inside} | {
@@ -503,17 +599,30 @@ async def _hop(hop: Hop, wanted: Wanted, known: Followed, services: Services) ->
         new, services, seconds=STEP_SHARE * time_left(), outside=set(new) - inside
     )
     pages = {**gathered.documents, **opened}
-    read = list({pages[url].page.final_url: pages[url] for url in about if url in pages}.values())
+    read = list(
+        {
+            pages[url].page.final_url: pages[url] for url in about if url in pages
+        }.values()
+    )
     if not read:
         return None
     # 3. Judge them; what says nothing to it, or less than is known, is left out
     before = (known.reading.parts or (known.reading,))[hop.part]
-    question = f"{question_word(before.question or wanted.question)} {hop.query}".strip()
+    question = (
+        f"{question_word(before.question or wanted.question)} {hop.query}".strip()
+    )
     seconds = STEP_SHARE * time_left()
     after = await read_documents(
-        question, read, reader=services.reader, seconds=seconds, parts=(), share=HOP_WORK
+        question,
+        read,
+        reader=services.reader,
+        seconds=seconds,
+        parts=(),
+        share=HOP_WORK,
     )
-    if after.verdict == "none" or not (before.answered or after.confidence > before.confidence):
+    if after.verdict == "none" or not (
+        before.answered or after.confidence > before.confidence
+    ):
         return None
     # 4. Take it into what is known
     documents, reading = await in_thread(_with_pages, hop, known, read, after)
@@ -539,13 +648,18 @@ def _with_pages(
     `after` is the reading of the latter alone.
     """
     known_urls = {one.page.final_url for one in known.documents}
-    documents = (*known.documents, *(one for one in read if one.page.final_url not in known_urls))
+    documents = (
+        *known.documents,
+        *(one for one in read if one.page.final_url not in known_urls),
+    )
     parts = list(known.reading.parts or (known.reading,))
     units = units_of(after, read) | units_of(parts[hop.part], known.documents)
 
     parts = [widened(part, known.documents, documents, units) for part in parts]
     parts[hop.part] = joined(parts[hop.part], widened(after, read, documents, units))
     reading = (
-        together(parts, [part.question for part in parts]) if known.reading.parts else parts[0]
+        together(parts, [part.question for part in parts])
+        if known.reading.parts
+        else parts[0]
     )
     return documents, reading

@@ -49,7 +49,9 @@ def _as_asked(document: Document, page: Page) -> Document:
     known = document.page
     if (known.url, known.fetched_at) == (page.url, page.fetched_at):
         return document
-    return replace(document, page=replace(known, url=page.url, fetched_at=page.fetched_at))
+    return replace(
+        document, page=replace(known, url=page.url, fetched_at=page.fetched_at)
+    )
 
 
 class Once:

@@ -50,7 +50,9 @@ def view_evidence(
         "kind": "evidence",
         "question": question,
         "max_tokens": max_tokens,
-        "passages": [rows.passage(label, one, urls.index(one.url)) for label, one in shown],
+        "passages": [
+            rows.passage(label, one, urls.index(one.url)) for label, one in shown
+        ],
         "pages": [rows.page(url, assembled.evidence) for url in urls],
         "rest": rows.left_out(assembled.evidence),
         "left_out": assembled.left_out,
@@ -111,24 +113,33 @@ class _Rows:
 
     def __init__(self, documents: Sequence[Document], reading: Reading | None) -> None:
         self._documents = {
-            document.page.final_url: (place, document) for place, document in enumerate(documents)
+            document.page.final_url: (place, document)
+            for place, document in enumerate(documents)
         }
         self._reading = reading
         places = reading.places if reading is not None else []
-        self._row = {(place, unit.number): row for row, (place, unit) in enumerate(places)}
+        self._row = {
+            (place, unit.number): row for row, (place, unit) in enumerate(places)
+        }
         self._places = places
         self._of: dict[int, list[int]] = {}
         for row, (place, _) in enumerate(places):
             self._of.setdefault(place, []).append(row)
 
     def _value(self, row: int) -> float:
-        return round(float(self._reading.values[row]), 3) if self._reading is not None else 0.0
+        return (
+            round(float(self._reading.values[row]), 3)
+            if self._reading is not None
+            else 0.0
+        )
 
     def passage(self, label: str, one: Evidence, page: int) -> View:
         """Return a passage with what stands around it."""
         place, document = self._documents.get(one.url, (-1, None))
         rows = [
-            row for number in one.sentences if (row := self._row.get((place, number))) is not None
+            row
+            for number in one.sentences
+            if (row := self._row.get((place, number))) is not None
         ]
         spans = [(self._places[row][1].start, self._places[row][1].end) for row in rows]
         whole = document.text if document is not None and one.start >= 0 else ""
@@ -176,7 +187,9 @@ class _Rows:
             "hidden": own[0].hidden,
             "strip": strip if any(strip) else [],
             "kept": [
-                [one.start / length, one.end / length] for one in own if length and one.start >= 0
+                [one.start / length, one.end / length]
+                for one in own
+                if length and one.start >= 0
             ],
         }
 
@@ -195,7 +208,11 @@ class _Rows:
             place, unit = self._places[row]
             if (place, unit.number) not in held:
                 found.append(
-                    {"text": unit.text[:AROUND], "url": urls[place], "score": self._value(row)}
+                    {
+                        "text": unit.text[:AROUND],
+                        "url": urls[place],
+                        "score": self._value(row),
+                    }
                 )
             if len(found) == NEXT_BEST:
                 break

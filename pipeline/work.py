@@ -122,7 +122,8 @@ def _having(variable: ContextVar[T | None], value: T) -> Iterator[None]:
 
 
 _limits: Final = {
-    light: RunVar[anyio.CapacityLimiter](f"winnow_workers_{light=}") for light in (True, False)
+    light: RunVar[anyio.CapacityLimiter](f"winnow_workers_{light=}")
+    for light in (True, False)
 }
 
 
@@ -135,7 +136,9 @@ def _limiter(*, light: bool) -> anyio.CapacityLimiter:
     return limiter
 
 
-async def in_thread(function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
+async def in_thread(
+    function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs
+) -> R:
     """Run `function` in a worker thread and return what it returns.
 
     On cancellation the coroutine ends at once and the thread is told to stop at its next
@@ -188,7 +191,12 @@ def traced(name: str) -> Callable[[T], T]:
 
 @asynccontextmanager
 async def alone(
-    store: "Store", key: str, look: Callable[[], T], *, enough: Callable[[T], bool], patience: float
+    store: "Store",
+    key: str,
+    look: Callable[[], T],
+    *,
+    enough: Callable[[T], bool],
+    patience: float,
 ) -> AsyncIterator[tuple[T, float]]:
     """Give what `look` finds (in a thread) and the seconds that were waited for another process.
 
@@ -219,7 +227,9 @@ async def alone(
         yield found, waited
         return
     done = threading.Event()
-    holder = threading.Thread(target=_hold, args=(store, claim, patience, done), daemon=True)
+    holder = threading.Thread(
+        target=_hold, args=(store, claim, patience, done), daemon=True
+    )
     holder.start()
     try:
         yield found, waited
@@ -229,7 +239,9 @@ async def alone(
             await in_thread(holder.join)
 
 
-def _hold(store: "Store", claim: "Claim", seconds: float, done: threading.Event) -> None:
+def _hold(
+    store: "Store", claim: "Claim", seconds: float, done: threading.Event
+) -> None:
     """Renew a claim until `done`, then give it back."""
     while not done.wait(seconds / RENEWALS):
         claim = store.renew(claim, seconds=seconds)

@@ -37,4 +37,6 @@ def load(name: str) -> Prompt:
     """
     raw = resources.files("prompts").joinpath(f"{name}.md").read_text(encoding="utf-8")
     _, text = raw.split("\n---\n", 1)
-    return Prompt(text.strip() + "\n", hashlib.blake2b(text.encode(), digest_size=8).hexdigest())
+    return Prompt(
+        text.strip() + "\n", hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+    )

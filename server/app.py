@@ -18,7 +18,12 @@ from mcp.server.auth.settings import AuthSettings
 from mcp.server.caching import CacheHint
 from mcp.server.mcpserver import Context
 from mcp.shared.exceptions import MCPError
-from mcp_types import INVALID_PARAMS, CallToolResult, GetPromptResult, InputRequiredResult
+from mcp_types import (
+    INVALID_PARAMS,
+    CallToolResult,
+    GetPromptResult,
+    InputRequiredResult,
+)
 from mcp_types import Tool as ListedTool
 
 from desk.page import desk_html
@@ -74,21 +79,29 @@ class Winnow(MCPServer[Opening]):
             left_out = {OURS} if self.structured else {OURS, "outputSchema"}
             self._listed = [
                 ListedTool.model_validate(
-                    {**{key: tool[key] for key in tool.keys() - left_out}, "_meta": _DRAWN}
+                    {
+                        **{key: tool[key] for key in tool.keys() - left_out},
+                        "_meta": _DRAWN,
+                    }
                 )
                 for tool in offered()
             ]
         return [*self._listed, *await super().list_tools()]
 
     async def call_tool(
-        self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
+        self,
+        name: str,
+        arguments: dict[str, Any],
+        context: Context[Any, Any] | None = None,
     ) -> CallToolResult | InputRequiredResult:
         """Call a tool; see the SDK's own for what is raised."""
         if name not in TOOLS or context is None:
             return await super().call_tool(name, arguments, context)
         from server.toolbox import run_tool  # noqa: PLC0415  the pipeline, imported with the services
 
-        return await run_tool(name, arguments, context, self.observers, structured=self.structured)
+        return await run_tool(
+            name, arguments, context, self.observers, structured=self.structured
+        )
 
     async def get_prompt(
         self,

@@ -24,7 +24,14 @@ import reprlib
 import time
 import uuid
 from bisect import insort
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
@@ -194,7 +201,8 @@ class CheckArguments:
         schema = schemas.get(name) if isinstance(name, str) else None
         if schema is None:
             raise MCPError(
-                INVALID_PARAMS, f"Unknown tool {name!r}; the tools are {', '.join(schemas)}."
+                INVALID_PARAMS,
+                f"Unknown tool {name!r}; the tools are {', '.join(schemas)}.",
             )
         given = ctx.params.get("arguments") or {}
         known = schema.get("properties")
@@ -203,8 +211,12 @@ class CheckArguments:
         given = {_argument(name, known, given): value for name, value in given.items()}
         for argument in given:
             if argument not in known:
-                text = f"{name} has no argument {argument!r}{_nearest(argument, known)}."
-                return CallToolResult(content=[TextContent(type="text", text=text)], is_error=True)
+                text = (
+                    f"{name} has no argument {argument!r}{_nearest(argument, known)}."
+                )
+                return CallToolResult(
+                    content=[TextContent(type="text", text=text)], is_error=True
+                )
         mended = _mended(given, known, schema.get("required"))
         return await call_next(replace(ctx, params={**ctx.params, "arguments": mended}))
 
@@ -224,7 +236,9 @@ def explained(error: ValidationError, tool: str, schema: Mapping[str, object]) -
             if said
             else re.sub("^[A-Z][a-z]+ should be ", "", wrong["msg"])
         )
-        sentences.append(f"{name} is {reprlib.repr(wrong['input'])}; it has to be {wanted}.")
+        sentences.append(
+            f"{name} is {reprlib.repr(wrong['input'])}; it has to be {wanted}."
+        )
     return f"{' '.join(sentences)} Call {_call(tool, schema)}."
 
 
@@ -238,18 +252,24 @@ def _call(tool: str, schema: Mapping[str, object]) -> str:
         for name, kind in known.items()
         if isinstance(kind, Mapping) and kind.get("type") == "array"
     }
-    given = (f'{name}=["https://…"]' if name in lists else f'{name}="…"' for name in needed)
+    given = (
+        f'{name}=["https://…"]' if name in lists else f'{name}="…"' for name in needed
+    )
     return f"{tool}({', '.join(given)})"
 
 
-def _argument(name: str, known: Mapping[str, object], given: Mapping[str, object]) -> str:
+def _argument(
+    name: str, known: Mapping[str, object], given: Mapping[str, object]
+) -> str:
     """Return the argument that a name means: its own, or a usual other name of one that is not
     given."""
     meant = _MEANT.get(name.lower(), name)
     return name if name in known or meant not in known or meant in given else meant
 
 
-def _mended(given: Mapping[str, object], known: Mapping[str, object], required: object) -> Json:
+def _mended(
+    given: Mapping[str, object], known: Mapping[str, object], required: object
+) -> Json:
     """Leave out nulls where there is a default, and make a list of a single value where a list is
     wanted."""
     needed = required if isinstance(required, list) else []
@@ -405,7 +425,8 @@ class Lane:
         )
         seconds = math.ceil(self._promised - now)
         return Busy(
-            f"{len(self._running)} calls run and {len(self._queue) - 1} wait.", seconds=seconds
+            f"{len(self._running)} calls run and {len(self._queue) - 1} wait.",
+            seconds=seconds,
         )
 
     def _fill(self) -> None:
@@ -416,7 +437,9 @@ class Lane:
             self._start = max(self._start, turn.start)
             waiting = {one.caller for one in self._queue}
             self._ends = {
-                who: end for who, end in self._ends.items() if end > self._start or who in waiting
+                who: end
+                for who, end in self._ends.items()
+                if end > self._start or who in waiting
             }
             self._notify()
 
@@ -460,13 +483,17 @@ class Admission:
         `seconds`, waiting included, of which `tell` says how many calls stand before this one.
         """
         if self._closed:
-            raise Busy("this server is being stopped; another one may answer.", seconds=1)
+            raise Busy(
+                "this server is being stopped; another one may answer.", seconds=1
+            )
         ends = anyio.current_time() + seconds
         cost = self._seconds.get(tool, FIRST_GUESS)
         async with AsyncExitStack() as place, AsyncExitStack() as first:
             lane = self._light if light else self._whole
             patience = STEP_SHARE * seconds
-            await first.enter_async_context(lane.place(caller, cost, patience=patience, tell=tell))
+            await first.enter_async_context(
+                lane.place(caller, cost, patience=patience, tell=tell)
+            )
             began = anyio.current_time()
             moving = anyio.Lock()
             way = WAY
@@ -489,7 +516,9 @@ class Admission:
                         left = STEP_SHARE * max(0.0, ends - anyio.current_time())
                         try:
                             await place.enter_async_context(
-                                self._whole.place(caller, cost, patience=left, tell=tell)
+                                self._whole.place(
+                                    caller, cost, patience=left, tell=tell
+                                )
                             )
                         except Busy as error:
                             # Not raised here: whatever step comes next would take it for a failure

@@ -12,7 +12,13 @@ from ipaddress import ip_address
 import httpx2
 
 from errors import AddressRefused
-from pipeline.fetch.address import Resolver, check_name, is_inner, literal, system_resolver
+from pipeline.fetch.address import (
+    Resolver,
+    check_name,
+    is_inner,
+    literal,
+    system_resolver,
+)
 from pipeline.fetch.connect import trusted
 from pipeline.fetch.limits import FetchLimits
 
@@ -22,7 +28,9 @@ def service_client(
 ) -> httpx2.AsyncClient:
     """Return a client that waits `seconds`, follows no redirect and reads no password from the
     environment."""
-    return httpx2.AsyncClient(transport=_ByPlace(resolve), timeout=seconds, trust_env=False)
+    return httpx2.AsyncClient(
+        transport=_ByPlace(resolve), timeout=seconds, trust_env=False
+    )
 
 
 class _ByPlace(httpx2.AsyncBaseTransport):
@@ -72,4 +80,7 @@ class _ByPlace(httpx2.AsyncBaseTransport):
             return True
         except (OSError, UnicodeError):
             return False  # behind many a proxy no public name resolves
-        return any(is_inner(ip_address(text.partition("%")[0]), FetchLimits()) for text in texts)
+        return any(
+            is_inner(ip_address(text.partition("%")[0]), FetchLimits())
+            for text in texts
+        )

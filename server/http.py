@@ -79,7 +79,10 @@ MOST_REQUESTS: Final = 512
 SESSION: Final = "mcp-session-id"
 SESSION_IDLE: Final = timedelta(minutes=10).total_seconds()
 """Seconds after which a session without a request or an open stream ends."""
-_METADATA: Final = ("/.well-known/oauth-authorization-server", "/.well-known/openid-configuration")
+_METADATA: Final = (
+    "/.well-known/oauth-authorization-server",
+    "/.well-known/openid-configuration",
+)
 _log: Final = logging.getLogger("winnow.http")
 
 
@@ -140,11 +143,15 @@ class Gate:
         caller = self._caller(scope)
         with self._held.request(caller) as has_room:
             if has_room:
-                await self._pass(caller, scope, receive, self._held.watched(caller, scope, send))
+                await self._pass(
+                    caller, scope, receive, self._held.watched(caller, scope, send)
+                )
             else:
                 await _FULL(scope, receive, send)
 
-    async def _pass(self, caller: bytes, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _pass(
+        self, caller: bytes, scope: Scope, receive: Receive, send: Send
+    ) -> None:
         """Give a request to the application, one with a body once that is here."""
         app = self._app
         if scope["method"] != "POST":
@@ -184,7 +191,9 @@ class Gate:
         if scope["path"] == ALIVE:
             return JSONResponse({"status": "ok", "version": VERSION})
         if scope["path"] in READY:
-            status = "draining" if self._draining else "ok" if self._opened() else "opening"
+            status = (
+                "draining" if self._draining else "ok" if self._opened() else "opening"
+            )
             return JSONResponse(
                 {"status": status, "version": VERSION}, 200 if status == "ok" else 503
             )
@@ -196,12 +205,18 @@ class Gate:
             said = {"error": f"Too many requests; wait {seconds} s."}
             return JSONResponse(said, 429, {"Retry-After": seconds})
         if self._tokens and not known:
-            said = {"error": "A valid bearer token is needed: Authorization: Bearer TOKEN."}
-            return JSONResponse(said, 401, {"WWW-Authenticate": 'Bearer error="invalid_token"'})
+            said = {
+                "error": "A valid bearer token is needed: Authorization: Bearer TOKEN."
+            }
+            return JSONResponse(
+                said, 401, {"WWW-Authenticate": 'Bearer error="invalid_token"'}
+            )
         if known and token is not None:
             # The SDK keeps a session to who opened it, and the queue of calls is fair by who calls.
             name = _digest(token).hex()
-            scope["user"] = AuthenticatedUser(AccessToken(token=name, client_id=name, scopes=[]))
+            scope["user"] = AuthenticatedUser(
+                AccessToken(token=name, client_id=name, scopes=[])
+            )
         return self._app
 
     def _is_known(self, token: bytes | None) -> bool:
@@ -213,7 +228,9 @@ class Gate:
         """Return whose request this is: a valid token's, else its address's, as each guess would be
         a caller else."""
         token = _bearer(Headers(scope=scope).get("authorization", ""))
-        valid = token is not None and (self._is_known(token) or self._accepted(_digest(token)))
+        valid = token is not None and (
+            self._is_known(token) or self._accepted(_digest(token))
+        )
         return _digest(token) if token is not None and valid else _address(scope)
 
     def _wait(self, caller: bytes) -> float:
@@ -246,7 +263,9 @@ class Shares:
     def request(self, caller: bytes) -> Iterator[bool]:
         """Count a request, or an open stream, while it is answered; yield whether there is room for
         it."""
-        has_room = _has_room(self._requests[caller], self._requests.total(), MOST_REQUESTS)
+        has_room = _has_room(
+            self._requests[caller], self._requests.total(), MOST_REQUESTS
+        )
         self._requests[caller] += has_room
         try:
             yield has_room
@@ -273,10 +292,16 @@ class Shares:
 
         async def answer(message: Message) -> None:
             if message["type"] == "http.response.start":
-                session = Headers(raw=message.get("headers", [])).get(SESSION, "") or asked
+                session = (
+                    Headers(raw=message.get("headers", [])).get(SESSION, "") or asked
+                )
                 own = self._sessions.setdefault(caller, {})
                 own[session] = self._clock()
-                if not session or scope["method"] == "DELETE" or message["status"] == 404:
+                if (
+                    not session
+                    or scope["method"] == "DELETE"
+                    or message["status"] == 404
+                ):
                     del own[session]
             await send(message)
 
@@ -318,7 +343,9 @@ async def _body(receive: Receive) -> bytes | None:
 
 def _replayed(body: bytes, receive: Receive) -> Receive:
     """Return what gives the body that was read, and then what comes."""
-    messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+    messages: list[Message] = [
+        {"type": "http.request", "body": body, "more_body": False}
+    ]
 
     async def again() -> Message:
         return messages.pop() if messages else await receive()
@@ -333,7 +360,11 @@ def _digest(token: bytes) -> bytes:
 
 def _bearer(header: str) -> bytes | None:
     scheme, _, token = header.partition(" ")
-    return token.strip().encode("latin-1") if scheme.lower() == "bearer" and token.strip() else None
+    return (
+        token.strip().encode("latin-1")
+        if scheme.lower() == "bearer" and token.strip()
+        else None
+    )
 
 
 def _address(scope: Scope) -> bytes:
@@ -393,7 +424,9 @@ class JwtVerifier:
     async def verify_token(self, token: str) -> AccessToken | None:
         """Return who the token stands for, None for a token that is not valid here and now."""
         try:
-            self._keys = self._keys or jwt.PyJWKClient(await _address_of_keys(self._issuer))
+            self._keys = self._keys or jwt.PyJWKClient(
+                await _address_of_keys(self._issuer)
+            )
             key = await to_thread.run_sync(self._keys.get_signing_key_from_jwt, token)
             _check_size(key)
             claims = jwt.decode(
@@ -404,7 +437,12 @@ class JwtVerifier:
                 issuer=self._issuer,
                 options={"require": ["exp", "iss", "aud"]},
             )
-        except (jwt.PyJWKClientConnectionError, httpx2.HTTPError, ValueError, UsageError) as error:
+        except (
+            jwt.PyJWKClientConnectionError,
+            httpx2.HTTPError,
+            ValueError,
+            UsageError,
+        ) as error:
             _log.warning("the keys of %s cannot be read: %s", self._issuer, error)
             return None
         except jwt.PyJWTError as error:
@@ -417,7 +455,10 @@ class JwtVerifier:
         return AccessToken(
             token=token,
             client_id=str(
-                claims.get("client_id") or claims.get("azp") or claims.get("sub") or "unknown"
+                claims.get("client_id")
+                or claims.get("azp")
+                or claims.get("sub")
+                or "unknown"
             ),
             scopes=scope.split() if isinstance(scope, str) else [],
             expires_at=int(claims["exp"]),
@@ -450,9 +491,13 @@ async def _address_of_keys(issuer: str) -> str:
                 or not isinstance(keys, str)
                 or named.rstrip("/") != issuer.rstrip("/")
             ):
-                raise UsageError(f"The metadata of {issuer} names another issuer or no keys.")
+                raise UsageError(
+                    f"The metadata of {issuer} names another issuer or no keys."
+                )
             return keys
-    raise UsageError(f"{issuer} publishes no metadata.", hint="Check WINNOW_HTTP_ISSUER.")
+    raise UsageError(
+        f"{issuer} publishes no metadata.", hint="Check WINNOW_HTTP_ISSUER."
+    )
 
 
 def build_app(

@@ -8,7 +8,13 @@ two apart. Not for: single calls (`server/calls.py`).
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, start_http_server
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    start_http_server,
+)
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from cache.store import Stores
@@ -24,15 +30,24 @@ default, and over it."""
 class Metrics:
     """Counts calls, and reads at each question how the queue and the cache stand."""
 
-    def __init__(self, admission: Admission, stores: Callable[[], Stores | None]) -> None:
+    def __init__(
+        self, admission: Admission, stores: Callable[[], Stores | None]
+    ) -> None:
         """Watch the queue of `admission`, and the `stores` once they are open."""
         self.registry = CollectorRegistry()
         own = self.registry
         self._calls = Counter(
-            "winnow_calls", "Calls of tools by how they ended.", ("tool", "outcome"), registry=own
+            "winnow_calls",
+            "Calls of tools by how they ended.",
+            ("tool", "outcome"),
+            registry=own,
         )
         self._seconds = Histogram(
-            "winnow_call_seconds", "From arrival to end.", ("tool",), buckets=SECONDS, registry=own
+            "winnow_call_seconds",
+            "From arrival to end.",
+            ("tool",),
+            buckets=SECONDS,
+            registry=own,
         )
         self._tokens = Counter(
             "winnow_answer_tokens", "Tokens of answers.", ("tool",), registry=own
@@ -42,11 +57,14 @@ class Metrics:
             "winnow_provider_answers", asked, ("provider", "status"), registry=own
         )
         self._unread = Counter(
-            "winnow_sources_unread", "Sources that could not be read.", ("tool",), registry=own
+            "winnow_sources_unread",
+            "Sources that could not be read.",
+            ("tool",),
+            registry=own,
         )
-        Gauge("winnow_version_info", "The version that runs.", ("version",), registry=own).labels(
-            VERSION
-        ).set(1)
+        Gauge(
+            "winnow_version_info", "The version that runs.", ("version",), registry=own
+        ).labels(VERSION).set(1)
         own.register(_Standing(admission, stores))
 
     def __call__(self, call: Ended) -> None:
@@ -66,14 +84,17 @@ class Metrics:
             start_http_server(int(port), addr=host.strip("[]"), registry=self.registry)
         except OSError as error:
             raise UsageError(
-                f"metrics cannot be served at {at}: {error}.", hint="Set another address."
+                f"metrics cannot be served at {at}: {error}.",
+                hint="Set another address.",
             ) from error
 
 
 class _Standing:
     """What is read when figures are asked for; a registry takes whatever has `collect`."""
 
-    def __init__(self, admission: Admission, stores: Callable[[], Stores | None]) -> None:
+    def __init__(
+        self, admission: Admission, stores: Callable[[], Stores | None]
+    ) -> None:
         self._admission = admission
         self._stores = stores
 
@@ -93,7 +114,9 @@ class _Standing:
             "winnow_cache_lookups", "Lookups in the cache.", labels=("store", "found")
         )
         problems = CounterMetricFamily(
-            "winnow_cache_problems", "Operations of the cache that failed.", labels=("store",)
+            "winnow_cache_problems",
+            "Operations of the cache that failed.",
+            labels=("store",),
         )
         away = GaugeMetricFamily(
             "winnow_cache_away", "1 while a store cannot be used.", labels=("store",)

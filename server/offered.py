@@ -31,7 +31,9 @@ _LAST: Final = (
 @functools.cache
 def offered() -> tuple[dict[str, Any], ...]:
     """Return every tool as the file has it, those that the file lacks at the end."""
-    kept = json.loads(resources.files("server").joinpath(LIST).read_text(encoding="utf-8"))
+    kept = json.loads(
+        resources.files("server").joinpath(LIST).read_text(encoding="utf-8")
+    )
     modules = SEAM.modules()
     known = [tool for tool in kept if tool["name"] in modules]
     if {tool["name"] for tool in known} >= {*modules} and not SEAM.others():
@@ -50,4 +52,6 @@ def by_place() -> list[dict[str, Any]]:
 def instructions() -> str:
     """Return what a client tells its model of the server."""
     advice = " ".join(filter(None, (tool[OURS]["advice"] for tool in by_place())))
-    return "\n".join([_FIRST, textwrap.fill(advice, _WIDTH, break_on_hyphens=False), _LAST])
+    return "\n".join(
+        [_FIRST, textwrap.fill(advice, _WIDTH, break_on_hyphens=False), _LAST]
+    )

@@ -48,7 +48,9 @@ blocks us."""
 _log: Final = logging.getLogger("winnow.settings")
 HOUR: Final = timedelta(hours=1).total_seconds()
 FORMAT: Final = "%(asctime)s %(name)s %(message)s"
-DROPPED: Final = "winnow: more is not shown this hour; WINNOW_LOG_FILE=FILE keeps all of it\n"
+DROPPED: Final = (
+    "winnow: more is not shown this hour; WINNOW_LOG_FILE=FILE keeps all of it\n"
+)
 ENOUGH: Final = 10
 """Collections of the middle generation (7,000 new objects each) after which a full one is due, as
 in Python itself."""
@@ -66,7 +68,9 @@ def start_log(settings: Settings) -> None:
     """Send the log where the settings say, one line each: the SDK's own set-up draws boxes."""
     handler: logging.Handler
     if settings.log_file:
-        handler = logging.FileHandler(settings.log_file, delay=True)  # opened with its first line
+        handler = logging.FileHandler(
+            settings.log_file, delay=True
+        )  # opened with its first line
     elif settings.log_level in {"DEBUG", "INFO"}:  # asked for, so all of it
         handler = logging.StreamHandler()
     else:
@@ -93,7 +97,9 @@ def drop_what_nobody_reads() -> None:
 class Sparing(logging.StreamHandler[TextIO]):
     """Writes `LOG_BYTES` an hour, says once that there was more, and drops that."""
 
-    def __init__(self, stream: TextIO, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, stream: TextIO, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         super().__init__(stream)
         self._clock = clock
         self._since = clock()
@@ -117,14 +123,18 @@ class Sparing(logging.StreamHandler[TextIO]):
             self.flush()
 
 
-async def watch_signals(clean_up: Callable[[], None], drain: Drain | None = None) -> None:
+async def watch_signals(
+    clean_up: Callable[[], None], drain: Drain | None = None
+) -> None:
     """Wait for SIGTERM or SIGINT, call `clean_up`, and end the process with 128 + the signal's
     number.
 
     By default SIGTERM would skip all cleanup, and SIGINT would hang until stdin closes. The first
     SIGTERM awaits `drain`; a second one, or SIGINT, does not wait for that.
     """
-    wanted = [signal.SIGTERM, signal.SIGINT] if sys.platform != "win32" else [signal.SIGINT]
+    wanted = (
+        [signal.SIGTERM, signal.SIGINT] if sys.platform != "win32" else [signal.SIGINT]
+    )
 
     async def end(received: int, drain: Drain | None) -> None:
         if drain is not None:
@@ -135,7 +145,9 @@ async def watch_signals(clean_up: Callable[[], None], drain: Drain | None = None
     async with anyio.create_task_group() as group:
         with anyio.open_signal_receiver(*wanted) as signals:
             async for received in signals:
-                group.start_soon(end, received, drain if received == signal.SIGTERM else None)
+                group.start_soon(
+                    end, received, drain if received == signal.SIGTERM else None
+                )
                 drain = None
 
 
@@ -152,7 +164,9 @@ def give_back_large_blocks() -> bool:
     if not sys.platform.startswith("linux"):
         return False
     try:
-        return bool(ctypes.CDLL(None).mallopt(-3, LARGE_BYTES))  # M_MMAP_THRESHOLD in malloc.h
+        return bool(
+            ctypes.CDLL(None).mallopt(-3, LARGE_BYTES)
+        )  # M_MMAP_THRESHOLD in malloc.h
     except (
         AttributeError
     ):  # a C library without the call, such as musl, which has no such bound to hold
@@ -192,15 +206,21 @@ def start_telemetry(collector: str) -> Callable[[], None]:
         return lambda: None
     with importing("otel", "WINNOW_OTLP"):
         from opentelemetry import trace  # noqa: PLC0415  the SDK below is an extra
-        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter  # noqa: PLC0415  as above
+        from opentelemetry.exporter.otlp.proto.http.trace_exporter import (  # noqa: PLC0415  as above
+            OTLPSpanExporter,
+        )
         from opentelemetry.sdk.resources import Resource  # noqa: PLC0415  as above
         from opentelemetry.sdk.trace import TracerProvider  # noqa: PLC0415  as above
         from opentelemetry.sdk.trace.export import BatchSpanProcessor  # noqa: PLC0415  as above
     provider = TracerProvider(
         resource=Resource.create({"service.name": "winnow", "service.version": VERSION})
     )
-    address = collector if collector.endswith("/v1/traces") else f"{collector}/v1/traces"
-    provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(endpoint=address, timeout=5)))
+    address = (
+        collector if collector.endswith("/v1/traces") else f"{collector}/v1/traces"
+    )
+    provider.add_span_processor(
+        BatchSpanProcessor(OTLPSpanExporter(endpoint=address, timeout=5))
+    )
     trace.set_tracer_provider(provider)
     end: Callable[[], None] = provider.shutdown
     return end
@@ -257,7 +277,9 @@ class Opening:
             yield self
 
     @asynccontextmanager
-    async def behind(self, failed: Callable[[WinnowError], None]) -> AsyncIterator[Opening]:
+    async def behind(
+        self, failed: Callable[[WinnowError], None]
+    ) -> AsyncIterator[Opening]:
         """Open the services after a pause, or when they are first wanted, and close them at the
         end.
 
@@ -290,7 +312,9 @@ class Opening:
 class OpenFirst:
     """Middleware that gives calls of tools the open services as their lifespan's context."""
 
-    async def __call__(self, ctx: ServerRequestContext[Any], call_next: CallNext) -> HandlerResult:
+    async def __call__(
+        self, ctx: ServerRequestContext[Any], call_next: CallNext
+    ) -> HandlerResult:
         """Wait for the services where a tool is called; pass on everything else."""
         opening: Opening = ctx.lifespan_context
         if ctx.method != "tools/call":
@@ -305,7 +329,9 @@ class OpenFirst:
                 f"Not ready after {opening.seconds:.0f} s: cache and models are still being "
                 f"opened. Repeat the call."
             )
-            return CallToolResult(is_error=True, content=[TextContent(type="text", text=told)])
+            return CallToolResult(
+                is_error=True, content=[TextContent(type="text", text=told)]
+            )
         return await call_next(replace(ctx, lifespan_context=services))
 
 

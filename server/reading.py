@@ -34,7 +34,9 @@ async def read_page(handle: str, services: Services) -> str:
     """Return the whole cleaned page behind `handle`, or its beginning and how to read on."""
     found = await in_thread(find_page, services.stores.pages, handle)
     if found is None or not may_open(found.final_url, services.roots):
-        raise ResourceNotFoundError(f"{handle} is unknown or has expired; fetch the page again.")
+        raise ResourceNotFoundError(
+            f"{handle} is unknown or has expired; fetch the page again."
+        )
     html = (await services.documents.read(found)).html
     if count_tokens(html) <= MOST_TOKENS:
         return _quoted(html)
@@ -45,14 +47,18 @@ async def read_page(handle: str, services: Services) -> str:
 async def read_tree(handle: str, services: Services) -> str:
     """Return the outline of the tree behind `handle`."""
     return _quoted(
-        await in_thread(outline, await _tree(handle, services), max_tokens=OUTLINE_TOKENS)
+        await in_thread(
+            outline, await _tree(handle, services), max_tokens=OUTLINE_TOKENS
+        )
     )
 
 
 async def read_layout(handle: str, services: Services) -> str:
     """Return the tree behind `handle` as JSON to be drawn: sources, and every node with its
     place."""
-    return json.dumps(await in_thread(layout, await _tree(handle, services)), ensure_ascii=False)
+    return json.dumps(
+        await in_thread(layout, await _tree(handle, services)), ensure_ascii=False
+    )
 
 
 async def _tree(handle: str, services: Services) -> Tree:
@@ -62,14 +68,18 @@ async def _tree(handle: str, services: Services) -> Tree:
         raise ResourceNotFoundError(str(error)) from error
 
 
-async def read_session(handle: str, form: str, services: Services, *, owner: str) -> str:
+async def read_session(
+    handle: str, form: str, services: Services, *, owner: str
+) -> str:
     """Return a session of `owner`, written out in one of the forms of exports; the one for readers
     is framed."""
     found = await in_thread(
         find_session, services.stores, handle, owner=owner, roots=services.roots
     )
     if found is None or form not in FORMS:
-        raise ResourceNotFoundError(f"{handle} is unknown or has expired, or has no form {form!r}.")
+        raise ResourceNotFoundError(
+            f"{handle} is unknown or has expired, or has no form {form!r}."
+        )
     text = await in_thread(export, found, form)
     return _quoted(text) if form == "markdown" else text
 

@@ -52,7 +52,9 @@ def offer_resources(server: MCPServer[Opening], opening: Callable[[], Opening]) 
         return await read_tree(f"winnow://tree/{tree_id}", services)
 
     @server.resource(
-        "winnow://tree/{tree_id}/layout", name="tree_layout", mime_type="application/json"
+        "winnow://tree/{tree_id}/layout",
+        name="tree_layout",
+        mime_type="application/json",
     )
     async def tree_layout(tree_id: str) -> str:
         """Every node of a tree with its place in a drawing, for the desk."""
@@ -61,14 +63,18 @@ def offer_resources(server: MCPServer[Opening], opening: Callable[[], Opening]) 
 
         return await read_layout(f"winnow://tree/{tree_id}", services)
 
-    @server.resource("winnow://session/{session_id}", name="session", mime_type="text/markdown")
+    @server.resource(
+        "winnow://session/{session_id}", name="session", mime_type="text/markdown"
+    )
     async def session(session_id: str, ctx: Context[Any, Any]) -> str:
         """A session of research: its questions, what was found, every quote with its link, the
         sources."""
         return await written(session_id, "markdown", ctx)
 
     @server.resource(
-        "winnow://session/{session_id}/{form}", name="session_export", mime_type="text/plain"
+        "winnow://session/{session_id}/{form}",
+        name="session_export",
+        mime_type="text/plain",
     )
     async def session_export(session_id: str, form: str, ctx: Context[Any, Any]) -> str:
         """The same as html or json, or its sources as bibtex, ris or csl."""
@@ -112,7 +118,9 @@ def offer_prompts(server: MCPServer[Opening]) -> None:
         return load("compare_sources").fill(question=question, sources=sources)
 
     @server.prompt()
-    def fact_check(claim: Annotated[str, Field(description="The claim, as a sentence.")]) -> str:
+    def fact_check(
+        claim: Annotated[str, Field(description="The claim, as a sentence.")],
+    ) -> str:
         """Check one claim against independent sources."""
         return load("fact_check").fill(claim=claim)
 
@@ -133,7 +141,9 @@ def offer_completions(server: MCPServer[Opening], folders: Sequence[Path]) -> No
             return None
         if (ref.name, argument.name) == ("research_report", "length"):
             return Completion(
-                values=[length for length in LENGTHS if length.startswith(argument.value)]
+                values=[
+                    length for length in LENGTHS if length.startswith(argument.value)
+                ]
             )
         if (ref.name, argument.name) == ("compare_sources", "sources"):
             return await in_thread(_documents, argument.value, folders)

@@ -31,12 +31,16 @@ KEYLESS: Final = tuple(
 )
 """Providers that find pages without a key, in the order in which they are asked: the widest
 first."""
-CATALOGUES: Final = tuple(one.name for one in providers().values() if one.kind == "research")
+CATALOGUES: Final = tuple(
+    one.name for one in providers().values() if one.kind == "research"
+)
 """Providers of published research, in the same way."""
 PROVIDERS: Final = (*providers(), "folder")
 GROUPS: Final = ("keyless", "academic")
 IDMS: Final = tuple(
-    rule + more for rule in ("partition", "running") for more in ("", "+density", "+density:model")
+    rule + more
+    for rule in ("partition", "running")
+    for more in ("", "+density", "+density:model")
 )
 NAT64_LENGTHS: Final = frozenset((32, 40, 48, 56, 64, 96))
 """Of prefixes that translators have (RFC 6052 §2.2)."""
@@ -46,7 +50,9 @@ Read = Callable[[str], Any]
 
 
 def _words(separator: str | None) -> Read:
-    return lambda text: tuple(part.strip() for part in text.split(separator) if part.strip())
+    return lambda text: tuple(
+        part.strip() for part in text.split(separator) if part.strip()
+    )
 
 
 def _one_of(*allowed: str) -> Read:
@@ -108,7 +114,9 @@ def _folders(text: str) -> tuple[Path, ...]:
 def _named_folders(text: str) -> list[Path]:
     # Unlike `Path.expanduser` this raises nothing for a user whom the machine does not have.
     return [
-        Path(os.path.expanduser(part.strip())) for part in text.split(os.pathsep) if part.strip()
+        Path(os.path.expanduser(part.strip()))
+        for part in text.split(os.pathsep)
+        if part.strip()
     ]
 
 
@@ -123,11 +131,15 @@ def _path(text: str) -> Path | None:
 
 
 def _search(text: str) -> tuple[str, ...]:
-    names = tuple(dict.fromkeys(part.strip().lower() for part in text.split(",") if part.strip()))
+    names = tuple(
+        dict.fromkeys(part.strip().lower() for part in text.split(",") if part.strip())
+    )
     if not set(names) <= {*PROVIDERS, *GROUPS, "auto", "none"} or (
         len(names) > 1 and {"auto", "none"} & {*names}
     ):
-        raise ValueError(f"Use auto, none, or some of {', '.join((*PROVIDERS, *GROUPS))}.")
+        raise ValueError(
+            f"Use auto, none, or some of {', '.join((*PROVIDERS, *GROUPS))}."
+        )
     return () if names == ("auto",) else names
 
 
@@ -153,7 +165,9 @@ def _options(model: str) -> str:
     )
 
 
-_key = _matching(r"[!-~]*", "Copy the key again: it holds a space or a character beyond ASCII.")
+_key = _matching(
+    r"[!-~]*", "Copy the key again: it holds a space or a character beyond ASCII."
+)
 _cache_server = _matching(
     r"((redis|valkey)s?://[^/\s]+(/\d*)?|unix://\S+)(\?\S*)?",
     "Use an address such as redis://127.0.0.1:6379/0.",
@@ -181,12 +195,17 @@ def _instance(text: str) -> str:
 
 def _forges(text: str) -> tuple[Forge, ...]:
     named = (part.strip().partition("=") for part in text.split(",") if part.strip())
-    return tuple(forge_at(kind.strip().lower(), _address(site.strip())) for kind, _, site in named)
+    return tuple(
+        forge_at(kind.strip().lower(), _address(site.strip()))
+        for kind, _, site in named
+    )
 
 
 def _networks(text: str) -> tuple[IPv4Network | IPv6Network, ...]:
     try:
-        return tuple(ip_network(part.strip()) for part in text.split(",") if part.strip())
+        return tuple(
+            ip_network(part.strip()) for part in text.split(",") if part.strip()
+        )
     except ValueError as error:
         raise ValueError(f"{error}. Use networks such as 10.0.0.0/8.") from error
 
@@ -221,10 +240,14 @@ class Setting(NamedTuple):
     secret: bool
 
 
-def _setting(default: str, help: str, read: Read | None = None, *, secret: bool = False) -> Any:
+def _setting(
+    default: str, help: str, read: Read | None = None, *, secret: bool = False
+) -> Any:
     """Return a field of `Settings`, read by its type where `read` is None; a `secret` is never
     shown or logged."""
-    return field(repr=not secret, metadata={"default": default, "help": help, "read": read})
+    return field(
+        repr=not secret, metadata={"default": default, "help": help, "read": read}
+    )
 
 
 def _noticed() -> Any:
@@ -311,11 +334,16 @@ class Settings:
         "flag:NAME, openai:URL#MODEL.",
     )
     reader: str = _setting(
-        "auto", "auto, none, onnx:FOLDER: the cross-encoder that reads question and text together."
+        "auto",
+        "auto, none, onnx:FOLDER: the cross-encoder that reads question and text together.",
     )
-    reranker: str = _setting("auto", "auto, none, llama:FILE.gguf, flag:NAME, openai:URL#MODEL.")
+    reranker: str = _setting(
+        "auto", "auto, none, llama:FILE.gguf, flag:NAME, openai:URL#MODEL."
+    )
     generator: str = _setting("auto", "auto, none, llama:FILE.gguf, openai:URL#MODEL.")
-    embedder_options: Tuning = _setting("", _options("an embedder"), _tuning("embedder"))
+    embedder_options: Tuning = _setting(
+        "", _options("an embedder"), _tuning("embedder")
+    )
     reranker_options: Tuning = _setting("", _options("a reranker"), _tuning("reranker"))
     generator_options: Tuning = _setting(
         "",
@@ -325,7 +353,8 @@ class Settings:
         _tuning("generator"),
     )
     pruner: Literal["trained", "any"] = _setting(
-        "trained", "Which generator scores block paths: trained (HTML-Pruner models only), or any."
+        "trained",
+        "Which generator scores block paths: trained (HTML-Pruner models only), or any.",
     )
     pruning: Literal["winnow", "blocks", "paper"] = _setting(
         "winnow",
@@ -374,13 +403,17 @@ class Settings:
         _forges,
     )
     proxy: str = _setting(
-        "", "http, https or socks5://[user:password@]host:port for public pages.", secret=True
+        "",
+        "http, https or socks5://[user:password@]host:port for public pages.",
+        secret=True,
     )
     proxy_resolves: bool = _setting(
-        "false", "Give the proxy names; it must then keep itself out of private networks."
+        "false",
+        "Give the proxy names; it must then keep itself out of private networks.",
     )
     browser: str = _setting(
-        "none", "Chromium that renders pages which only scripts fill: auto, none, or its path."
+        "none",
+        "Chromium that renders pages which only scripts fill: auto, none, or its path.",
     )
     cookies: Path | None = _setting(
         "",
@@ -393,7 +426,9 @@ class Settings:
         "30", "Largest page or file, as it comes and unpacked, in MB.", _whole(1, 1000)
     )
     seconds: float = _setting(
-        "25", "Time a tool call may take before it answers with what it has.", _number(1, 3600)
+        "25",
+        "Time a tool call may take before it answers with what it has.",
+        _number(1, 3600),
     )
     structured: bool = _setting(
         "false",
@@ -402,7 +437,10 @@ class Settings:
         "clients show a model that instead of the text, some both.",
     )
     http_tokens: tuple[str, ...] = _setting(
-        "", "Bearer tokens that let HTTP clients in, separated by commas.", _words(","), secret=True
+        "",
+        "Bearer tokens that let HTTP clients in, separated by commas.",
+        _words(","),
+        secret=True,
     )
     http_issuer: str = _setting(
         "",
@@ -410,13 +448,17 @@ class Settings:
         _address,
     )
     http_resource: str = _setting(
-        "", "Our own URL as those tokens name it, such as https://winnow.example/mcp.", _address
+        "",
+        "Our own URL as those tokens name it, such as https://winnow.example/mcp.",
+        _address,
     )
     http_scopes: tuple[str, ...] = _setting(
         "", "Scopes that those tokens need, separated by spaces.", _words(None)
     )
     http_rate: int = _setting(
-        "600", "Requests a minute for each HTTP caller; 0 for no limit.", _whole(0, 10**6)
+        "600",
+        "Requests a minute for each HTTP caller; 0 for no limit.",
+        _whole(0, 10**6),
     )
     http_proxies: tuple[IPv4Network | IPv6Network, ...] = _setting(
         "",
@@ -447,7 +489,9 @@ class Settings:
         "(extra metrics).",
         _matching(r"\S+:\d{1,5}", "Use HOST:PORT, such as 127.0.0.1:9464."),
     )
-    keys: Mapping[str, str] = field(default_factory=dict, repr=False, metadata={"setting": False})
+    keys: Mapping[str, str] = field(
+        default_factory=dict, repr=False, metadata={"setting": False}
+    )
     """Keys of search providers, by the provider's name."""
     missing: tuple[str, ...] = _noticed()
     """Folders that were named beside others and do not exist."""
@@ -483,7 +527,11 @@ def _table() -> Iterator[Setting]:
         if one.metadata.get("setting", True):
             read = one.metadata["read"] or _reader(types[one.name])
             yield Setting(
-                one.name, one.metadata["default"], one.metadata["help"], read, not one.repr
+                one.name,
+                one.metadata["default"],
+                one.metadata["help"],
+                read,
+                not one.repr,
             )
         if one.name == "contact":
             for provider in providers().values():
@@ -503,7 +551,9 @@ def refuse_unknown(name: str, shown: str) -> None:
     its value."""
     known = [setting.name for setting in TABLE]
     if name not in known:
-        hint = did_you_mean(name, known).strip() or "See docs/settings.md for all of them."
+        hint = (
+            did_you_mean(name, known).strip() or "See docs/settings.md for all of them."
+        )
         raise UsageError(f"{shown} is no setting.", hint=hint)
 
 
@@ -521,12 +571,14 @@ def _written(file: str) -> Raw:
         found = tomllib.loads(Path(file).expanduser().read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise UsageError(
-            f"The settings in {file} cannot be read: {error}.", hint="Correct WINNOW_CONFIG."
+            f"The settings in {file} cannot be read: {error}.",
+            hint="Correct WINNOW_CONFIG.",
         ) from error
     for name, value in found.items():
         if name == "config":
             raise UsageError(
-                f"{file} names 'config', which is not for a file.", hint="See docs/settings.md."
+                f"{file} names 'config', which is not for a file.",
+                hint="See docs/settings.md.",
             )
         refuse_unknown(name, f"{name!r} in {file}")
         if not isinstance(value, str | int | float):
@@ -616,5 +668,7 @@ def survey_settings(
         path = str(values["cookies"].absolute()).encode()
         whose = hashlib.blake2b(path, digest_size=8).hexdigest()
         values |= {"cache": values["cache"] / f"cookies-{whose}", "cache_url": ""}
-    keys = {name: values.pop(f"{name}_key") for name, one in providers().items() if one.key}
+    keys = {
+        name: values.pop(f"{name}_key") for name, one in providers().items() if one.key
+    }
     return Settings(**values, keys=keys), faults

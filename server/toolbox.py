@@ -30,7 +30,9 @@ Schema = dict[str, object]
 GRACE: Final = 1.5
 """Seconds beyond `seconds` before a tool that did not keep its own time is stopped."""
 ToolFunction = Callable[..., Awaitable[CallToolResult]]
-_UNSAID: Final = frozenset({"minLength", "maxLength", "minItems", "maxItems", "pattern"})
+_UNSAID: Final = frozenset(
+    {"minLength", "maxLength", "minItems", "maxItems", "pattern"}
+)
 _TEXT: Final = {"type": "string"}
 _ASIDE: Final = frozenset(
     (
@@ -87,9 +89,13 @@ async def run_tool(
         return result
 
 
-async def _run(name: str, arguments: dict[str, Any], context: Context[Any, Any]) -> CallToolResult:
+async def _run(
+    name: str, arguments: dict[str, Any], context: Context[Any, Any]
+) -> CallToolResult:
     try:
-        result: CallToolResult = await TOOLBOX[name].run(arguments, context, convert_result=True)
+        result: CallToolResult = await TOOLBOX[name].run(
+            arguments, context, convert_result=True
+        )
     except UnexpectedToolError:
         raise
     except ToolError as error:

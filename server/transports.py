@@ -94,7 +94,11 @@ def serve_http(
     give_back_large_blocks()
     listening = listen(host, port)
     app = build_app(
-        settings, host=host, port=port, allowed_hosts=allowed_hosts, allowed_origins=allowed_origins
+        settings,
+        host=host,
+        port=port,
+        allowed_hosts=allowed_hosts,
+        allowed_origins=allowed_origins,
     )
     sys.setswitchinterval(_TURN_SECONDS)
     config = uvicorn.Config(
@@ -112,7 +116,11 @@ def serve_http(
         server_header=False,
     )
     if sys.stderr.isatty():
-        print(f"Serving at http://{host}:{port}/mcp until Ctrl-C.", file=sys.stderr, flush=True)
+        print(
+            f"Serving at http://{host}:{port}/mcp until Ctrl-C.",
+            file=sys.stderr,
+            flush=True,
+        )
     server = uvicorn.Server(config)
     server.run(sockets=listening)
     if not server.started:
@@ -126,7 +134,9 @@ def listen(host: str, port: int) -> list[socket.socket]:
     """
     sockets: list[socket.socket] = []
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        found = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )
         for family, _, _, _, address in dict.fromkeys(found):
             one = socket.socket(family)
             sockets.append(one)
@@ -152,11 +162,13 @@ def _cannot_listen(host: str, port: int, error: OSError) -> CannotListen:
         return CannotListen(f"Port {port} of {host} is in use.", hint=other)
     if error.errno == errno.EACCES:
         return CannotListen(
-            f"Port {port} is kept from this user.", hint="Take one from 1024 up: --port 8765."
+            f"Port {port} is kept from this user.",
+            hint="Take one from 1024 up: --port 8765.",
         )
     reason = error.strerror or str(error)
     return CannotListen(
-        f"{host} is no address to listen at here ({reason}).", hint="Use --host 127.0.0.1."
+        f"{host} is no address to listen at here ({reason}).",
+        hint="Use --host 127.0.0.1.",
     )
 
 

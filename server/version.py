@@ -12,7 +12,9 @@ DISTRIBUTION: Final = "winnow-mcp"
 def _version() -> str:
     project = Path(__file__).parent.parent / "pyproject.toml"
     if project.is_file():
-        return str(tomllib.loads(project.read_text(encoding="utf-8"))["project"]["version"])
+        return str(
+            tomllib.loads(project.read_text(encoding="utf-8"))["project"]["version"]
+        )
     return metadata.version(DISTRIBUTION)
 
 

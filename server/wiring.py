@@ -86,7 +86,10 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
         chromium = find_browser(settings.browser)
         converter = await stack.enter_async_context(aclosing(Converter(stores.own)))
         files = Files(
-            settings.folders, store=stores.own, converter=converter, max_bytes=limits.max_unpacked
+            settings.folders,
+            store=stores.own,
+            converter=converter,
+            max_bytes=limits.max_unpacked,
         )
         fetcher = await stack.enter_async_context(
             open_fetcher(
@@ -97,10 +100,14 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
                 browser=Browser(chromium) if chromium else None,
             )
         )
-        embedder, reader, reranker, generator = models = await stack.enter_async_context(
-            open_models(settings, http)
+        embedder, reader, reranker, generator = (
+            models
+        ) = await stack.enter_async_context(open_models(settings, http))
+        embedding = (
+            cached_embedder(embedder.model, stores.embeddings)
+            if embedder.model
+            else None
         )
-        embedding = cached_embedder(embedder.model, stores.embeddings) if embedder.model else None
         documents = DocumentMemory()
         folder = await stack.enter_async_context(
             _open_folder(settings, stores, files, embedder.model, documents)
@@ -112,12 +119,18 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             works=chain.look_up,
             stores=stores,
             embedder=embedding,
-            cross_encoder=CachedCrossEncoder(reader.model, stores.scores) if reader.model else None,
-            reranker=CachedReranker(reranker.model, stores.scores) if reranker.model else None,
+            cross_encoder=CachedCrossEncoder(reader.model, stores.scores)
+            if reader.model
+            else None,
+            reranker=CachedReranker(reranker.model, stores.scores)
+            if reranker.model
+            else None,
             generator=generator.model,
             roots=settings.folders,
             today=date.today,
-            model_reasons={role: chosen.reason for role, chosen in models._asdict().items()},
+            model_reasons={
+                role: chosen.reason for role, chosen in models._asdict().items()
+            },
             seconds=settings.seconds,
             documents=documents,
             any_pruner=settings.pruner == "any",
@@ -145,13 +158,19 @@ async def without_faults(settings: Settings) -> tuple[Settings, dict[str, Winnow
     return settings, faults
 
 
-def _needs(package: str, extra: str, needed_for: str, name: str, value: object = None) -> _Try:
+def _needs(
+    package: str, extra: str, needed_for: str, name: str, value: object = None
+) -> _Try:
     """Return what raises `MissingExtra` without `package`, where the setting `name` is `value`, or
     any for None."""
 
     def try_it(settings: Settings, _: httpx2.AsyncClient) -> None:
         set_to = getattr(settings, name)
-        wanted = value is None or value == set_to or (isinstance(set_to, tuple) and value in set_to)
+        wanted = (
+            value is None
+            or value == set_to
+            or (isinstance(set_to, tuple) and value in set_to)
+        )
         if set_to and wanted and find_spec(package) is None:
             raise MissingExtra(package, extra=extra, needed_for=needed_for)
 
@@ -166,7 +185,9 @@ def _need_extras(names: Sequence[str]) -> None:
 
 
 def _role(role: Role) -> _Try:
-    return lambda settings, http: choose(role, getattr(settings, role), _resources(settings, http))
+    return lambda settings, http: choose(
+        role, getattr(settings, role), _resources(settings, http)
+    )
 
 
 _TRIED: Final[Mapping[str, tuple[_Try, Any]]] = {
@@ -176,17 +197,27 @@ _TRIED: Final[Mapping[str, tuple[_Try, Any]]] = {
     "generator": (_role("generator"), "none"),
     "extractor": (
         lambda settings, http: _asking(
-            settings, choose("generator", settings.generator, _resources(settings, http)).model
+            settings,
+            choose("generator", settings.generator, _resources(settings, http)).model,
         ),
         "rules",
     ),
     "browser": (lambda settings, _: find_browser(settings.browser), "none"),
-    "cookies": (lambda settings, _: settings.cookies and Cookies(settings.cookies), None),
+    "cookies": (
+        lambda settings, _: settings.cookies and Cookies(settings.cookies),
+        None,
+    ),
     "proxy": (lambda settings, _: settings.proxy and parse_proxy(settings.proxy), ""),
     "search": (lambda settings, _: _need_extras(settings.search), ("none",)),
-    "cache_url": (_needs("redis", "redis", "A cache server (cache_url)", "cache_url"), ""),
+    "cache_url": (
+        _needs("redis", "redis", "A cache server (cache_url)", "cache_url"),
+        "",
+    ),
     "otlp": (_needs("opentelemetry", "otel", "WINNOW_OTLP", "otlp"), ""),
-    "metrics": (_needs("prometheus_client", "metrics", "WINNOW_METRICS", "metrics"), ""),
+    "metrics": (
+        _needs("prometheus_client", "metrics", "WINNOW_METRICS", "metrics"),
+        "",
+    ),
     "clustering": (
         _needs("umap", "umap", "WINNOW_CLUSTERING=umap", "clustering", "umap"),
         "kmeans",
@@ -221,7 +252,9 @@ class Models(NamedTuple):
 
 
 @asynccontextmanager
-async def open_models(settings: Settings, http: httpx2.AsyncClient) -> AsyncIterator[Models]:
+async def open_models(
+    settings: Settings, http: httpx2.AsyncClient
+) -> AsyncIterator[Models]:
     """Choose the model of each role, and let them go at the end."""
     resources = _resources(settings, http)
     models = Models(
@@ -260,7 +293,9 @@ def _asking(settings: Settings, model: Generator | None) -> Asking | None:
     if settings.extractor == "rules":
         return None
     way = way_for(settings.extractor, model)
-    return Asking(model, way, settings.seconds * STEP_SHARE) if model is not None else None
+    return (
+        Asking(model, way, settings.seconds * STEP_SHARE) if model is not None else None
+    )
 
 
 class Searched(NamedTuple):
@@ -283,7 +318,11 @@ def searched(settings: Settings) -> Searched:
     to anybody.
     """
     with_key = [name for name in providers() if settings.keys.get(name)]
-    chosen = settings.search or (*(["searxng"] if settings.searxng else []), *with_key, "folder")
+    chosen = settings.search or (
+        *(["searxng"] if settings.searxng else []),
+        *with_key,
+        "folder",
+    )
     keyless = not settings.search and chosen == ("folder",) and not settings.folders
     chosen = ("keyless",) if keyless else chosen
     web: list[str] = []
@@ -320,14 +359,22 @@ async def _open_folder(
     place = stores.folders if settings.index else None
     limits = FolderLimits(file_bytes=settings.page_mb * MEGABYTE)
     folder = FolderProvider(
-        settings.folders, place, files=files, embedder=embedder, read=documents.read, limits=limits
+        settings.folders,
+        place,
+        files=files,
+        embedder=embedder,
+        read=documents.read,
+        limits=limits,
     )
     async with folder.behind():
         yield folder
 
 
 def _chain(
-    settings: Settings, stores: Stores, http: httpx2.AsyncClient, folder: FolderProvider | None
+    settings: Settings,
+    stores: Stores,
+    http: httpx2.AsyncClient,
+    folder: FolderProvider | None,
 ) -> Chain:
     """Return the web's providers in the order of the settings, and the user's folders beside them,
     or alone."""
@@ -341,7 +388,9 @@ def _chain(
 
     who = searched(settings)
     named = {*who.web, *who.scholarly}
-    catalogues: dict[str, Searcher] = {name: made(name) for name in CATALOGUES if name in named}
+    catalogues: dict[str, Searcher] = {
+        name: made(name) for name in CATALOGUES if name in named
+    }
     web: list[Searcher] = []
     for name in who.web:
         try:

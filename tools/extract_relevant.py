@@ -13,7 +13,14 @@ from pydantic import Field
 from errors import UsageError
 from pipeline.document.page import Reading
 from pipeline.evidence.assemble import UNASKED, Assembled, assemble, most_unasked
-from pipeline.evidence.show import Sheet, doubt, hint_room, notice_within, parts_room, told_parts
+from pipeline.evidence.show import (
+    Sheet,
+    doubt,
+    hint_room,
+    notice_within,
+    parts_room,
+    told_parts,
+)
 from pipeline.evidence.values import rows_shown, told_values, values_room
 from pipeline.reading.extract import extract, left_unread, unless_cut
 from pipeline.reading.rows import named_rows_first
@@ -58,7 +65,8 @@ class ExtractRelevantResult(DraftFound):
 
 async def extract_relevant(
     sources: Annotated[
-        list[str], Field(description="URLs, site:URL, files, folders, handles.", max_length=50)
+        list[str],
+        Field(description="URLs, site:URL, files, folders, handles.", max_length=50),
     ],
     ctx: ToolContext,
     question: Annotated[
@@ -67,7 +75,9 @@ async def extract_relevant(
     max_tokens: Annotated[int, BUDGET] = 0,
     draft: Annotated[
         str,
-        Field(description="Text to check, in place of question.", max_length=LONGEST_DRAFT),
+        Field(
+            description="Text to check, in place of question.", max_length=LONGEST_DRAFT
+        ),
     ] = "",
     fresh: Annotated[bool, FRESH] = False,
 ) -> Annotated[CallToolResult, ExtractRelevantResult]:
@@ -132,11 +142,15 @@ async def extract_relevant(
     return answer(sheet.text, data, view=view)
 
 
-def _sheet(loaded: Loaded, reading: Reading, max_tokens: int) -> tuple[Sheet, Assembled]:
+def _sheet(
+    loaded: Loaded, reading: Reading, max_tokens: int
+) -> tuple[Sheet, Assembled]:
     mark = new_mark()
     most = max_tokens or most_unasked(reading)
     # Where parts are left out the answer ends with the call that shows them
-    further = count_tokens(next_line(larger(NAME, most), NAME)) + 1 if hint_room(most) else 0
+    further = (
+        count_tokens(next_line(larger(NAME, most), NAME)) + 1 if hint_room(most) else 0
+    )
     sheet = Sheet(most, reserve=further + room_for(loaded.failures, most))
     if reading.verdict != "none":
         sheet.add(notice_within(mark, most))
@@ -156,10 +170,14 @@ def _sheet(loaded: Loaded, reading: Reading, max_tokens: int) -> tuple[Sheet, As
     sheet.add(assembled.shown.text)
     sheet.release()
     if reading.verdict == "none":
-        sheet.add_cut(f"None: no sentence of the sources answers this. {reading.reason}")
+        sheet.add_cut(
+            f"None: no sentence of the sources answers this. {reading.reason}"
+        )
         sheet.add_cut(
             "Read: "
-            + ", ".join(place_of(document.page.final_url) for document in loaded.documents[:10])
+            + ", ".join(
+                place_of(document.page.final_url) for document in loaded.documents[:10]
+            )
         )
     return sheet, assembled
 

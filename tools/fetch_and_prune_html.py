@@ -132,10 +132,15 @@ class FetchAndPruneResult(Part):
         description="Where the main content ends: cursor of menus, teasers, comments around it",
     )
     around: int = Field(
-        default=0, description="Parts around the main content, which around_cursor leads to"
+        default=0,
+        description="Parts around the main content, which around_cursor leads to",
     )
-    left_out: int = Field(default=0, description="Parts of the pages that are in no answer yet")
-    failures: list[str] = Field(description="Pages that could not be read, with the reason")
+    left_out: int = Field(
+        default=0, description="Parts of the pages that are in no answer yet"
+    )
+    failures: list[str] = Field(
+        description="Pages that could not be read, with the reason"
+    )
     scored_by: str = ""
     next: list[Next] = Field(description="Calls that go on from here, best first")
     tokens: int = Field(description="Tokens of the text")
@@ -148,15 +153,21 @@ async def fetch_and_prune_html(  # noqa: PLR0913, PLR0917  a tool's arguments ar
     ],
     ctx: ToolContext,
     question: Annotated[
-        str, Field(description="What to look for; empty reads from the top.", max_length=2000)
+        str,
+        Field(
+            description="What to look for; empty reads from the top.", max_length=2000
+        ),
     ] = "",
     max_tokens: Annotated[int, BUDGET] = 0,
     part: Annotated[str, Field(description=PART, max_length=500)] = "",
     format: Annotated[
-        Literal["html", "markdown", "text", "csv", "json"], Field(description="csv, json: tables.")
+        Literal["html", "markdown", "text", "csv", "json"],
+        Field(description="csv, json: tables."),
     ] = "markdown",
     references: Annotated[bool, Field(description="Add links and citations.")] = False,
-    cursor: Annotated[str, Field(description="From the last answer.", max_length=64)] = "",
+    cursor: Annotated[
+        str, Field(description="From the last answer.", max_length=64)
+    ] = "",
     fresh: Annotated[bool, FRESH] = False,
 ) -> Annotated[CallToolResult, FetchAndPruneResult]:
     """Fetch pages (HTML, PDF, DOCX, text) and return what bears on question, or stands at part,
@@ -167,7 +178,8 @@ async def fetch_and_prune_html(  # noqa: PLR0913, PLR0917  a tool's arguments ar
     check_budget(max_tokens)
     services, noticing = noticed(services_of(ctx), anew=fresh)
     number = _number(
-        cursor, key := _key(list(sources), question, max_tokens, format, references, part)
+        cursor,
+        key := _key(list(sources), question, max_tokens, format, references, part),
     )
     # 1. Read the sources
     loaded, part, before = await _load(sources, part, question, services, reporter(ctx))
@@ -177,7 +189,9 @@ async def fetch_and_prune_html(  # noqa: PLR0913, PLR0917  a tool's arguments ar
     frame = count_tokens(notice_within(mark, max_tokens or WIDE))
     frame += sum(count_tokens(head.over(".", mark)) + 1 for head in heads)
     unread = room_for(loaded.failures, max_tokens or WIDE)
-    computed = await in_thread(_computed, "" if part or number > 1 else question, loaded.documents)
+    computed = await in_thread(
+        _computed, "" if part or number > 1 else question, loaded.documents
+    )
     told = told_values(computed, loaded.documents, mark, max_tokens or UNASKED)
     frame += count_tokens(told) + 1 if told else 0
     hint = _hint(part, max_tokens)
@@ -186,26 +200,40 @@ async def fetch_and_prune_html(  # noqa: PLR0913, PLR0917  a tool's arguments ar
     # 3. Read the place that is named, or prune all pages together to the rest
     if part or format not in FORMS:
         place = partial(
-            read_place, before=before, form=format, max_tokens=room, number=number, mark=mark
+            read_place,
+            before=before,
+            form=format,
+            max_tokens=room,
+            number=number,
+            mark=mark,
         )
         pruned = await in_thread(place, loaded.documents, part or "table")
     else:
-        options = PruneOptions(room, FORMS[format], references, services.pruning, number)
+        options = PruneOptions(
+            room, FORMS[format], references, services.pruning, number
+        )
         pruned = await _pruned(loaded.documents, question, options, services)
     # 4. Write it out, and how to go on
     further = f"{number + 1}.{key}"
     most = max_tokens or pruned.budget + frame + hint_room(WIDE) + unread + cited
-    following = [Next(tool=NAME, arguments={"cursor": further})] if pruned.parts_left else []
+    following = (
+        [Next(tool=NAME, arguments={"cursor": further})] if pruned.parts_left else []
+    )
     following.extend(repeated(NAME, loaded.failures))
     kept = {(page.document, place) for page in pruned.pages for place in page.kept}
     told = told_values(computed, loaded.documents, mark, max_tokens or UNASKED, kept)
     sheet = _sheet(loaded, pruned, heads, mark, most, told)
-    data = await in_thread(_data, loaded, pruned, further, following, citations=references)
+    data = await in_thread(
+        _data, loaded, pruned, further, following, citations=references
+    )
     await in_thread(_tell_citations, sheet, data.pages, hint + unread)
     tell_rest(sheet, loaded.failures)
     _tell_next(sheet, data, pruned, part, max_tokens)
     _add_notes(sheet, loaded, pruned, noticing.ages)
-    data.computed, data.tokens = computed_in(computed, loaded.documents, kept), sheet.tokens
+    data.computed, data.tokens = (
+        computed_in(computed, loaded.documents, kept),
+        sheet.tokens,
+    )
     view = await drawn(ctx, view_pages, question, loaded.documents, pruned)
     return answer(sheet.text, data, view=view)
 
@@ -236,7 +264,9 @@ async def _load(
     loaded = await load_sources(
         sources, services, seconds=seconds, report=report, question=question
     )
-    before = await earlier(loaded.documents, said, services) if place == "changes" else []
+    before = (
+        await earlier(loaded.documents, said, services) if place == "changes" else []
+    )
     return loaded, part.strip(), before
 
 
@@ -245,15 +275,24 @@ def _computed(question: str, documents: Sequence[Document]) -> tuple[Told, ...]:
 
 
 async def _pruned(
-    documents: Sequence[Document], question: str, options: PruneOptions, services: Services
+    documents: Sequence[Document],
+    question: str,
+    options: PruneOptions,
+    services: Services,
 ) -> Pruned:
-    led = None if question.strip() else await in_thread(read_from_address, documents, options)
+    led = (
+        None
+        if question.strip()
+        else await in_thread(read_from_address, documents, options)
+    )
     if led is not None:
         return led
     writer = services.generator
     # A model not trained for it gained nothing on 18 questions and takes seconds (docs/log.md):
     # only on request.
-    scoring = writer if writer and (services.any_pruner or is_pruner(writer.name)) else None
+    scoring = (
+        writer if writer and (services.any_pruner or is_pruner(writer.name)) else None
+    )
     return await prune(
         documents,
         question,
@@ -282,23 +321,39 @@ def _heads(documents: Sequence[Document], max_tokens: int, mark: str) -> list[He
     marks = count_tokens(notice_within(mark, max_tokens)) + len(documents) * (
         count_tokens(framed(".", mark)) + 2
     )
-    room = max(1, (int(FRAME_SHARE * max_tokens) - hint_room(max_tokens) - marks) // len(documents))
+    room = max(
+        1,
+        (int(FRAME_SHARE * max_tokens) - hint_room(max_tokens) - marks)
+        // len(documents),
+    )
     return [
-        page_head(number, document.page, room) for number, document in enumerate(documents, start=1)
+        page_head(number, document.page, room)
+        for number, document in enumerate(documents, start=1)
     ]
 
 
 def _sheet(
-    loaded: Loaded, pruned: Pruned, heads: Sequence[Head], mark: str, max_tokens: int, told: str
+    loaded: Loaded,
+    pruned: Pruned,
+    heads: Sequence[Head],
+    mark: str,
+    max_tokens: int,
+    told: str,
 ) -> Sheet:
     sheet = Sheet(max_tokens)
     if pruned.pages:
         sheet.add(notice_within(mark, max_tokens))
     sheet.add(told)
     for page in pruned.pages:
-        sheet.add("\n".join(filter(None, (page.said, heads[page.document].over(page.text, mark)))))
+        sheet.add(
+            "\n".join(
+                filter(None, (page.said, heads[page.document].over(page.text, mark)))
+            )
+        )
     sheet.add(
-        told_speaking(str(page.document + 1) for page in pruned.pages if _speaks(page, loaded))
+        told_speaking(
+            str(page.document + 1) for page in pruned.pages if _speaks(page, loaded)
+        )
     )
     shown = {page.document for page in pruned.pages}
     bare: dict[str, list[int]] = {}
@@ -310,15 +365,21 @@ def _sheet(
         if len(places) > FIRST:
             sheet.add_cut(f"{len(places)} further pages ({why})")
         else:
-            sheet.add_cut("\n".join(f"{heads[place].above} ({why})" for place in places))
+            sheet.add_cut(
+                "\n".join(f"{heads[place].above} ({why})" for place in places)
+            )
     return sheet
 
 
 def _speaks(page: PrunedPage, loaded: Loaded) -> bool:
-    return speaks_to_models(f"{loaded.documents[page.document].page.title}\n{page.text}")
+    return speaks_to_models(
+        f"{loaded.documents[page.document].page.title}\n{page.text}"
+    )
 
 
-def _add_notes(sheet: Sheet, loaded: Loaded, pruned: Pruned, ages: Mapping[str, float]) -> None:
+def _add_notes(
+    sheet: Sheet, loaded: Loaded, pruned: Pruned, ages: Mapping[str, float]
+) -> None:
     tell_failures(sheet, loaded.failures)
     if pruned.scored_by:
         sheet.add_cut(f"Scores: words, embeddings, {one_line(pruned.scored_by)}.")
@@ -351,7 +412,9 @@ def _tell_next(
         return
     write_next(sheet, data.next, NAME)
     if pruned.parts_left and (part or not 0 < max_tokens < WIDE):
-        sheet.add(f"Left out: {pruned.left_out} {'further' if part else 'weaker'} parts.")
+        sheet.add(
+            f"Left out: {pruned.left_out} {'further' if part else 'weaker'} parts."
+        )
     if data.around_cursor:
         ends = f"Main content ends here. Around it, {pruned.around} parts: the same call with"
         _ = sheet.add(f"{ends} cursor={data.around_cursor}") or sheet.add(short)
@@ -363,7 +426,9 @@ def _tell_citations(sheet: Sheet, pages: Sequence[PrunedPageInfo], kept: int) ->
     for page in pages:
         line = [f"[{page.number}]"]
         bare = page.url.partition("#")[0]
-        links = [f" {link.removeprefix(bare)}" for link in page.citations if "#" in link]
+        links = [
+            f" {link.removeprefix(bare)}" for link in page.citations if "#" in link
+        ]
         used = count_tokens(line[0])
         for link, cost in zip(links, count_each(links), strict=True):
             # No token goes across a space before a word, so costs add up
@@ -376,17 +441,30 @@ def _tell_citations(sheet: Sheet, pages: Sequence[PrunedPageInfo], kept: int) ->
 def _why_nothing(document: Document, pruned: Pruned) -> str:
     if not document.blocks:
         return "the page holds no visible text"
-    return "no part of this page fitted" if pruned.parts_left else "nothing is left of this page"
+    return (
+        "no part of this page fitted"
+        if pruned.parts_left
+        else "nothing is left of this page"
+    )
 
 
 def _data(
-    loaded: Loaded, pruned: Pruned, cursor: str, following: list[Next], *, citations: bool
+    loaded: Loaded,
+    pruned: Pruned,
+    cursor: str,
+    following: list[Next],
+    *,
+    citations: bool,
 ) -> FetchAndPruneResult:
     kept = {page.document: page for page in pruned.pages}
     pages = []
     for place, document in enumerate(loaded.documents):
         page = document.page
-        blocks = [document.blocks[number] for number in kept[place].kept] if place in kept else []
+        blocks = (
+            [document.blocks[number] for number in kept[place].kept]
+            if place in kept
+            else []
+        )
         pages.append(
             PrunedPageInfo(
                 number=place + 1,

@@ -27,7 +27,14 @@ from pipeline.raptor.tree import SCHEME, Tree, TreeOptions
 from pipeline.reading.extract import left_unread, read_documents
 from pipeline.segment.idms import Idms
 from pipeline.services import Services
-from pipeline.sources.gather import Loaded, in_part, load_sources, open_tree, room_for, store_for
+from pipeline.sources.gather import (
+    Loaded,
+    in_part,
+    load_sources,
+    open_tree,
+    room_for,
+    store_for,
+)
 from pipeline.text.frame import new_mark, one_line
 from pipeline.view import view_evidence
 from pipeline.work import LONG_SHARE, STEP_SHARE, Report, in_thread, time_left
@@ -56,9 +63,7 @@ NAME: Final = "raptor_query"
 WRITE_SHARE: Final = STEP_SHARE / 2
 """Part that a generator may take for each of: boundaries of idms leaves (what is not judged by then
 is cut by embeddings), what is written for the index, and the summaries that are shown."""
-UNBUILT: Final = (
-    "The tree is not built yet; this is read from the documents. The same call goes on building it."
-)
+UNBUILT: Final = "The tree is not built yet; this is read from the documents. The same call goes on building it."
 
 
 class RaptorQueryResult(Quoted):
@@ -74,7 +79,9 @@ class RaptorQueryResult(Quoted):
 
 
 async def raptor_query(
-    question: Annotated[str, Field(description="The question.", min_length=1, max_length=2000)],
+    question: Annotated[
+        str, Field(description="The question.", min_length=1, max_length=2000)
+    ],
     sources: Annotated[
         list[str],
         Field(
@@ -88,7 +95,9 @@ async def raptor_query(
         Literal["guided", "collapsed", "traversal", "flat"],
         Field(description="guided suits most; collapsed adds summaries."),
     ] = "guided",
-    max_tokens: Annotated[int, Field(description="Token budget.", ge=200, le=20000)] = 2000,
+    max_tokens: Annotated[
+        int, Field(description="Token budget.", ge=200, le=20000)
+    ] = 2000,
     chunking: Annotated[
         Literal["sentences", "idms"], Field(description="idms: leaves by subject.")
     ] = "sentences",
@@ -117,7 +126,9 @@ async def raptor_query(
     ]
     failures = list(dict.fromkeys([*partly, *loaded.failures]))
     mark = new_mark()
-    sheet = Sheet(max_tokens, reserve=hint_room(max_tokens) + room_for(failures, max_tokens))
+    sheet = Sheet(
+        max_tokens, reserve=hint_room(max_tokens) + room_for(failures, max_tokens)
+    )
     sheet.add(notice_within(mark, max_tokens))
     # 2. Passages within the budget: units as the core reads them, or nodes of the tree
     asked = _asked(tree, loaded, mode, Traversal(*map(int, walk.split("x"))))
@@ -177,7 +188,9 @@ def _data(
         "next": following,
         "tokens": tokens,
     }
-    return RaptorQueryResult.model_validate(facts | shown_in(found.assembled, found.documents))
+    return RaptorQueryResult.model_validate(
+        facts | shown_in(found.assembled, found.documents)
+    )
 
 
 class _Found(NamedTuple):
@@ -204,7 +217,11 @@ async def _guided(
     """Return units as the core reads them, or an overview where the question is about the whole,
     and their pages."""
     single = tree.sources[0] if len(tree.sources) == 1 else None
-    titles = [single.title, single.url.rpartition("/")[2].partition(".")[0]] if single else []
+    titles = (
+        [single.title, single.url.rpartition("/")[2].partition(".")[0]]
+        if single
+        else []
+    )
     if is_broad(question, titles):
         at_hand = await _pages(tree, range(len(tree.sources) == 1), services)
         tell = partial(overview, tree, at_hand, max_tokens=max_tokens, mark=mark)
@@ -220,7 +237,10 @@ async def _guided(
     )
     fill = partial(assemble, documents, reading, max_tokens=max_tokens, mark=mark)
     # Leaves that stand in for a page that is gone are no page to open.
-    return _Found(await in_thread(fill), [document for document in documents if document.page.html])
+    return _Found(
+        await in_thread(fill),
+        [document for document in documents if document.page.html],
+    )
 
 
 async def _by_nodes(
@@ -236,15 +256,28 @@ async def _by_nodes(
     """Return leaves and summaries as they score in `mode`, those written where a generator is set,
     and their pages."""
     passages = await query_tree(
-        tree, question, mode=mode, max_tokens=max_tokens, embedder=services.embedder, walk=walk
+        tree,
+        question,
+        mode=mode,
+        max_tokens=max_tokens,
+        embedder=services.embedder,
+        walk=walk,
     )
     if services.generator is not None:
         writer, seconds = Writer(services.generator), services.seconds * WRITE_SHARE
         store = store_for((source.url for source in tree.sources), services)
-        passages = await write_shown(tree, passages, writer, store=store, seconds=seconds)
-    places = {document for passage in passages for document in tree.documents_below(passage.node)}
+        passages = await write_shown(
+            tree, passages, writer, store=store, seconds=seconds
+        )
+    places = {
+        document
+        for passage in passages
+        for document in tree.documents_below(passage.node)
+    }
     documents = await _pages(tree, sorted(places), services)
-    fit = partial(fit_evidence, tree, passages, documents, max_tokens=max_tokens, mark=mark)
+    fit = partial(
+        fit_evidence, tree, passages, documents, max_tokens=max_tokens, mark=mark
+    )
     return _Found(await in_thread(fit), list(documents.values()))
 
 
@@ -278,9 +311,13 @@ async def _tree(
     named = [source for source in sources if source not in handles]
     if before is not None and not named:
         return before, Loaded((), ())
-    standing = await _pages(before, range(len(before.sources)), services) if before else {}
+    standing = (
+        await _pages(before, range(len(before.sources)), services) if before else {}
+    )
     gone = (
-        [s.url for place, s in enumerate(before.sources) if place not in standing] if before else []
+        [s.url for place, s in enumerate(before.sources) if place not in standing]
+        if before
+        else []
     )
     seconds = services.seconds * STEP_SHARE
     loaded = await load_sources(
@@ -288,7 +325,11 @@ async def _tree(
     )
     # A page that was named again stands for its earlier self.
     fresh = {document.page.final_url for document in loaded.documents}
-    kept = [document for document in standing.values() if document.page.final_url not in fresh]
+    kept = [
+        document
+        for document in standing.values()
+        if document.page.final_url not in fresh
+    ]
     loaded = replace(loaded, documents=(*kept, *loaded.documents))
     with anyio.move_on_after(LONG_SHARE * time_left()):
         tree = await build_tree(
@@ -297,7 +338,9 @@ async def _tree(
             options=before.built_with.options
             if before
             else TreeOptions(chunking, clustering=services.clustering),
-            store=store_for((document.page.final_url for document in loaded.documents), services),
+            store=store_for(
+                (document.page.final_url for document in loaded.documents), services
+            ),
             report=report,
             grown_from=before,
             idms=idms,
@@ -322,14 +365,25 @@ async def _from_documents(
         max_tokens=max_tokens,
         mark=mark,
     )
-    return _Found(await in_thread(fill), loaded.documents, left_unread(reading, loaded.documents))
+    return _Found(
+        await in_thread(fill), loaded.documents, left_unread(reading, loaded.documents)
+    )
 
 
-async def _pages(tree: Tree, places: Iterable[int], services: Services) -> dict[int, Document]:
+async def _pages(
+    tree: Tree, places: Iterable[int], services: Services
+) -> dict[int, Document]:
     documents: dict[int, Document] = {}
     for place in places:
         source = tree.sources[place]
-        named = Page(source.url, source.url, source.title, "", "", content_hash=source.content_hash)
+        named = Page(
+            source.url,
+            source.url,
+            source.title,
+            "",
+            "",
+            content_hash=source.content_hash,
+        )
         page = await in_thread(find_page, services.stores.pages, page_handle(named))
         if page is not None:
             documents[place] = await services.documents.read(page)

@@ -82,9 +82,12 @@ class ResearchResult(Found):
         default=[], description="Labels of passages that the session had shown before"
     )
     understood: str = Field(
-        default="", description="The question with what it refers to in the session, if it does"
+        default="",
+        description="The question with what it refers to in the session, if it does",
     )
-    queries: list[str] = Field(description="Queries that were sent besides the question")
+    queries: list[str] = Field(
+        description="Queries that were sent besides the question"
+    )
     providers: list[str] = Field(description="Each provider with its status and reason")
     answer: list[Statement] = Field(
         default=[], description="Check of each sentence of a written answer"
@@ -94,15 +97,21 @@ class ResearchResult(Found):
 
 async def research(
     question: Annotated[
-        str, Field(description="In full, in any language.", min_length=1, max_length=2000)
+        str,
+        Field(description="In full, in any language.", min_length=1, max_length=2000),
     ],
     ctx: ToolContext,
     max_tokens: Annotated[int, BUDGET] = 0,
-    max_pages: Annotated[int, Field(description="Most pages to read.", ge=1, le=MOST_PAGES)] = 8,
+    max_pages: Annotated[
+        int, Field(description="Most pages to read.", ge=1, le=MOST_PAGES)
+    ] = 8,
     freshness: Annotated[
-        Literal["any", "day", "week", "month", "year"], Field(description="Age of pages.")
+        Literal["any", "day", "week", "month", "year"],
+        Field(description="Age of pages."),
     ] = "any",
-    answer: Annotated[bool, Field(description="Let the local model answer too.")] = False,
+    answer: Annotated[
+        bool, Field(description="Let the local model answer too.")
+    ] = False,
     session: Annotated[
         str, Field(description="Handle of an earlier answer: go on or ask further.")
     ] = "",
@@ -118,11 +127,17 @@ async def research(
     report = reporter(ctx)
     services = _at(sites, services_of(ctx), report)
     ongoing = await Ongoing.begin(
-        services.stores, question, handle=session, owner=owner_of(ctx), roots=services.roots
+        services.stores,
+        question,
+        handle=session,
+        owner=owner_of(ctx),
+        roots=services.roots,
     )
     # A follow-up is asked with what it refers to.
     asked = split_sites(ongoing.understood)[0] or asked
-    wanted = Wanted(asked, max_pages, freshness, filters=SearchQuery("", site=" ".join(sites)))
+    wanted = Wanted(
+        asked, max_pages, freshness, filters=SearchQuery("", site=" ".join(sites))
+    )
     handle = ongoing.session.handle
     # Who never gets an answer, because this process ends, can go on all the same.
     await ctx.report_progress(0, 10, handle)
@@ -130,21 +145,35 @@ async def research(
     most = max_tokens - HINT_TOKENS if max_tokens >= WIDE else max_tokens
     line = f"Understood as: {one_line(asked)}" if ongoing.understood else ongoing.held
     found = await run(
-        wanted, ongoing.over(services), max_tokens=most, report=report, write=answer, told=line
+        wanted,
+        ongoing.over(services),
+        max_tokens=most,
+        report=report,
+        write=answer,
+        told=line,
     )
     before = await _keep(found, ongoing, question)
     known = found.known
     missing = known.gathered.missing()
-    following = repeated(NAME, (one for one in missing if not is_site(one.rest)), session=handle)
+    following = repeated(
+        NAME, (one for one in missing if not is_site(one.rest)), session=handle
+    )
     following += [
-        Next(tool=NAME, arguments={"question": f"{one.rest} {asked}", "session": handle})
+        Next(
+            tool=NAME, arguments={"question": f"{one.rest} {asked}", "session": handle}
+        )
         for one in missing
         if is_site(one.rest)
     ]
     if found.assembled.left_out:
         following.extend(larger(NAME, max_tokens or UNASKED))
-    elif not found.assembled.evidence and max_pages <= len(known.gathered.ranked) < MOST_PAGES:
-        following.append(Next(tool=NAME, arguments={"max_pages": min(2 * max_pages, MOST_PAGES)}))
+    elif (
+        not found.assembled.evidence
+        and max_pages <= len(known.gathered.ranked) < MOST_PAGES
+    ):
+        following.append(
+            Next(tool=NAME, arguments={"max_pages": min(2 * max_pages, MOST_PAGES)})
+        )
     sheet = Sheet(max_tokens or found.tokens + hint_room(UNASKED) + HINT_TOKENS)
     sheet.add(found.text)
     if not found.assembled.evidence or hint_room(max_tokens or UNASKED):
@@ -165,7 +194,13 @@ async def research(
     data.understood = one_line(ongoing.understood)
     data.notes += notes_of(pages)
     view = await drawn(
-        ctx, view_evidence, question, found.assembled, known.documents, known.reading, max_tokens
+        ctx,
+        view_evidence,
+        question,
+        found.assembled,
+        known.documents,
+        known.reading,
+        max_tokens,
     )
     return reply(sheet.text, data, view=view)
 
@@ -175,7 +210,9 @@ def _at(sites: Sequence[str], services: Services, report: Report) -> Services:
     if not sites:
         return services
     search = SiteSearch(sites, services, report)
-    return replace(services, chain=search, fetcher=Twins(services.fetcher), notice=Once())
+    return replace(
+        services, chain=search, fetcher=Twins(services.fetcher), notice=Once()
+    )
 
 
 async def _keep(found: Researched, ongoing: Ongoing, question: str) -> list[str]:
@@ -192,14 +229,24 @@ async def _keep(found: Researched, ongoing: Ongoing, question: str) -> list[str]
         [document.page for document in gathered.documents.values()],
         failures_of(gathered.missing()),
     )
-    return [label for label, old in zip(found.assembled.shown.labels, known, strict=True) if old]
+    return [
+        label
+        for label, old in zip(found.assembled.shown.labels, known, strict=True)
+        if old
+    ]
 
 
 def _data(
-    found: Researched, following: list[Next], tokens: int, handle: str, before: list[str]
+    found: Researched,
+    following: list[Next],
+    tokens: int,
+    handle: str,
+    before: list[str],
 ) -> ResearchResult:
     gathered, reading = found.known.gathered, found.known.reading
-    cited = dict(zip(found.assembled.shown.labels, found.assembled.evidence, strict=True))
+    cited = dict(
+        zip(found.assembled.shown.labels, found.assembled.evidence, strict=True)
+    )
     return found_in(
         ResearchResult,
         reading,
@@ -211,10 +258,14 @@ def _data(
         computed=computed_in(
             reading.computed,
             found.known.documents,
-            rows_shown(reading.computed, found.known.documents, found.assembled.evidence),
+            rows_shown(
+                reading.computed, found.known.documents, found.assembled.evidence
+            ),
         ),
         queries=[query.text for query in gathered.parsed.queries[1:]],
-        providers=list(dict.fromkeys(told(outcome, found.mark) for outcome in gathered.outcomes)),
+        providers=list(
+            dict.fromkeys(told(outcome, found.mark) for outcome in gathered.outcomes)
+        ),
         answer=[
             Statement(
                 labels=list(one.labels),

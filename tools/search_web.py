@@ -65,7 +65,9 @@ class Hit(Part):
 
     WORDS = frozenset(("title", "author", "passage"))
 
-    place: int = Field(description="1-based place after ranking, and number in the text")
+    place: int = Field(
+        description="1-based place after ranking, and number in the text"
+    )
     url: str
     published: str = Field(description="ISO date, empty when unknown")
     language: str = Field(description="ISO 639-1 code, empty when unknown")
@@ -83,9 +85,12 @@ class Hit(Part):
     trust: Trust = Field(default="visible", description=TRUST)
     speaks: bool = Field(default=False, description=SPEAKS)
     title: str = Field(default="", description=f"Its title; {APART}")
-    author: str = Field(default="", description=f"Who wrote it, as it says itself; {APART}")
+    author: str = Field(
+        default="", description=f"Who wrote it, as it says itself; {APART}"
+    )
     passage: str = Field(
-        default="", description=f"Its best passage or snippet, as long as in the text; {APART}"
+        default="",
+        description=f"Its best passage or snippet, as long as in the text; {APART}",
     )
 
 
@@ -100,8 +105,12 @@ class SearchWebResult(Part):
     parsed_by: str = "rules"
     hits: list[Hit]
     providers: list[str] = Field(description="Each provider with its status and reason")
-    failures: list[str] = Field(description="Pages that could not be read, with the reason")
-    notes: list[str] = Field(default=[], description=f"What else a reader should know; {APART}")
+    failures: list[str] = Field(
+        description="Pages that could not be read, with the reason"
+    )
+    notes: list[str] = Field(
+        default=[], description=f"What else a reader should know; {APART}"
+    )
     next: list[Next] = Field(description="Calls that go on from here, best first")
     tokens: int = Field(description="Tokens of the text")
 
@@ -109,12 +118,15 @@ class SearchWebResult(Part):
 async def search_web(  # noqa: PLR0913, PLR0917  a tool's arguments are its schema
     question: Annotated[
         str,
-        Field(description="What to find, in any language.", min_length=1, max_length=2000),
+        Field(
+            description="What to find, in any language.", min_length=1, max_length=2000
+        ),
     ],
     ctx: ToolContext,
     max_results: Annotated[int, Field(description="Pages.", ge=1, le=20)] = 8,
     freshness: Annotated[
-        Literal["any", "day", "week", "month", "year"], Field(description="Age of pages.")
+        Literal["any", "day", "week", "month", "year"],
+        Field(description="Age of pages."),
     ] = "any",
     language: Annotated[str, Field(description="ISO 639-1 code.", max_length=8)] = "",
     site: Annotated[str, Field(description="One host only.", max_length=253)] = "",
@@ -129,7 +141,9 @@ async def search_web(  # noqa: PLR0913, PLR0917  a tool's arguments are its sche
         Literal["mixed", "snippet", "engine", "paper"],
         Field(description="snippet is faster than mixed."),
     ] = "mixed",
-    max_tokens: Annotated[int, Field(description="Token budget.", ge=100, le=20000)] = 1500,
+    max_tokens: Annotated[
+        int, Field(description="Token budget.", ge=100, le=20000)
+    ] = 1500,
 ) -> Annotated[CallToolResult, SearchWebResult]:
     """Search the web (or the user's folders) for pages, best first.
 
@@ -147,7 +161,9 @@ async def search_web(  # noqa: PLR0913, PLR0917  a tool's arguments are its sche
     )
     wanted = Wanted(question, max_results, freshness, language, rank, filters=filters)
     gathered = await gather_pages(wanted, services_of(ctx), report=reporter(ctx))
-    hits = [_hit(one, gathered.documents.get(one.result.url)) for one in gathered.ranked]
+    hits = [
+        _hit(one, gathered.documents.get(one.result.url)) for one in gathered.ranked
+    ]
     mark = new_mark()
     sheet, shown = _sheet(gathered.ranked, hits, max_tokens, mark)
     following = _following(
@@ -162,9 +178,13 @@ async def search_web(  # noqa: PLR0913, PLR0917  a tool's arguments are its sche
         freshness=gathered.parsed.queries[0].freshness,
         parsed_by=gathered.parsed.made_by,
         hits=hits,
-        providers=list(dict.fromkeys(told(outcome, mark) for outcome in gathered.outcomes)),
+        providers=list(
+            dict.fromkeys(told(outcome, mark) for outcome in gathered.outcomes)
+        ),
         failures=failures_of(gathered.failures),
-        notes=list(filter(None, (*map(one_line, gathered.parsed.notes), gathered.notice))),
+        notes=list(
+            filter(None, (*map(one_line, gathered.parsed.notes), gathered.notice))
+        ),
         next=following,
         tokens=sheet.tokens,
     )
@@ -177,7 +197,10 @@ def _following(
     """Return the calls that go on; `wider` shows hits that did not fit, None where all did."""
     # The best page, by its handle where it was read already
     calls = [
-        Next(tool="fetch_and_prune_html", arguments={"sources": [best.handle or best.url]})
+        Next(
+            tool="fetch_and_prune_html",
+            arguments={"sources": [best.handle or best.url]},
+        )
         for best in hits[:1]
     ]
     calls += repeated(NAME, gathered.failures)
@@ -194,12 +217,19 @@ def _day(value: str) -> str:
         return date.fromisoformat(value).isoformat() if value else ""
     except ValueError as error:
         raise UsageError(
-            f"{value!r} is no day.", hint="Use a day of the calendar such as 2026-05-31."
+            f"{value!r} is no day.",
+            hint="Use a day of the calendar such as 2026-05-31.",
         ) from error
 
 
 def _host(value: str) -> str:
-    host = value.strip().lower().removeprefix("https://").removeprefix("http://").strip("/")
+    host = (
+        value.strip()
+        .lower()
+        .removeprefix("https://")
+        .removeprefix("http://")
+        .strip("/")
+    )
     if not re.fullmatch(r"[\w.-]*", host):
         raise UsageError(
             f"site is {value!r}.", hint="Use a host such as python.org, without a path."
@@ -210,7 +240,9 @@ def _host(value: str) -> str:
 def _hit(ranked: RankedPage, document: Document | None) -> Hit:
     result, shown = ranked.result, ranked.passage or ranked.result.snippet
     # The engine's words may be the page's as well.
-    quoted = document is None or (shown == result.snippet and shown not in document.text)
+    quoted = document is None or (
+        shown == result.snippet and shown not in document.text
+    )
     return Hit(
         place=ranked.place,
         url=address(result.url),
@@ -255,7 +287,9 @@ def _sheet(
     sheet.release()
     sheet.add(told_speaking(str(hit.place) for hit in hits[:shown] if hit.speaks))
     if not hits:
-        sheet.add_cut("Nothing was found. Try other words, or another freshness or language.")
+        sheet.add_cut(
+            "Nothing was found. Try other words, or another freshness or language."
+        )
     if shown < len(hits):
         sheet.add_cut(f"{len(hits) - shown} more results did not fit.")
     return sheet, shown
@@ -264,7 +298,9 @@ def _sheet(
 def _add_notes(sheet: Sheet, gathered: Gathered, mark: str) -> None:
     for outcome in gathered.outcomes:
         if outcome.status != "ok" or outcome.reason:
-            sheet.add(told(outcome, mark)) or sheet.add_cut(f"{outcome.provider}: {outcome.status}")
+            sheet.add(told(outcome, mark)) or sheet.add_cut(
+                f"{outcome.provider}: {outcome.status}"
+            )
     for line in filter(None, (*map(one_line, gathered.parsed.notes), gathered.notice)):
         sheet.add_cut(line)
     tell_failures(sheet, gathered.failures)

@@ -55,7 +55,9 @@ LICENCES: Final = {
 def learned_from() -> Corpus:
     """Return all that samples are made from: texts, and the questions on them."""
     public, own = load_public("train"), load_own("train")
-    return Corpus(public.texts | own.texts | articles(), public.questions + own.questions)
+    return Corpus(
+        public.texts | own.texts | articles(), public.questions + own.questions
+    )
 
 
 def articles() -> dict[str, Text]:
@@ -97,7 +99,8 @@ def sheet() -> str:
         lines += [
             f"## {name}",
             "",
-            f"Median prompt {length:.0f} tokens." + f" None answers {none:.0%}." * (none > 0),
+            f"Median prompt {length:.0f} tokens."
+            + f" None answers {none:.0%}." * (none > 0),
             "",
         ]
         lines += ["| set | train | dev | licence |", "|---|---|---|---|"]

@@ -54,7 +54,9 @@ class Shown:
     source: str
 
 
-def extractor_samples(part: Part, seed: int, *, pairs: bool = False) -> Iterator[Sample]:
+def extractor_samples(
+    part: Part, seed: int, *, pairs: bool = False
+) -> Iterator[Sample]:
     """Yield samples of questions on public texts and on pages; with `pairs`, each has a rejected
     answer."""
     rng = random.Random(f"{seed}:{part}:{pairs}")
@@ -91,7 +93,9 @@ def _shown(
         if not one.gold and nothing >= none_share * (some + 1):
             continue
         lines = _candidates(corpus, one, rng, tokens)
-        gold = frozenset(place for place, line in enumerate(lines, start=1) if line.row in one.gold)
+        gold = frozenset(
+            place for place, line in enumerate(lines, start=1) if line.row in one.gold
+        )
         if len(gold) == len(one.gold) and len(lines) > 1:
             nothing += not one.gold
             some += 1
@@ -112,7 +116,9 @@ def _sample(
     )
     if way == "votes":
         number = (
-            rng.choice(sorted(gold)) if gold and rng.random() < 0.5 else rng.randint(1, len(shown))
+            rng.choice(sorted(gold))
+            if gold and rng.random() < 0.5
+            else rng.randint(1, len(shown))
         )
         line = numbered([_renumbered(shown[number - 1], number)])
         said = [f"{line} -> {word}" for word in ("Yes", "No")]
@@ -120,7 +126,10 @@ def _sample(
         return Sample(prompt, said[0], said[1] if pairs else "", one.source)
     wrong = _worse(gold, len(shown), rng) if pairs else None
     return Sample(
-        prompt, _ranges(gold, way), "" if wrong is None else _ranges(wrong, way), one.source
+        prompt,
+        _ranges(gold, way),
+        "" if wrong is None else _ranges(wrong, way),
+        one.source,
     )
 
 
@@ -132,17 +141,25 @@ def _candidates(
     text = corpus.texts[one.text]
     room = rng.choice(tokens)
     around = [
-        place + step for place in sorted(one.near) for step in range(-NEIGHBOURS, NEIGHBOURS + 1)
+        place + step
+        for place in sorted(one.near)
+        for step in range(-NEIGHBOURS, NEIGHBOURS + 1)
     ]
     middle = sorted(one.near)[len(one.near) // 2]
     begin = max(0, middle - NEAREST // 2)
     near = list(range(begin, min(len(text.sentences), begin + NEAREST)))
     scores = BM25([text.sentences[place] for place in near]).scores(one.question)
-    nearest = [near[i] for i in sorted(range(len(near)), key=lambda i: -float(scores[i]))]
+    nearest = [
+        near[i] for i in sorted(range(len(near)), key=lambda i: -float(scores[i]))
+    ]
     rng.shuffle(around)
     chosen: dict[int, None] = {}
     for place in (*sorted(one.near), *_mixed(nearest, around)):
-        known = 0 <= place < len(text.sentences) and text.sentences[place] and place not in chosen
+        known = (
+            0 <= place < len(text.sentences)
+            and text.sentences[place]
+            and place not in chosen
+        )
         if (
             known
             and (room := room - count_tokens(text.sentences[place]) - 4) < 0
@@ -151,7 +168,10 @@ def _candidates(
             break
         if known:
             chosen[place] = None
-    return [_candidate(text.sentences[place], text.above[place], place) for place in sorted(chosen)]
+    return [
+        _candidate(text.sentences[place], text.above[place], place)
+        for place in sorted(chosen)
+    ]
 
 
 def _mixed(first: Sequence[int], second: Sequence[int]) -> list[int]:
@@ -185,10 +205,14 @@ def _ranges(numbers: set[int], way: Way) -> str:
     form = "<TAG-{}>" if way == "tags" else "{}"
     runs = [
         list(run)
-        for _, run in groupby(enumerate(sorted(numbers)), key=lambda pair: pair[1] - pair[0])
+        for _, run in groupby(
+            enumerate(sorted(numbers)), key=lambda pair: pair[1] - pair[0]
+        )
     ]
     ends = [dict.fromkeys((run[0][1], run[-1][1])) for run in runs][: ROOM.ranges]
-    return ",".join("-".join(form.format(end) for end in pair) for pair in ends) or "None"
+    return (
+        ",".join("-".join(form.format(end) for end in pair) for pair in ends) or "None"
+    )
 
 
 def preference_pairs(part: Part, seed: int) -> Iterator[Sample]:
@@ -198,5 +222,11 @@ def preference_pairs(part: Part, seed: int) -> Iterator[Sample]:
 
 if __name__ == "__main__":
     sys.exit(
-        run_recipe({"sft": extractor_samples, "dpo": preference_pairs, "printed": printed_samples})
+        run_recipe(
+            {
+                "sft": extractor_samples,
+                "dpo": preference_pairs,
+                "printed": printed_samples,
+            }
+        )
     )

@@ -41,7 +41,11 @@ _OWN: Final = ("GGUF.", "general.file_type", "general.quantization_version")
 
 
 def tuned_gguf(
-    base: Path, weights: Weights, path: Path, heads: tuple[int, int], quantized: Quantized
+    base: Path,
+    weights: Weights,
+    path: Path,
+    heads: tuple[int, int],
+    quantized: Quantized,
 ) -> str:
     """Write `weights` with what else stands in `base` to `path`; return the file's SHA-256.
 
@@ -53,38 +57,58 @@ def tuned_gguf(
         quantized: q4_k is made of q8_0 by llama.cpp's own quantizer.
     """
     plain = path.with_suffix(".q8_0.part") if quantized == "q4_k" else path
-    kind = gguf.GGMLQuantizationType.F16 if quantized == "f16" else gguf.GGMLQuantizationType.Q8_0
+    kind = (
+        gguf.GGMLQuantizationType.F16
+        if quantized == "f16"
+        else gguf.GGMLQuantizationType.Q8_0
+    )
     _write(gguf.GGUFReader(base), weights, plain, heads, kind)
     if quantized == "q4_k":
         settings = llama_cpp.llama_model_quantize_default_params()
-        settings.ftype, settings.allow_requantize = llama_cpp.LLAMA_FTYPE_MOSTLY_Q4_K_M, True
+        settings.ftype, settings.allow_requantize = (
+            llama_cpp.LLAMA_FTYPE_MOSTLY_Q4_K_M,
+            True,
+        )
         if failed := llama_cpp.llama_model_quantize(
             str(plain).encode(), str(path).encode(), settings
         ):
             raise ModelError(
-                f"llama.cpp did not quantize {plain.name} ({failed}).", hint="Use --quantized q8_0."
+                f"llama.cpp did not quantize {plain.name} ({failed}).",
+                hint="Use --quantized q8_0.",
             )
         plain.unlink()
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def _write(
-    base: Any, weights: Weights, path: Path, heads: tuple[int, int], kind: gguf.GGMLQuantizationType
+    base: Any,
+    weights: Weights,
+    path: Path,
+    heads: tuple[int, int],
+    kind: gguf.GGMLQuantizationType,
 ) -> None:
-    writer = gguf.GGUFWriter(path, str(base.get_field("general.architecture").contents()))
+    writer = gguf.GGUFWriter(
+        path, str(base.get_field("general.architecture").contents())
+    )
     for field in base.fields.values():
         if not field.name.startswith(_OWN) and field.name != "general.architecture":
-            sub = field.types[-1] if field.types[0] == gguf.GGUFValueType.ARRAY else None
+            sub = (
+                field.types[-1] if field.types[0] == gguf.GGUFValueType.ARRAY else None
+            )
             writer.add_key_value(field.name, field.contents(), field.types[0], sub)
     writer.add_quantization_version(gguf.GGML_QUANT_VERSION)
     writer.add_file_type(
-        gguf.LlamaFileType.MOSTLY_F16 if kind.name == "F16" else gguf.LlamaFileType.MOSTLY_Q8_0
+        gguf.LlamaFileType.MOSTLY_F16
+        if kind.name == "F16"
+        else gguf.LlamaFileType.MOSTLY_Q8_0
     )
     for tensor in base.tensors:
         values = _values(tensor.name, weights, heads)
         # Norms are vectors, which stay as they are.
         made = kind if values.ndim == 2 else gguf.GGMLQuantizationType.F32
-        writer.add_tensor(tensor.name, gguf.quants.quantize(values, made), raw_dtype=made)
+        writer.add_tensor(
+            tensor.name, gguf.quants.quantize(values, made), raw_dtype=made
+        )
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
@@ -97,7 +121,8 @@ def _values(name: str, weights: Weights, heads: tuple[int, int]) -> NDArray[np.f
     layer = _LAYER.fullmatch(name)
     if layer is None or layer[2] not in _NAMES:
         raise ModelError(
-            f"{name} is no tensor of a Llama model.", hint="Convert it with llama.cpp's own script."
+            f"{name} is no tensor of a Llama model.",
+            hint="Convert it with llama.cpp's own script.",
         )
     values = weights[f"model.layers.{layer[1]}.{_NAMES[layer[2]]}.weight"]
     count = {"attn_q": heads[0], "attn_k": heads[1]}.get(layer[2])
@@ -107,4 +132,8 @@ def _values(name: str, weights: Weights, heads: tuple[int, int]) -> NDArray[np.f
 
 def _paired(values: NDArray[np.float32], count: int) -> NDArray[np.float32]:
     rows, width = values.shape
-    return values.reshape(count, 2, rows // count // 2, width).swapaxes(1, 2).reshape(rows, width)
+    return (
+        values.reshape(count, 2, rows // count // 2, width)
+        .swapaxes(1, 2)
+        .reshape(rows, width)
+    )

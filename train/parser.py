@@ -23,9 +23,21 @@ from train.lora import Part, Sample, run_recipe
 from train.reader.data import Question, load_public
 
 RECENT: Final = {
-    "day": ("{} today", "what happened in the last 24 hours: {}", "breaking news about {}"),
-    "week": ("{} this week", "news of the last few days on {}", "what is new this week with {}"),
-    "month": ("{} this month", "recent news about {}", "what changed in the last weeks: {}"),
+    "day": (
+        "{} today",
+        "what happened in the last 24 hours: {}",
+        "breaking news about {}",
+    ),
+    "week": (
+        "{} this week",
+        "news of the last few days on {}",
+        "what is new this week with {}",
+    ),
+    "month": (
+        "{} this month",
+        "recent news about {}",
+        "what changed in the last weeks: {}",
+    ),
     "year": ("{} this year", "the latest on {}", "current state of {}", "newest {}"),
 }
 """Requests that only recent pages answer, by how recent they must be."""
@@ -63,7 +75,9 @@ def parsed_requests(part: Part, seed: int) -> list[tuple[str, Sample]]:
     """Return each request beside its sample."""
     rng = random.Random(f"{seed}:{part}")
     asked = [
-        one for one in load_public(part).questions if one.gold and len(one.question) <= LONGEST
+        one
+        for one in load_public(part).questions
+        if one.gold and len(one.question) <= LONGEST
     ]
     rng.shuffle(asked)
     return [
@@ -90,14 +104,18 @@ def _requests(
         elif kind == 3:
             second, others = _named(other, rng, invented=False)
             parts = [f"{text.rstrip('? .')}?" for text in (question, second)]
-            request = parts[0][:-1] + rng.choice(JOINTS) + parts[1][0].lower() + parts[1][1:]
+            request = (
+                parts[0][:-1] + rng.choice(JOINTS) + parts[1][0].lower() + parts[1][1:]
+            )
             parts[1] = parts[1] if second[0].isupper() else second.rstrip("? .") + "?"
             yield request, _answer(request, [*names, *others], "any", parts), one.source
         else:
             yield question, _answer(question, names, "any", []), one.source
 
 
-def _named(one: Question, rng: random.Random, *, invented: bool) -> tuple[str, list[str]]:
+def _named(
+    one: Question, rng: random.Random, *, invented: bool
+) -> tuple[str, list[str]]:
     """Return a question with its names; where wanted the first name is swapped for words that
     nobody knows."""
     question = one_line(one.question).strip()
@@ -122,7 +140,9 @@ def _named(one: Question, rng: random.Random, *, invented: bool) -> tuple[str, l
     return question, names
 
 
-def _answer(request: str, names: Sequence[str], freshness: str, parts: list[str]) -> dict[str, Any]:
+def _answer(
+    request: str, names: Sequence[str], freshness: str, parts: list[str]
+) -> dict[str, Any]:
     queries = list(dict.fromkeys(_query(text, names) for text in (parts or [request])))
     return {
         "entities": list(dict.fromkeys(names))[:6],
@@ -145,7 +165,9 @@ def _query(text: str, names: Sequence[str]) -> str:
     return " ".join(words)[:160] or text
 
 
-def _sample(request: str, answer: dict[str, Any], source: str, rng: random.Random) -> Sample:
+def _sample(
+    request: str, answer: dict[str, Any], source: str, rng: random.Random
+) -> Sample:
     today = date(2023, 1, 1) + timedelta(days=rng.randrange(1500))
     prompt = load(PROMPT).fill(date=today.isoformat(), request=request)
     return Sample(prompt, json.dumps(answer, ensure_ascii=False), source=source)

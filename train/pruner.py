@@ -77,7 +77,9 @@ class Pages:
         self._document: Document | None = None
         self._blocks: dict[int, tuple[PaperBlocks, BM25, list[set[str]]]] = {}
 
-    def blocks(self, page: str, words: int) -> tuple[Document, PaperBlocks, BM25, list[set[str]]]:
+    def blocks(
+        self, page: str, words: int
+    ) -> tuple[Document, PaperBlocks, BM25, list[set[str]]]:
         """Return a page with its blocks of at most so many words, their index, and the words of
         each."""
         if page != self._name or self._document is None:
@@ -100,7 +102,10 @@ def path_answers(part: Part, seed: int) -> list[Sample]:
 def printed_answers(part: Part, seed: int) -> list[Sample]:
     """Return the paper's samples: its lengths, and paths with the content of the block behind."""
     made = path_samples(part, tokens=PRINTED_TOKENS, seed=seed)
-    return [Sample(one.prompt, f"{one.paths[one.gold]}{one.content}", source="own") for one in made]
+    return [
+        Sample(one.prompt, f"{one.paths[one.gold]}{one.content}", source="own")
+        for one in made
+    ]
 
 
 def path_samples(
@@ -148,9 +153,13 @@ def write_library(folder: Path, split: Split) -> int:
             texts[name] = " ".join(to_html(root).split())
         if all(" ".join(gold.split()) in texts[name] for gold in row["gold"]):
             answers = [[gold] for gold in row["gold"]]
-            lines.append({"question": row["question"], "answers": answers, "pages": [name]})
+            lines.append(
+                {"question": row["question"], "answers": answers, "pages": [name]}
+            )
             lines += (
-                [{"question": row["twin"], "answers": [], "pages": [name]}] if row["twin"] else []
+                [{"question": row["twin"], "answers": [], "pages": [name]}]
+                if row["twin"]
+                else []
             )
     written = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
     (folder / "questions.jsonl").write_text(written, encoding="utf-8")
@@ -164,14 +173,17 @@ def _sample(
     room, words = rng.choice(tokens), rng.choice(WORDS)
     document, found, index, held = pages.blocks(row["page"], words)
     golds = [_words(text) for text in row["gold"]]
-    hits = [sum(len(gold & block) >= HOLDS * len(gold) for gold in golds) for block in held]
+    hits = [
+        sum(len(gold & block) >= HOLDS * len(gold) for gold in golds) for block in held
+    ]
     most = max(hits, default=0)
     if not most or hits.count(most) > 1:
         return None
     gold = hits.index(most)
     scores = index.scores(row["question"])
     others = sorted(
-        (i for i, count in enumerate(hits) if not count), key=lambda i: -float(scores[i])
+        (i for i, count in enumerate(hits) if not count),
+        key=lambda i: -float(scores[i]),
     )
     shown = [gold]
     room -= _cost(found, gold)

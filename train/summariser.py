@@ -17,7 +17,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from pipeline.raptor.summarise import WORDS_A_TOKEN, Quotable, extract_summary, supported_part
+from pipeline.raptor.summarise import (
+    WORDS_A_TOKEN,
+    Quotable,
+    extract_summary,
+    supported_part,
+)
 from pipeline.raptor.tree import SummaryQuote
 from pipeline.reading.bm25 import rarities
 from pipeline.text.tokens import count_tokens
@@ -64,7 +69,9 @@ def summary_pairs(part: Part, seed: int) -> list[Sample]:
     """Return those samples of a part that have a summary with an invention beside them, for DPO."""
     made = summary_samples(part, seed=seed)
     return [
-        Sample(one.prompt, one.summary, one.rejected, one.source) for one in made if one.rejected
+        Sample(one.prompt, one.summary, one.rejected, one.source)
+        for one in made
+        if one.rejected
     ]
 
 
@@ -90,13 +97,16 @@ def summary_samples(
     for row in rows:
         rng = random.Random(f"{seed}:{row['id']}")
         terms = [
-            Counter(term for text in part for term in index_terms(text)) for part in row["paras"]
+            Counter(term for text in part for term in index_terms(text))
+            for part in row["paras"]
         ]
         idf = rarities(terms)
         waiting = list(row["paras"])
         while len(waiting) >= CHILDREN[0]:
             count = rng.choice(CHILDREN)
-            while count > CHILDREN[0] and count_tokens(_joined(waiting[:count])) > context:
+            while (
+                count > CHILDREN[0] and count_tokens(_joined(waiting[:count])) > context
+            ):
                 count -= 1
             parts, waiting = waiting[:count], waiting[count:]
             if count_tokens(shown := _joined(parts)) > context:
@@ -107,7 +117,9 @@ def summary_samples(
                 for place, text in enumerate(part)
             ]
             summary = extract_summary(told, idf, max_tokens=tokens).text
-            asked = load(PROMPT).fill(words=str(round(tokens * WORDS_A_TOKEN)), context=shown)
+            asked = load(PROMPT).fill(
+                words=str(round(tokens * WORDS_A_TOKEN)), context=shown
+            )
             rejected = _with_invention(summary, shown, sorted(marks), rng)
             yield SummarySample(row["id"], row["src"], asked, summary, rejected)
 
@@ -116,7 +128,9 @@ def _joined(parts: Sequence[Sequence[str]]) -> str:
     return "\n\n".join(" ".join(part) for part in parts)
 
 
-def _with_invention(summary: str, shown: str, marks: Sequence[str], rng: random.Random) -> str:
+def _with_invention(
+    summary: str, shown: str, marks: Sequence[str], rng: random.Random
+) -> str:
     """Return `summary` with one number or name replaced by another of its kind that `shown` does
     not bear out."""
     places = list(_MARK.finditer(summary))
@@ -126,7 +140,11 @@ def _with_invention(summary: str, shown: str, marks: Sequence[str], rng: random.
     kind = place.group()[0].isdigit()
     other = rng.choice([mark for mark in marks if mark[0].isdigit() == kind])
     changed = summary[: place.start()] + other + summary[place.end() :]
-    return changed if supported_part(changed, shown, max_tokens=len(changed)).unsupported else ""
+    return (
+        changed
+        if supported_part(changed, shown, max_tokens=len(changed)).unsupported
+        else ""
+    )
 
 
 def articles_of(split: Split) -> Iterator[dict[str, Any]]:

@@ -23,7 +23,9 @@ def main() -> None:
     parted = PARTED.encode(errors="surrogateescape")
     tokens = [model.decode_single_token_bytes(token) for token in range(RANKED)]
     tokens.remove(parted)
-    TABLE.write_bytes(lzma.compress(parted.join(tokens), preset=9 | lzma.PRESET_EXTREME))
+    TABLE.write_bytes(
+        lzma.compress(parted.join(tokens), preset=9 | lzma.PRESET_EXTREME)
+    )
     print(f"{TABLE.name}: {TABLE.stat().st_size:,} bytes")
 
 

@@ -36,7 +36,8 @@ def _gguf(rest: str, hub: Hub) -> Path:
             hint=f"Download it with: winnow models pull {rest}",
         )
     raise UsageError(
-        f"llama:{rest}: there is no such file.", hint="Name a GGUF file, or OWNER/REPO/FILE.gguf."
+        f"llama:{rest}: there is no such file.",
+        hint="Name a GGUF file, or OWNER/REPO/FILE.gguf.",
     )
 
 

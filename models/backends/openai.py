@@ -10,9 +10,7 @@ from models.catalogue import Role
 from models.remote.openai import OpenAIEmbedder, OpenAIGenerator, OpenAIReranker
 from models.remote.server import Endpoint
 
-_HINT: Final = (
-    "Write openai:http://127.0.0.1:11434/v1#MODEL; a key goes to the setting model_key, not here."
-)
+_HINT: Final = "Write openai:http://127.0.0.1:11434/v1#MODEL; a key goes to the setting model_key, not here."
 
 
 def _make(role: Role, rest: str, given: Resources) -> Any:
@@ -20,12 +18,21 @@ def _make(role: Role, rest: str, given: Resources) -> Any:
     try:
         parsed = httpx2.URL(url)
     except httpx2.InvalidURL as error:
-        raise UsageError(f"'openai:{rest}' has no valid address: {error}.", hint=_HINT) from error
-    if parsed.scheme not in ("http", "https") or not parsed.host or not model or parsed.userinfo:
+        raise UsageError(
+            f"'openai:{rest}' has no valid address: {error}.", hint=_HINT
+        ) from error
+    if (
+        parsed.scheme not in ("http", "https")
+        or not parsed.host
+        or not model
+        or parsed.userinfo
+    ):
         raise UsageError(
             f"'openai:{rest}' does not name an http(s) address and a model.", hint=_HINT
         )
-    endpoint = Endpoint(http=given.http, url=url.rstrip("/"), model=model, key=given.key)
+    endpoint = Endpoint(
+        http=given.http, url=url.rstrip("/"), model=model, key=given.key
+    )
     if role == "generator":
         return OpenAIGenerator(endpoint, tuning=given.of(role)["tuning"])
     return OpenAIEmbedder(endpoint) if role == "embedder" else OpenAIReranker(endpoint)

@@ -129,7 +129,9 @@ class Prefix(_Kept):
         same = shared_tokens(self._tokens, prompt)
         known = self.logits is not None and same == self._read_at == len(prompt)
         keep = same if known else min(same, len(prompt) - 1)
-        if keep < len(self._tokens) and not (keep and self._native.cut(self._number, keep)):
+        if keep < len(self._tokens) and not (
+            keep and self._native.cut(self._number, keep)
+        ):
             self.let_go()
             return 0
         del self._tokens[keep:]
@@ -169,7 +171,12 @@ class Prefix(_Kept):
 
 def shared_tokens(one: Sequence[int], other: Sequence[int]) -> int:
     """Return how many tokens two lists have in common from their beginning on."""
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
+    return sum(
+        1
+        for _ in takewhile(
+            lambda pair: pair[0] == pair[1], zip(one, other, strict=False)
+        )
+    )
 
 
 SLOTS: Final = ANSWERS_AT_ONCE
@@ -262,7 +269,9 @@ class Decoder:
         self._ready: list[tuple[int, Frame]] = []
         self._pace = 0.0
         """Tokens a second of the last batch."""
-        self._most_logits = max(1, min(native.plan.batch, MOST_LOGITS // native.n_vocabulary))
+        self._most_logits = max(
+            1, min(native.plan.batch, MOST_LOGITS // native.n_vocabulary)
+        )
 
     @property
     def busy(self) -> bool:
@@ -277,7 +286,9 @@ class Decoder:
         if doing == "generate":
             self._queue.append(self._written(call, tokens, request))
         else:
-            self._queue.append(self._scored(call, tokens, request, choosing=doing == "choose"))
+            self._queue.append(
+                self._scored(call, tokens, request, choosing=doing == "choose")
+            )
 
     def drop(self, call: int) -> None:
         """Forget a call and empty its sequences."""
@@ -301,7 +312,9 @@ class Decoder:
 
     def _prompt(self, prompt: str | list[dict[str, str]]) -> list[int]:
         tokens = (
-            self._native.text(prompt) if isinstance(prompt, str) else self._native.prompt(prompt)
+            self._native.text(prompt)
+            if isinstance(prompt, str)
+            else self._native.prompt(prompt)
         )
         if not tokens:
             tokens = [max(self._native.edges[0], 0)]
@@ -316,9 +329,13 @@ class Decoder:
         schema, text = request["schema"], request["grammar"]
         if schema is not None:
             text = schema_grammar(json.dumps(schema))
-        left = min(int(str(request["max_tokens"])), self._native.n_context - len(tokens))
+        left = min(
+            int(str(request["max_tokens"])), self._native.n_context - len(tokens)
+        )
         if left < 1:
-            raise ModelError("An answer of no tokens was asked for.", hint="Allow at least one.")
+            raise ModelError(
+                "An answer of no tokens was asked for.", hint="Allow at least one."
+            )
         grammar = Grammar(self._native, str(text)) if text is not None else None
         tuning = self._native.plan.tuning
         ahead = 0 if self._native.keeps_state else tuning.speculate
@@ -332,19 +349,26 @@ class Decoder:
             guesses=Lookup(tokens, ahead) if ahead else None,
         )
 
-    def _scored(self, call: int, prefix: list[int], request: Fields, *, choosing: bool) -> _Scoring:
+    def _scored(
+        self, call: int, prefix: list[int], request: Fields, *, choosing: bool
+    ) -> _Scoring:
         texts: list[str] = request["texts"]  # type: ignore[assignment]  # JSON that our own side wrote
         paths = [self._native.continuation(text) for text in texts]
         if not all(paths):
             raise ModelError(
-                "A path without a token cannot be scored.", hint="Leave empty texts out."
+                "A path without a token cannot be scored.",
+                hint="Leave empty texts out.",
             )
         if choosing:
             paths = self._disjoint(paths)
         tree = grow(paths)
         among_siblings = bool(request.get("among_siblings"))
         weighed = tree.forks if among_siblings else tree.size
-        rows = self._native.plan.batch if weighed < self._most_logits else self._most_logits
+        rows = (
+            self._native.plan.batch
+            if weighed < self._most_logits
+            else self._most_logits
+        )
         inner = max(len(path) for path in paths) - 1
         if inner > rows or len(prefix) + inner > self._native.n_context:
             raise ContextExceeded(
@@ -364,7 +388,9 @@ class Decoder:
             raise ModelError(
                 "Two options are the same tokens to the model.", hint="Word them apart."
             )
-        beginnings = {option[:length] for option in known for length in range(1, len(option))}
+        beginnings = {
+            option[:length] for option in known for length in range(1, len(option))
+        }
         end = self._native.end_of_turn
         return [
             [*option, end] if tuple(option) in beginnings and end >= 0 else option
@@ -410,7 +436,9 @@ class Decoder:
         most = self._chunk()
         for writing in sorted(self._writing, key=lambda found: len(found.tokens)):
             fitting = writing.tokens[
-                : self._opening.stop(writing.slot, writing.position, max(0, most - len(rows)))
+                : self._opening.stop(
+                    writing.slot, writing.position, max(0, most - len(rows))
+                )
             ]
             if writing.written and fitting:
                 # guesses for which the batch has no room are given up
@@ -420,7 +448,9 @@ class Decoder:
                 # behind the first token of an answer stand guesses, each of which is checked
                 wanted = whole and (offset == len(fitting) - 1 or writing.written > 0)
                 rows.append(
-                    TokenRow(token, writing.position + offset, (writing.slot,), wanted=wanted)
+                    TokenRow(
+                        token, writing.position + offset, (writing.slot,), wanted=wanted
+                    )
                 )
             if fitting:
                 guessed = len(fitting) - 1 if writing.written else 0
@@ -476,7 +506,11 @@ class Decoder:
         tuning = self._native.plan.tuning
         if writing.drawn is not None:
             logits = drawn(logits, tuning, writing.drawn)
-        return writing.grammar.best(logits) if writing.grammar is not None else int(logits.argmax())
+        return (
+            writing.grammar.best(logits)
+            if writing.grammar is not None
+            else int(logits.argmax())
+        )
 
     def _finish(self, writing: _Writing, ended: str) -> None:
         fields = {"ended": ended, "tokens": writing.written}
@@ -513,7 +547,10 @@ class Decoder:
                 job,
                 [
                     TokenRow(
-                        token, begin + offset, (PREFIX,), wanted=last and offset == len(chunk) - 1
+                        token,
+                        begin + offset,
+                        (PREFIX,),
+                        wanted=last and offset == len(chunk) - 1,
                     )
                     for offset, token in enumerate(chunk)
                 ],

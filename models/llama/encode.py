@@ -115,7 +115,9 @@ class Encoder:
         theirs."""
         for sequence, text in enumerate(batch):
             if text.call in self._asked:
-                self._asked[text.call].rows[text.index] = self._native.vector(sequence, self._width)
+                self._asked[text.call].rows[text.index] = self._native.vector(
+                    sequence, self._width
+                )
                 self._asked[text.call].missing -= 1
         for call in {text.call for text in batch}:
             self._finish(call)
@@ -135,7 +137,9 @@ class Encoder:
         if len(tokens) <= self._most:
             return tokens
         closing = tokens[-1] in self._native.edges[1:]
-        return [*tokens[: self._most - 1], tokens[-1]] if closing else tokens[: self._most]
+        return (
+            [*tokens[: self._most - 1], tokens[-1]] if closing else tokens[: self._most]
+        )
 
     def _pair(self, query: str, text: str) -> list[int]:
         """Return the tokens of a query and a text as the model was trained to see them together,
@@ -166,10 +170,13 @@ class Encoder:
         defused = self._native.template.defused
         asked = defused(query)
         head = self._native.tokenize(before.replace("{query}", asked), special=True)
-        tail = self._native.tokenize(after.replace("{query}", asked), special=True, ends=False)
+        tail = self._native.tokenize(
+            after.replace("{query}", asked), special=True, ends=False
+        )
         room = self._most - len(head) - len(tail)
         if room <= 0:
             raise ModelError(
-                f"The query takes all {self._most} tokens of the reranker.", hint="Shorten it."
+                f"The query takes all {self._most} tokens of the reranker.",
+                hint="Shorten it.",
             )
         return [*head, *self._native.tokenize(defused(text), ends=False)[:room], *tail]

@@ -62,7 +62,10 @@ def read_header(path: Path) -> Header:
     """Return the header's facts and the file's fingerprint; raises `ModelError` for what is no GGUF
     file."""
     try:
-        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        with (
+            path.open("rb") as file,
+            mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data,
+        ):
             reader = _Reader(data)
             values = reader.values()
             sizes = reader.sizes()
@@ -86,7 +89,8 @@ def read_header(path: Path) -> Header:
         ) from error
     except (ValueError, KeyError, OverflowError, struct.error) as error:
         raise ModelError(
-            f"{path} is no GGUF model, or a part of one: {error}.", hint="Download the file again."
+            f"{path} is no GGUF model, or a part of one: {error}.",
+            hint="Download the file again.",
         ) from error
 
 
@@ -103,8 +107,15 @@ def _token_bytes(values: Mapping[str, object], architecture: str) -> int:
     heads = max(1, number("attention.head_count", 1))
     sharing = number("attention.head_count_kv", heads)
     width = _whole(values[f"{architecture}.embedding_length"]) // heads
-    both = number("attention.key_length", width) + number("attention.value_length", width)
-    return number("block_count", 1) * min(sharing, heads) * both * np.dtype(np.float16).itemsize
+    both = number("attention.key_length", width) + number(
+        "attention.value_length", width
+    )
+    return (
+        number("block_count", 1)
+        * min(sharing, heads)
+        * both
+        * np.dtype(np.float16).itemsize
+    )
 
 
 class _Reader:
@@ -137,7 +148,10 @@ class _Reader:
             (begins[name],) = self._take("<Q")
         order = sorted(begins, key=lambda name: begins[name])
         ends = [*(begins[name] for name in order[1:]), len(self._data) - self._at]
-        return {name: max(0, end - begins[name]) for name, end in zip(order, ends, strict=False)}
+        return {
+            name: max(0, end - begins[name])
+            for name, end in zip(order, ends, strict=False)
+        }
 
     def _value(self, kind: int) -> object:
         if kind == 8:

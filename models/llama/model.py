@@ -88,7 +88,9 @@ class GgufModel(HeldModel):
     def name(self) -> str:
         """File, runtime, and the file's fingerprint."""
         key = self.tuning.key
-        return f"{self._path.stem}:llama:{self._header.digest}" + (f":{key}" if key else "")
+        return f"{self._path.stem}:llama:{self._header.digest}" + (
+            f":{key}" if key else ""
+        )
 
     @property
     def pid(self) -> int | None:
@@ -122,7 +124,9 @@ class GgufModel(HeldModel):
         header, plan = self._header, self.plan
         cells = plan.context if plan.role == "generator" else 0
         bytes_of_cells = int(header.token_bytes * cells * KV_SIZES[plan.kv or "f16"])
-        return Weights(header.layers + 1, header.file_bytes, bytes_of_cells, header.output_bytes)
+        return Weights(
+            header.layers + 1, header.file_bytes, bytes_of_cells, header.output_bytes
+        )
 
     @property
     def trained_tokens(self) -> int:
@@ -141,7 +145,11 @@ class GgufModel(HeldModel):
             weights = self.weights
             self._worker = Worker(
                 "models.llama.process",
-                {"path": str(self._path), "plan": asdict(plan), "weights": asdict(weights)},
+                {
+                    "path": str(self._path),
+                    "plan": asdict(plan),
+                    "weights": asdict(weights),
+                },
                 label=f"{plan.role} {self._path.name}",
                 limits=self._limits,
                 budget=self._budget,
@@ -193,13 +201,17 @@ class LlamaEmbedder(GgufModel):
         """
         words = instructions_for(self._header.name, self._path.stem)
         return unit_rows(
-            await self._encode("embed", [words.prepend(text, kind=kind) for text in texts])
+            await self._encode(
+                "embed", [words.prepend(text, kind=kind) for text in texts]
+            )
         )
 
     @property
     def plan(self) -> Plan:
         """How its context is made: a text is read in one batch."""
-        return _encoder_plan("embedder", BATCH, self._header, self.tuning, width=self.dimension)
+        return _encoder_plan(
+            "embedder", BATCH, self._header, self.tuning, width=self.dimension
+        )
 
 
 class LlamaReranker(GgufModel):
@@ -257,7 +269,8 @@ class LlamaGenerator(GgufModel):
         """
         if schema is not None and grammar is not None:
             raise ModelError(
-                "A schema and a grammar were given; an answer can be held to one.", hint="Give one."
+                "A schema and a grammar were given; an answer can be held to one.",
+                hint="Give one.",
             )
         free = self.tuning.thinking and schema is None and grammar is None
         thoughts = min(THOUGHTS, self.context_tokens // 2) if free else 0
@@ -287,13 +300,16 @@ class LlamaGenerator(GgufModel):
             )
         return answer
 
-    async def choose(self, prompt: Prompt, options: Sequence[str]) -> NDArray[np.float64]:
+    async def choose(
+        self, prompt: Prompt, options: Sequence[str]
+    ) -> NDArray[np.float64]:
         """Return the probability of each option [n], exact, from one pass over the prompt; see
         `Chooser.choose`."""
         if not options:
             return np.zeros(0, dtype=np.float64)
         frame = await self._ask(
-            "choose", {"prompt": _prompt(prompt), "texts": list(map(_sendable, options))}
+            "choose",
+            {"prompt": _prompt(prompt), "texts": list(map(_sendable, options))},
         )
         return np.frombuffer(frame.blob, dtype=np.float64)
 
@@ -308,10 +324,16 @@ class LlamaGenerator(GgufModel):
         if not paths:
             return PathScores(np.zeros(0, dtype=np.float64), 0, 0, 0, 0)
         texts = list(map(_sendable, paths))
-        request = {"prompt": _prompt(prefix), "texts": texts, "among_siblings": among_siblings}
+        request = {
+            "prompt": _prompt(prefix),
+            "texts": texts,
+            "among_siblings": among_siblings,
+        }
         frame = await self._ask("score_tree", request)
         counts = ("evaluated", "prefix", "tree", "apart")
-        evaluated, before, tree, apart = (int(str(frame.fields[name])) for name in counts)
+        evaluated, before, tree, apart = (
+            int(str(frame.fields[name])) for name in counts
+        )
         scores = np.frombuffer(frame.blob, dtype=np.float64)
         return PathScores(scores, evaluated, before, tree, before * len(texts) + apart)
 
@@ -326,7 +348,12 @@ class LlamaGenerator(GgufModel):
 
 
 def _encoder_plan(
-    role: Literal["embedder", "reranker"], usual: int, header: Header, tuning: Tuning, *, width: int
+    role: Literal["embedder", "reranker"],
+    usual: int,
+    header: Header,
+    tuning: Tuning,
+    *,
+    width: int,
 ) -> Plan:
     longest = min(tuning.context or usual, header.context_length)
     return Plan(role, longest, longest, TEXTS, width=width, tuning=tuning)

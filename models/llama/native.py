@@ -70,14 +70,19 @@ class ChatTemplate:
         """
         self._thinks = thinks
         self.begins = begins
-        texts = sorted({text for text in control if len(text) > 1}, key=len, reverse=True)
+        texts = sorted(
+            {text for text in control if len(text) > 1}, key=len, reverse=True
+        )
         self._control = re.compile("|".join(map(re.escape, texts))) if texts else None
         self._source = template or ""
         try:
-            self._formatter = Jinja2ChatFormatter(self._source, eos_token=ends, bos_token=begins)
+            self._formatter = Jinja2ChatFormatter(
+                self._source, eos_token=ends, bos_token=begins
+            )
         except jinja2.TemplateError as error:
             raise ModelError(
-                f"The model's chat template is broken: {error}.", hint="Get the file anew."
+                f"The model's chat template is broken: {error}.",
+                hint="Get the file anew.",
             ) from error
 
     def render(self, messages: Sequence[dict[str, str]]) -> str:
@@ -92,7 +97,9 @@ class ChatTemplate:
         try:
             # Typed for messages of every kind that OpenAI's API has.
             told: Any = self._told(said)
-            return str(self._formatter(messages=told, enable_thinking=self._thinks).prompt)
+            return str(
+                self._formatter(messages=told, enable_thinking=self._thinks).prompt
+            )
         except (jinja2.TemplateError, *WRONG) as error:
             raise ModelError(
                 f"The model's chat template refuses the messages: {error}.",
@@ -111,7 +118,9 @@ class ChatTemplate:
     def _told(self, messages: list[dict[str, str]]) -> list[dict[str, str]]:
         """Return the messages; where the template knows no system role, its text goes before the
         first user's."""
-        known = "system" in self._source.lower().replace("system role not supported", "")
+        known = "system" in self._source.lower().replace(
+            "system role not supported", ""
+        )
         if known or messages[0]["role"] != "system":
             return messages
         if len(messages) == 1 or messages[1]["role"] != "user":
@@ -169,7 +178,9 @@ class TokenRow:
 class Native:
     """A model and its context."""
 
-    def __init__(self, path: str, *, weights: Weights, plan: Plan, cancelled: set[int]) -> None:
+    def __init__(
+        self, path: str, *, weights: Weights, plan: Plan, cancelled: set[int]
+    ) -> None:
         """Load the file; a batch ends early (on the CPU) once all of its calls are in `cancelled`.
 
         Raises `ModelError`: the file cannot be loaded, or the memory does not hold the context.
@@ -204,13 +215,19 @@ class Native:
         self._stopped = llama_cpp.ggml_abort_callback(
             lambda _: bool(self._running) and self.are_cancelled(self._running)
         )
-        llama_cpp.llama_set_abort_callback(self._context, self._stopped, ctypes.c_void_p(0))
+        llama_cpp.llama_set_abort_callback(
+            self._context, self._stopped, ctypes.c_void_p(0)
+        )
         self.template = self._template()
 
     @property
     def facts(self) -> dict[str, object]:
         """Where the model runs and why, and the size of its context."""
-        made = {"context": self.n_context, "kv": self.plan.kv or "f16", "batch": self.plan.batch}
+        made = {
+            "context": self.n_context,
+            "kv": self.plan.kv or "f16",
+            "batch": self.plan.batch,
+        }
         return {**asdict(self.placement), **made}
 
     @property
@@ -225,7 +242,9 @@ class Native:
 
     # --- texts and tokens ---
 
-    def tokenize(self, text: str, *, special: bool = False, ends: bool = True) -> list[int]:
+    def tokenize(
+        self, text: str, *, special: bool = False, ends: bool = True
+    ) -> list[int]:
         """Return the tokens of `text`; with `ends`, those that the model wants at an input's
         beginning and end too.
 
@@ -239,7 +258,8 @@ class Native:
         )
         if count < 0:
             raise ModelError(
-                f"llama.cpp cannot tokenise a text of {len(data)} bytes.", hint="Shorten it."
+                f"llama.cpp cannot tokenise a text of {len(data)} bytes.",
+                hint="Shorten it.",
             )
         return list(room[:count])
 
@@ -259,7 +279,9 @@ class Native:
         size = 64
         while True:
             room = ctypes.create_string_buffer(size)
-            count = llama_cpp.llama_token_to_piece(self.vocabulary, token, room, size, 0, False)
+            count = llama_cpp.llama_token_to_piece(
+                self.vocabulary, token, room, size, 0, False
+            )
             if count >= 0:
                 return bytes(room.raw[:count])
             size = -count
@@ -278,7 +300,11 @@ class Native:
     def edges(self) -> tuple[int, int, int]:
         """Tokens at the beginning of a text, at its end, and between two; -1 for one that the
         vocabulary lacks."""
-        found = (llama_cpp.llama_vocab_bos, llama_cpp.llama_vocab_eos, llama_cpp.llama_vocab_sep)
+        found = (
+            llama_cpp.llama_vocab_bos,
+            llama_cpp.llama_vocab_eos,
+            llama_cpp.llama_vocab_sep,
+        )
         first, last, between = (int(ask(self.vocabulary)) for ask in found)
         return first, last, between
 
@@ -298,7 +324,9 @@ class Native:
         tokens = self.tokenize(text, special=special, ends=not opened)
         closed = len(tokens) > 1 and tokens[-1] == self.edges[1]
         return (
-            tokens[:-1] if closed and llama_cpp.llama_vocab_get_add_eos(self.vocabulary) else tokens
+            tokens[:-1]
+            if closed and llama_cpp.llama_vocab_get_add_eos(self.vocabulary)
+            else tokens
         )
 
     def metadata(self, key: str) -> str | None:
@@ -323,20 +351,25 @@ class Native:
         """
         if not 0 < len(rows) <= self.plan.batch:
             raise ModelError(
-                f"A batch of {len(rows)} tokens; {self.plan.batch} fit.", hint="Shorten the text."
+                f"A batch of {len(rows)} tokens; {self.plan.batch} fit.",
+                hint="Shorten the text.",
             )
         batch = _batch(rows)
         run = llama_cpp.llama_decode if self._memory else llama_cpp.llama_encode
         self._running = frozenset(calls)
         self.counters.tokens += len(rows)
-        self.counters.calls_a_batch = max(self.counters.calls_a_batch, len(self._running))
+        self.counters.calls_a_batch = max(
+            self.counters.calls_a_batch, len(self._running)
+        )
         try:
             code = int(run(self._context, batch))
         finally:
             self._running = frozenset()
         if code in (Code.DONE, Code.NO_SLOT, Code.ABORTED):
             return Code(code)
-        why = ", most often for want of memory" if code == Code.ALLOCATION_FAILED else ""
+        why = (
+            ", most often for want of memory" if code == Code.ALLOCATION_FAILED else ""
+        )
         raise ModelError(
             f"llama.cpp failed on {self.path} with code {code}{why}.",
             hint="Free memory, or try again.",
@@ -355,7 +388,8 @@ class Native:
         found = llama_cpp.llama_get_logits_ith(self._context, row)
         if not found:
             raise ModelError(
-                "llama.cpp has no logits for a row that was asked for.", hint="Try again."
+                "llama.cpp has no logits for a row that was asked for.",
+                hint="Try again.",
             )
         values = np.ctypeslib.as_array(found, (self.n_vocabulary,))
         if not np.isfinite(values).all():
@@ -371,7 +405,8 @@ class Native:
         found = llama_cpp.llama_get_embeddings_seq(self._context, sequence)
         if not found:
             raise ModelError(
-                f"{self.path} gives a vector a token, not a text.", hint="Set an embedding model."
+                f"{self.path} gives a vector a token, not a text.",
+                hint="Set an embedding model.",
             )
         return np.ctypeslib.as_array(found, (width,)).copy()
 
@@ -402,9 +437,13 @@ class Native:
         # Weights in AMX's own layout. GCC 12 drops most of the tile configuration that these
         # kernels load, and the process ends with SIGSEGV at the first batch (ggml-org/llama.cpp,
         # issue 20824 and pull request 26954).
-        options.use_extra_bufts = b"AMX_INT8 = 1" not in llama_cpp.llama_print_system_info()
+        options.use_extra_bufts = (
+            b"AMX_INT8 = 1" not in llama_cpp.llama_print_system_info()
+        )
         options.n_gpu_layers = (
-            self.placement.gpu_layers if self.placement.gpu_layers >= 0 else weights.layers + 1
+            self.placement.gpu_layers
+            if self.placement.gpu_layers >= 0
+            else weights.layers + 1
         )
         tuning = self.plan.tuning
         options.use_mmap = tuning.mmap != "off"
@@ -413,7 +452,9 @@ class Native:
             shares = [*tuning.split, *[0.0] * int(llama_cpp.llama_max_devices())]
             self._split = (ctypes.c_float * len(shares))(*shares)
             options.tensor_split = self._split
-        self._model = llama_cpp.llama_model_load_from_file(os.fsencode(self.path), options)
+        self._model = llama_cpp.llama_model_load_from_file(
+            os.fsencode(self.path), options
+        )
         if not self._model:
             raise ModelError(
                 f"llama.cpp cannot load {self.path}.",
@@ -437,7 +478,9 @@ class Native:
         options.n_threads = options.n_threads_batch = self.placement.threads
         options.embeddings = plan.role != "generator"
         if plan.kv:
-            options.type_k = options.type_v = getattr(llama_cpp, f"GGML_TYPE_{plan.kv.upper()}")
+            options.type_k = options.type_v = getattr(
+                llama_cpp, f"GGML_TYPE_{plan.kv.upper()}"
+            )
         if plan.role == "reranker":
             options.pooling_type = llama_cpp.LLAMA_POOLING_TYPE_RANK
         on_gpu = self.placement.gpu_layers != 0
@@ -458,7 +501,9 @@ class Native:
 
     def _template(self) -> ChatTemplate:
         first, last, _between = self.edges
-        begins, ends = (self._text(token) if token >= 0 else "" for token in (first, last))
+        begins, ends = (
+            self._text(token) if token >= 0 else "" for token in (first, last)
+        )
         control = (
             self._text(token)
             for token in range(self.n_vocabulary)
@@ -524,7 +569,9 @@ class Grammar:
             llama_cpp.llama_sampler_free(self._sampler)
             self._sampler = None
 
-    def _allowed(self, candidates: NDArray[np.int64], logits: NDArray[np.float32]) -> int | None:
+    def _allowed(
+        self, candidates: NDArray[np.int64], logits: NDArray[np.float32]
+    ) -> int | None:
         data = np.zeros(
             len(candidates),
             dtype=np.dtype(
@@ -554,7 +601,11 @@ def flat_lengths(grammar: str) -> str:
     def flat(found: re.Match[str]) -> str:
         count = found[1].count("(")
         closed = len(found[2]) // 2
-        return f"char{{0,{count}}}{')?' * (closed - count)}" if closed >= count else found[0]
+        return (
+            f"char{{0,{count}}}{')?' * (closed - count)}"
+            if closed >= count
+            else found[0]
+        )
 
     return _NESTED.sub(flat, grammar)
 
@@ -573,7 +624,9 @@ def schema_grammar(schema_json: str) -> str:
 
 def _batch(rows: Sequence[TokenRow]) -> Any:
     count = len(rows)
-    lists = [(llama_cpp.llama_seq_id * len(row.sequences))(*row.sequences) for row in rows]
+    lists = [
+        (llama_cpp.llama_seq_id * len(row.sequences))(*row.sequences) for row in rows
+    ]
     pointer = ctypes.POINTER(llama_cpp.llama_seq_id)
     batch = llama_cpp.llama_batch(
         n_tokens=count,
@@ -584,7 +637,9 @@ def _batch(rows: Sequence[TokenRow]) -> Any:
         seq_id=(pointer * count)(*(ctypes.cast(numbers, pointer) for numbers in lists)),
         logits=(ctypes.c_int8 * count)(*(row.wanted for row in rows)),
     )
-    batch.kept = lists  # ctypes keeps what it was given; the inner lists went through a cast
+    batch.kept = (
+        lists  # ctypes keeps what it was given; the inner lists went through a cast
+    )
     return batch
 
 
@@ -605,7 +660,9 @@ def _placed(weights: Weights, tuning: Tuning) -> tuple[Placement, Handles]:
     cores = usable_cores()
     found = found_devices()
     devices = [device for device, _ in found]
-    placement = place(weights, devices, backends=gpu_backends(), cores=cores, tuning=tuning)
+    placement = place(
+        weights, devices, backends=gpu_backends(), cores=cores, tuning=tuning
+    )
     pointers = {device.number: pointer for device, pointer in found}
     return placement, _handles(*(pointers[number] for number in placement.devices))
 
@@ -677,7 +734,9 @@ def found_devices() -> list[tuple[Device, ctypes.c_void_p]]:
         free, total = ctypes.c_size_t(), ctypes.c_size_t()
         libggml.ggml_backend_dev_memory(device, ctypes.byref(free), ctypes.byref(total))
         backend = libggml.ggml_backend_dev_name(device).decode("utf-8", "replace")
-        description = libggml.ggml_backend_dev_description(device).decode("utf-8", "replace")
+        description = libggml.ggml_backend_dev_description(device).decode(
+            "utf-8", "replace"
+        )
         named = Device(
             re.sub(r"\d+$", "", backend),
             description,

@@ -110,7 +110,10 @@ def chosen_devices(devices: Sequence[Device], tuning: Tuning) -> list[Device]:
     known = {device.number.lower(): device for device in devices}
     missing = [name for name in tuning.devices if name.lower() not in known]
     if missing:
-        there = ", ".join(device.number for device in devices) or "none beside the processor"
+        there = (
+            ", ".join(device.number for device in devices)
+            or "none beside the processor"
+        )
         raise ModelError(
             f"The options name the device {missing[0]!r}, which this build of llama.cpp has not.",
             hint=f"It has: {there}.",
@@ -143,7 +146,9 @@ def place(
     chosen = chosen_devices(devices, tuning)
     if not chosen or tuning.layers == 0:
         looked = (
-            f"{' and '.join(backends)} of this build of llama.cpp found no GPU" if backends else ""
+            f"{' and '.join(backends)} of this build of llama.cpp found no GPU"
+            if backends
+            else ""
         )
         unset = looked or "this build of llama.cpp has no GPU backend"
         reason = "layers=0 was set" if chosen else unset
@@ -152,17 +157,21 @@ def place(
     free = " and ".join(
         f"{one.backend} ({one.name}) has {one.free / 1e9:.1f} GB free" for one in chosen
     )
-    needed = (
-        f"the model needs {(weights.file_bytes + weights.context_bytes + BUFFERS) / 1e9:.1f} GB"
-    )
+    needed = f"the model needs {(weights.file_bytes + weights.context_bytes + BUFFERS) / 1e9:.1f} GB"
     found = f"{free}, {needed}"
     if tuning.layers is not None:
-        found = f"layers={'all' if tuning.layers < 0 else tuning.layers} was set; {found}"
+        found = (
+            f"layers={'all' if tuning.layers < 0 else tuning.layers} was set; {found}"
+        )
         fitting = weights.layers if tuning.layers < 0 else tuning.layers
     if fitting == 0:
         return Placement("CPU", "CPU", 0, threads, f"{found}: no layer fits; {cpu}")
     whole = fitting >= weights.layers
-    told = f"all {weights.layers} layers" if whole else f"{fitting} of {weights.layers} layers"
+    told = (
+        f"all {weights.layers} layers"
+        if whole
+        else f"{fitting} of {weights.layers} layers"
+    )
     return Placement(
         chosen[0].backend,
         ", ".join(device.name for device in chosen),
@@ -179,10 +188,16 @@ def _fitting(weights: Weights, free: int) -> int:
     block = (weights.file_bytes - weights.output_bytes + weights.context_bytes) / max(
         1, weights.layers - 1
     )
-    return 1 + int((room - weights.output_bytes) / block) if room > weights.output_bytes else 0
+    return (
+        1 + int((room - weights.output_bytes) / block)
+        if room > weights.output_bytes
+        else 0
+    )
 
 
 def fallen_back(placement: Placement) -> Placement:
     """Return the placement of a model that its device did not take after all."""
-    reason = f"{placement.reason}; it could not be loaded there, so it runs on the processor"
+    reason = (
+        f"{placement.reason}; it could not be loaded there, so it runs on the processor"
+    )
     return replace(placement, backend="CPU", device="CPU", gpu_layers=0, reason=reason)

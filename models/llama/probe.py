@@ -49,7 +49,8 @@ class InstalledBuild:
             return f"{self.version}, build for the processor alone ({self.processor})"
         names = " and ".join(self.backends) or "GPU"
         seen = ", ".join(
-            f"{one.number} {one.name} with {one.free / 1e9:.1f} GB free" for one in self.devices
+            f"{one.number} {one.name} with {one.free / 1e9:.1f} GB free"
+            for one in self.devices
         )
         return f"{self.version}, build for {names}: {seen or 'it finds no device'}"
 
@@ -76,7 +77,10 @@ def installed_build() -> InstalledBuild:
     except subprocess.TimeoutExpired:
         return InstalledBuild(named, fault=f"it gave no answer in {PATIENCE:.0f} s")
     except ValueError:
-        last = (done.stderr.strip().splitlines() or [f"it ended with code {done.returncode}"])[-1]
+        last = (
+            done.stderr.strip().splitlines()
+            or [f"it ended with code {done.returncode}"]
+        )[-1]
         return InstalledBuild(named, fault=last)
 
 

@@ -20,7 +20,9 @@ def main(text: str) -> None:
     arguments = json.loads(text)
 
     def load(cancelled: set[int]) -> Engine:
-        plan = Plan(**{**arguments["plan"], "tuning": Tuning.of(arguments["plan"]["tuning"])})
+        plan = Plan(
+            **{**arguments["plan"], "tuning": Tuning.of(arguments["plan"]["tuning"])}
+        )
         native = Native(
             arguments["path"],
             weights=Weights(**arguments["weights"]),
@@ -29,4 +31,8 @@ def main(text: str) -> None:
         )
         return Decoder(native) if plan.role == "generator" else Encoder(native)
 
-    serve(load, idle_seconds=arguments["idle_seconds"], memory_bytes=arguments["memory_bytes"])
+    serve(
+        load,
+        idle_seconds=arguments["idle_seconds"],
+        memory_bytes=arguments["memory_bytes"],
+    )

@@ -94,7 +94,8 @@ def parts(
     for tip in _tips(tree.root):
         line = _line(tip)
         if chosen and (
-            count == sequences or len(chosen) + sum(id(node) not in seen for node in line) > rows
+            count == sequences
+            or len(chosen) + sum(id(node) not in seen for node in line) > rows
         ):
             yield _part(chosen, count)
             chosen, seen, count = [], {}, 0
@@ -110,7 +111,9 @@ def parts(
         yield _part(chosen, count)
 
 
-def read(node: TokenNode, logits: NDArray[np.float32] | None, *, among_siblings: bool) -> None:
+def read(
+    node: TokenNode, logits: NDArray[np.float32] | None, *, among_siblings: bool
+) -> None:
     """Set the scores of a node's children from the logits [vocabulary] after it; None where the
     node weighs nothing.
 
@@ -131,7 +134,9 @@ def read(node: TokenNode, logits: NDArray[np.float32] | None, *, among_siblings:
 
 def _part(chosen: Sequence[tuple[TokenNode, list[int]]], count: int) -> TokenBatch:
     return TokenBatch(
-        tuple(node for node, _ in chosen), tuple(tuple(numbers) for _, numbers in chosen), count
+        tuple(node for node, _ in chosen),
+        tuple(tuple(numbers) for _, numbers in chosen),
+        count,
     )
 
 

@@ -20,7 +20,14 @@ from models.text import without_thoughts
 from models.tuning import Tuning
 
 Form = Literal[
-    "format", "response_format", "json_object", "json_schema", "guided_json", "words", "native", ""
+    "format",
+    "response_format",
+    "json_object",
+    "json_schema",
+    "guided_json",
+    "words",
+    "native",
+    "",
 ]
 """How a schema is named in a request; `native` and "" are requests without one, to Ollama's own
 call and to OpenAI's."""
@@ -79,7 +86,9 @@ def is_native(form: Form) -> bool:
     return form in ("format", "native")
 
 
-def request_of(server: str, form: Form, asked: Question, tuning: Tuning) -> dict[str, object]:
+def request_of(
+    server: str, form: Form, asked: Question, tuning: Tuning
+) -> dict[str, object]:
     """Return the body of a request in `form`, without the model's name."""
     if is_native(form):
         return _native(asked, tuning)
@@ -93,22 +102,28 @@ def request_of(server: str, form: Form, asked: Question, tuning: Tuning) -> dict
     if asked.schema is not None:
         named = {"name": "answer", "schema": asked.schema, "strict": True}
         ways: dict[str, dict[str, object]] = {
-            "response_format": {"response_format": {"type": "json_schema", "json_schema": named}},
-            "json_object": {"response_format": {"type": "json_object", "schema": asked.schema}},
+            "response_format": {
+                "response_format": {"type": "json_schema", "json_schema": named}
+            },
+            "json_object": {
+                "response_format": {"type": "json_object", "schema": asked.schema}
+            },
             "json_schema": {"json_schema": asked.schema},
             "guided_json": {"guided_json": asked.schema},
         }
         body |= ways.get(form, {})
-        said = said if form in ways else [*said, {"role": "user", "content": in_words(asked)}]
+        said = (
+            said
+            if form in ways
+            else [*said, {"role": "user", "content": in_words(asked)}]
+        )
     return {"messages": said, **body}
 
 
 def in_words(asked: Question) -> str:
     """Return a sentence that asks for an answer under the schema."""
     form = json.dumps(asked.schema, ensure_ascii=False)
-    return (
-        f"Answer with one JSON value and nothing else. It must be valid under this schema: {form}"
-    )
+    return f"Answer with one JSON value and nothing else. It must be valid under this schema: {form}"
 
 
 def _native(asked: Question, tuning: Tuning) -> dict[str, object]:
@@ -138,7 +153,11 @@ def read_reply(answer: Any) -> Reply:
     else:
         message, ended = answer["message"], answer.get("done_reason")
         counts = answer.get("prompt_eval_count"), answer.get("eval_count")
-    told = message.get("reasoning_content") or message.get("reasoning") or message.get("thinking")
+    told = (
+        message.get("reasoning_content")
+        or message.get("reasoning")
+        or message.get("thinking")
+    )
     content = message["content"]
     cut = ended == "length"
     if content is None and (told or cut):
@@ -156,7 +175,11 @@ def listed_tokens(answer: Any) -> dict[str, float]:
 
     Raises `ModelError` where the server lists none.
     """
-    told = answer["choices"][0].get("logprobs") if "choices" in answer else answer.get("logprobs")
+    told = (
+        answer["choices"][0].get("logprobs")
+        if "choices" in answer
+        else answer.get("logprobs")
+    )
     content = told if isinstance(told, list) else (told or {}).get("content")
     older = None if isinstance(told, list) else (told or {}).get("top_logprobs")
     listed = (

@@ -105,12 +105,18 @@ class OpenAIEmbedder(RemoteModel):
         async def ask(cut: int) -> object:
             shown = shortened(texts, cut)
             if as_tei:
-                return await self._endpoint.ask("POST", path, {"inputs": shown, "truncate": True})
-            return await self._endpoint.post(path, {"input": shown, "encoding_format": "float"})
+                return await self._endpoint.ask(
+                    "POST", path, {"inputs": shown, "truncate": True}
+                )
+            return await self._endpoint.post(
+                path, {"input": shown, "encoding_format": "float"}
+            )
 
         answer = await self.fitting(ask)
         try:
-            vectors = answer if as_tei else by_index(answer["data"], "embedding", len(texts))
+            vectors = (
+                answer if as_tei else by_index(answer["data"], "embedding", len(texts))
+            )
             found = np.array(vectors, dtype=np.float32)
         except STRANGE as error:
             raise self._endpoint.nonsense(path, answer) from error
@@ -135,10 +141,14 @@ class OpenAIReranker(RemoteModel):
         found = [np.zeros(0, dtype=np.float32)]
         for start in range(0, len(texts), size):
             asked = partial(self._part, query, texts[start : start + size])
-            found.append(await self.in_known_form(asked, other_first=self.server == "TEI"))
+            found.append(
+                await self.in_known_form(asked, other_first=self.server == "TEI")
+            )
         return np.concatenate(found)
 
-    async def _part(self, query: str, texts: Sequence[str], as_tei: bool) -> NDArray[np.float32]:
+    async def _part(
+        self, query: str, texts: Sequence[str], as_tei: bool
+    ) -> NDArray[np.float32]:
         async def ask(cut: int) -> object:
             shown = shortened(texts, cut)
             asked = shortened([query], cut)[0]
@@ -151,7 +161,9 @@ class OpenAIReranker(RemoteModel):
                     "raw_scores": True,
                     "truncate": True,
                 }
-                return await self._endpoint.ask("POST", f"{self._endpoint.root}/rerank", body)
+                return await self._endpoint.ask(
+                    "POST", f"{self._endpoint.root}/rerank", body
+                )
             body = {
                 "query": asked,
                 "documents": shown,
@@ -235,7 +247,11 @@ class OpenAIGenerator(RemoteModel):
         return {"tokens": told.read + told.written} if told.read + told.written else {}
 
     async def generate(
-        self, messages: Sequence[Said], *, max_tokens: int, schema: dict[str, object] | None = None
+        self,
+        messages: Sequence[Said],
+        *,
+        max_tokens: int,
+        schema: dict[str, object] | None = None,
     ) -> str:
         """Return the answer's text without thoughts; with `schema`, JSON that was checked under it
         here.
@@ -249,7 +265,9 @@ class OpenAIGenerator(RemoteModel):
         if schema is None:
             return reply.text
         try:
-            return checked_json(json_in(reply.text), schema, model=self.name, cut=reply.cut)
+            return checked_json(
+                json_in(reply.text), schema, model=self.name, cut=reply.cut
+            )
         except ModelError as error:
             if reply.cut:
                 raise
@@ -262,7 +280,9 @@ class OpenAIGenerator(RemoteModel):
         reply = await self._answer(Question(said, max_tokens, schema))
         return checked_json(json_in(reply.text), schema, model=self.name, cut=reply.cut)
 
-    async def choose(self, prompt: Prompt, options: Sequence[str]) -> NDArray[np.float64]:
+    async def choose(
+        self, prompt: Prompt, options: Sequence[str]
+    ) -> NDArray[np.float64]:
         """Return the probability of each option [n] as the answer's beginning, summing to 1 over
         the options.
 
@@ -276,7 +296,8 @@ class OpenAIGenerator(RemoteModel):
         await self.prepare()
         if not options or not all(options) or len(set(options)) < len(options):
             raise ModelError(
-                f"The options {list(options)!r} cannot be weighed.", hint="Give different texts."
+                f"The options {list(options)!r} cannot be weighed.",
+                hint="Give different texts.",
             )
         messages = (
             [{"role": "user", "content": printable(prompt)}]
@@ -319,7 +340,11 @@ class OpenAIGenerator(RemoteModel):
         room = min(THOUGHTS, self.context_tokens // 2) + asked.max_tokens
         wide = asked._replace(max_tokens=room)
         reply = await self._reply(wide if self._thinks else asked)
-        if not self._thinks and reply.cut and (reply.thoughts or not reply.text.strip()):
+        if (
+            not self._thinks
+            and reply.cut
+            and (reply.thoughts or not reply.text.strip())
+        ):
             self._thinks = True
             reply = await self._reply(wide)
         if reply.text.strip() or not (reply.cut or reply.thoughts):
@@ -331,7 +356,9 @@ class OpenAIGenerator(RemoteModel):
             else "the server shows no thoughts of it"
         )
         ended = (
-            f"its {room} tokens ran out (finish_reason length)" if reply.cut else "it then ended"
+            f"its {room} tokens ran out (finish_reason length)"
+            if reply.cut
+            else "it then ended"
         )
         raise ModelError(
             f"{self.name} gave no answer: {ended}; {spent}.",
@@ -346,7 +373,11 @@ class OpenAIGenerator(RemoteModel):
             raise self._endpoint.nonsense("/chat/completions", answer) from error
         self.counts.add(reply.prompt_tokens, reply.written)
         # Ollama cuts a prompt that is longer than its context without saying so.
-        window = self.context_tokens if self.server == "Ollama" else self._facts.context_tokens
+        window = (
+            self.context_tokens
+            if self.server == "Ollama"
+            else self._facts.context_tokens
+        )
         if reply.prompt_tokens >= window > 0:
             raise ContextExceeded(
                 f"{self.name} read {reply.prompt_tokens} tokens of the prompt, all that its "
@@ -386,7 +417,10 @@ class OpenAIGenerator(RemoteModel):
 
 
 def _sendable(messages: Sequence[Said]) -> list[dict[str, str]]:
-    return [{"role": message.role, "content": printable(message.content)} for message in messages]
+    return [
+        {"role": message.role, "content": printable(message.content)}
+        for message in messages
+    ]
 
 
 def _weigh(options: Sequence[str], listed: Mapping[str, float]) -> NDArray[np.float64]:
@@ -394,7 +428,8 @@ def _weigh(options: Sequence[str], listed: Mapping[str, float]) -> NDArray[np.fl
     log-probabilities."""
     # The longest listed token that each option begins with, "" where none is.
     tokens = [
-        max((t for t in listed if option.startswith(t)), key=len, default="") for option in options
+        max((t for t in listed if option.startswith(t)), key=len, default="")
+        for option in options
     ]
     known = [token for token in tokens if token]
     if len(set(known)) < len(known):

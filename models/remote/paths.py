@@ -51,12 +51,16 @@ async def score_paths(
     begun = await asking.prompt(prefix)
     tree = grow(await _continuations(asking, paths))
     evaluated = len(begun)
-    weighed = [node for node in _inner(tree) if node.weighs(among_siblings=among_siblings)]
+    weighed = [
+        node for node in _inner(tree) if node.weighs(among_siblings=among_siblings)
+    ]
     for start in range(0, len(weighed), asking.at_once):
         part = weighed[start : start + asking.at_once]
         prompts = [[*begun, *_line(node)] for node in part]
         wanted = [frozenset(node.children) for node in part]
-        for node, shares in zip(part, await asking.shares(prompts, wanted), strict=True):
+        for node, shares in zip(
+            part, await asking.shares(prompts, wanted), strict=True
+        ):
             _weigh(node, shares, among_siblings=among_siblings)
         evaluated += len(part)
     for node in _inner(tree):
@@ -87,7 +91,9 @@ class _Llama:
     async def tokens(self, text: str, *, special: bool = False) -> list[int]:
         """Return the tokens of `text`; with `special`, those at a prompt's beginning too."""
         asked = {"content": text, "add_special": special, "parse_special": special}
-        return [int(token) for token in (await self._post("/tokenize", asked))["tokens"]]
+        return [
+            int(token) for token in (await self._post("/tokenize", asked))["tokens"]
+        ]
 
     async def shares(
         self, prompts: Sequence[Sequence[int]], wanted: Sequence[frozenset[int]]
@@ -102,9 +108,16 @@ class _Llama:
         return found
 
     async def _listed(self, prompt: Sequence[int], count: int) -> Shares:
-        body = {"prompt": list(prompt), "n_predict": 1, "n_probs": count, "temperature": 0}
+        body = {
+            "prompt": list(prompt),
+            "n_predict": 1,
+            "n_probs": count,
+            "temperature": 0,
+        }
         answer = await self._post("/completion", {**body, "cache_prompt": True})
-        listed = (answer.get("completion_probabilities") or [{}])[0].get("top_logprobs") or ()
+        listed = (answer.get("completion_probabilities") or [{}])[0].get(
+            "top_logprobs"
+        ) or ()
         return {int(one["id"]): _finite(one["logprob"]) for one in listed}
 
     async def _post(self, path: str, body: Mapping[str, object]) -> Any:
@@ -154,11 +167,15 @@ class _Vllm:
 
     async def _tokenized(self, body: Mapping[str, object]) -> list[int]:
         named = {"model": self._endpoint.model, **body}
-        answer = await self._endpoint.ask("POST", f"{self._endpoint.root}/tokenize", named)
+        answer = await self._endpoint.ask(
+            "POST", f"{self._endpoint.root}/tokenize", named
+        )
         return [int(token) for token in answer["tokens"]]
 
 
-async def _continuations(asking: "_Llama | _Vllm", paths: Sequence[str]) -> list[list[int]]:
+async def _continuations(
+    asking: "_Llama | _Vllm", paths: Sequence[str]
+) -> list[list[int]]:
     """Return the tokens of each path as it goes on after other text."""
     anchor = await asking.tokens("\n")
     found: dict[int, list[int]] = {}
@@ -170,7 +187,9 @@ async def _continuations(asking: "_Llama | _Vllm", paths: Sequence[str]) -> list
             try:
                 both = await asking.tokens(f"\n{path}")
                 same = both[: len(anchor)] == anchor
-                found[number] = both[len(anchor) :] if same else await asking.tokens(path)
+                found[number] = (
+                    both[len(anchor) :] if same else await asking.tokens(path)
+                )
             except ModelError as error:
                 failures.append(error)
                 group.cancel_scope.cancel()
@@ -182,7 +201,9 @@ async def _continuations(asking: "_Llama | _Vllm", paths: Sequence[str]) -> list
         raise failures[0]
     lists = [found[number] for number in range(len(paths))]
     if not all(lists):
-        raise ModelError("A path without a token cannot be scored.", hint="Leave empty texts out.")
+        raise ModelError(
+            "A path without a token cannot be scored.", hint="Leave empty texts out."
+        )
     return lists
 
 
@@ -197,7 +218,9 @@ def _weigh(node: TokenNode, shares: Shares, *, among_siblings: bool) -> None:
     most = min(math.log(left), *shares.values())
     found = {token: shares.get(token, most) for token in node.children}
     highest = max(found.values())
-    total = highest + math.log(sum(math.exp(value - highest) for value in found.values()))
+    total = highest + math.log(
+        sum(math.exp(value - highest) for value in found.values())
+    )
     for token, child in node.children.items():
         child.score = found[token] - (total if among_siblings else 0.0)
 

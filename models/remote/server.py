@@ -97,7 +97,9 @@ class Endpoint:
 
     def __post_init__(self) -> None:
         """Refuse a key that is no header value, without showing it."""
-        if self.key and not (self.key.isascii() and self.key.isprintable() and " " not in self.key):
+        if self.key and not (
+            self.key.isascii() and self.key.isprintable() and " " not in self.key
+        ):
             raise UsageError(
                 f"The API key for {self.url} has characters that no key has (not shown).",
                 hint="Copy it again.",
@@ -160,7 +162,12 @@ class Endpoint:
         )
 
     async def _send(
-        self, method: Method, address: str, body: Mapping[str, object] | None, *, again: bool
+        self,
+        method: Method,
+        address: str,
+        body: Mapping[str, object] | None,
+        *,
+        again: bool,
     ) -> httpx2.Response | None:
         """Return the response; None where the connection broke and the call may be made once
         more."""
@@ -180,7 +187,11 @@ class Endpoint:
                 hint="The model may be loading or too large for its machine: try again, or set a "
                 "smaller one.",
             ) from error
-        except (httpx2.ReadError, httpx2.WriteError, httpx2.RemoteProtocolError) as error:
+        except (
+            httpx2.ReadError,
+            httpx2.WriteError,
+            httpx2.RemoteProtocolError,
+        ) as error:
             # A kept connection that the server has closed, or a server that died over the call.
             if again:
                 return None
@@ -197,10 +208,15 @@ class Endpoint:
     def _refused(self, address: str, response: httpx2.Response) -> ModelError:
         status, words = response.status_code, response.text.lower()
         hint = HINTS.get(
-            status, "Look into the server's log; try again." if status >= 500 else "Check the URL."
+            status,
+            "Look into the server's log; try again."
+            if status >= 500
+            else "Check the URL.",
         )
         what = f"{address} answered {status} for model {self.model!r}: {self._quote(response.text)}"
-        if status == 413 or (status in (400, 422, 500) and any(said in words for said in TOO_LONG)):
+        if status == 413 or (
+            status in (400, 422, 500) and any(said in words for said in TOO_LONG)
+        ):
             return ContextExceeded(what, hint=hint)
         return RefusedCall(what, hint=hint, status=status)
 
@@ -249,7 +265,9 @@ class RemoteModel(HeldModel):
     """Whether the server takes the other form of a call instead of the usual one; None before its
     first answer."""
 
-    def __init__(self, endpoint: Endpoint, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, endpoint: Endpoint, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         """Keep the endpoint; nothing is asked of it before `prepare` or the first use."""
         self._endpoint = endpoint
         self._clock = clock
@@ -262,7 +280,9 @@ class RemoteModel(HeldModel):
         """Model, server and the identity that the server tells; before it was asked, a name that no
         cache knows."""
         endpoint, identity = self._endpoint, self._facts.identity
-        return f"{endpoint.model}:openai:{endpoint.url}" + (f":{identity}" if identity else "")
+        return f"{endpoint.model}:openai:{endpoint.url}" + (
+            f":{identity}" if identity else ""
+        )
 
     @property
     def server(self) -> str:
@@ -272,7 +292,9 @@ class RemoteModel(HeldModel):
     async def prepare(self) -> None:
         """Ask what stands behind the name now; an answer holds for a minute. Raises nothing."""
         waits = self._endpoint.waits
-        if self._clock() - self._asked_at < (waits.fresh if self._facts.asked else waits.short):
+        if self._clock() - self._asked_at < (
+            waits.fresh if self._facts.asked else waits.short
+        ):
             return
         with anyio.move_on_after(waits.facts):
             facts = await _ask_facts(self._endpoint)
@@ -350,8 +372,12 @@ async def _ask_facts(endpoint: Endpoint) -> Facts:
     owner = entry.get("owned_by")
     if _whole(entry.get("max_model_len")):
         kind = "SGLang" if owner == "sglang" else "vLLM"
-        identity = _digest(entry.get("root"), entry.get("parent"), entry["max_model_len"])
-        return Facts(kind, context_tokens=_whole(entry["max_model_len"]), identity=identity)
+        identity = _digest(
+            entry.get("root"), entry.get("parent"), entry["max_model_len"]
+        )
+        return Facts(
+            kind, context_tokens=_whole(entry["max_model_len"]), identity=identity
+        )
     if owner == "organization_owner":
         return await _lm_studio(endpoint)
     # Ollama names as owner whoever published the model; its version is asked where none is known.
@@ -379,7 +405,9 @@ async def _llama_server(endpoint: Endpoint, entry: Mapping[str, object]) -> Fact
     context = _whole(_fields(props.get("default_generation_settings")).get("n_ctx"))
     return Facts(
         "llama-server",
-        context_tokens=context or _whole(meta.get("n_ctx")) or _whole(meta.get("n_ctx_train")),
+        context_tokens=context
+        or _whole(meta.get("n_ctx"))
+        or _whole(meta.get("n_ctx_train")),
         dimension=_whole(meta.get("n_embd")),
         identity=_digest(dict(meta), entry.get("id"), props.get("model_path")),
     )
@@ -387,7 +415,9 @@ async def _llama_server(endpoint: Endpoint, entry: Mapping[str, object]) -> Fact
 
 async def _ollama(endpoint: Endpoint) -> Facts:
     shown = _fields(
-        await _ask_once(endpoint, f"{endpoint.root}/api/show", {"model": endpoint.model})
+        await _ask_once(
+            endpoint, f"{endpoint.root}/api/show", {"model": endpoint.model}
+        )
     )
     tags = await _ask_once(endpoint, f"{endpoint.root}/api/tags")
     loaded = await _ask_once(endpoint, f"{endpoint.root}/api/ps")
@@ -421,13 +451,20 @@ async def _ollama(endpoint: Endpoint) -> Facts:
 
 
 async def _lm_studio(endpoint: Endpoint) -> Facts:
-    entry = _entry(await _ask_once(endpoint, f"{endpoint.root}/api/v0/models"), endpoint.model)
-    context = _whole(entry.get("loaded_context_length")) or _whole(entry.get("max_context_length"))
+    entry = _entry(
+        await _ask_once(endpoint, f"{endpoint.root}/api/v0/models"), endpoint.model
+    )
+    context = _whole(entry.get("loaded_context_length")) or _whole(
+        entry.get("max_context_length")
+    )
     known = [
-        entry.get(name) for name in ("publisher", "arch", "quantization", "compatibility_type")
+        entry.get(name)
+        for name in ("publisher", "arch", "quantization", "compatibility_type")
     ]
     return Facts(
-        "LM Studio", context_tokens=context, identity=_digest(*known) if any(known) else ""
+        "LM Studio",
+        context_tokens=context,
+        identity=_digest(*known) if any(known) else "",
     )
 
 
@@ -436,7 +473,9 @@ def _tei(info: Mapping[str, object]) -> Facts:
         "TEI",
         context_tokens=_whole(info.get("max_input_length")),
         batch=_whole(info.get("max_client_batch_size")),
-        identity=_digest(info["model_id"], info.get("model_sha"), info.get("model_dtype")),
+        identity=_digest(
+            info["model_id"], info.get("model_sha"), info.get("model_dtype")
+        ),
     )
 
 
@@ -444,7 +483,9 @@ async def _ask_once(
     endpoint: Endpoint, address: str, body: Mapping[str, object] | None = None
 ) -> object:
     try:
-        return await endpoint.ask("GET" if body is None else "POST", address, body, again=False)
+        return await endpoint.ask(
+            "GET" if body is None else "POST", address, body, again=False
+        )
     except ModelError:
         return None
 
@@ -459,7 +500,11 @@ def _entry(listed: object, model: str) -> Mapping[str, object]:
 
 def _items(listed: object, name: str) -> list[Mapping[str, object]]:
     found = _fields(listed).get(name)
-    return [item for item in found if isinstance(item, Mapping)] if isinstance(found, list) else []
+    return (
+        [item for item in found if isinstance(item, Mapping)]
+        if isinstance(found, list)
+        else []
+    )
 
 
 def _fields(value: object) -> Mapping[str, object]:
@@ -470,15 +515,20 @@ def _fields(value: object) -> Mapping[str, object]:
 def _same(item: Mapping[str, object], model: str) -> bool:
     # Ollama lists a model pulled without a tag as NAME:latest.
     return any(
-        str(item.get(name, "")) in (model, f"{model}:latest") for name in ("id", "name", "model")
+        str(item.get(name, "")) in (model, f"{model}:latest")
+        for name in ("id", "name", "model")
     )
 
 
 def _whole(value: object) -> int:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+    return (
+        value
+        if isinstance(value, int) and not isinstance(value, bool) and value > 0
+        else 0
+    )
 
 
 def _digest(*parts: object) -> str:
-    return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()[
-        :DIGITS
-    ]
+    return hashlib.sha256(
+        json.dumps(parts, sort_keys=True, default=str).encode()
+    ).hexdigest()[:DIGITS]

@@ -23,7 +23,9 @@ from pipeline.search.chain import Findings as Works
 from pipeline.text.words import index_terms
 from pipeline.work import in_thread, time_left
 
-Outcome = Standing | Support | Literal["agrees", "differs", "retracted", "dead", "not read"]
+Outcome = (
+    Standing | Support | Literal["agrees", "differs", "retracted", "dead", "not read"]
+)
 FINE: Final = frozenset({"verbatim", "supported", "agrees"})
 """Outcomes that leave nothing to mend."""
 TITLE_SHARE: Final = 0.5
@@ -86,7 +88,10 @@ async def check(
         else:
             found.append(await _statement(one.text, one.cited, read, unread, reader))
     # 4. References
-    return (*found, *(_reference(one, sources, unread, works) for one in draft.references))
+    return (
+        *found,
+        *(_reference(one, sources, unread, works) for one in draft.references),
+    )
 
 
 def _read(sources: Mapping[str, Document]) -> dict[str, _Source]:
@@ -101,7 +106,9 @@ def _read(sources: Mapping[str, Document]) -> dict[str, _Source]:
 def _source(document: Document) -> _Source:
     tagged = tag_sentences(document)
     return _Source(
-        Text(document), page_units(document, tagged), tuple((one.start, one.end) for one in tagged)
+        Text(document),
+        page_units(document, tagged),
+        tuple((one.start, one.end) for one in tagged),
     )
 
 
@@ -110,16 +117,23 @@ def _behind(
 ) -> list[_Source]:
     """Return the sources that are cited; all where none is among those that were named."""
     known = [read[name] for name in cited if name in read]
-    return known if known or _gone(cited, unread) else list(dict.fromkeys(read.values()))
+    return (
+        known if known or _gone(cited, unread) else list(dict.fromkeys(read.values()))
+    )
 
 
 def _gone(cited: Iterable[str], unread: Mapping[str, Failure]) -> str:
     """Return why what is cited could not be read, empty where it was."""
-    return "; ".join(f"{name}: {unread[name].reason}" for name in cited if name in unread)
+    return "; ".join(
+        f"{name}: {unread[name].reason}" for name in cited if name in unread
+    )
 
 
 def _quotation(
-    text: str, cited: Sequence[str], read: Mapping[str, _Source], unread: Mapping[str, Failure]
+    text: str,
+    cited: Sequence[str],
+    read: Mapping[str, _Source],
+    unread: Mapping[str, Failure],
 ) -> Checked:
     found = find_quote(text, [source.text for source in _behind(cited, read, unread)])
     if found.standing != "verbatim" and (gone := _gone(cited, unread)):
@@ -159,7 +173,10 @@ async def _statement(
     units = [unit for source in behind for unit in source.units.texts]
     if not units:
         return Checked(
-            "statement", text, "not read", note=_gone(cited, unread) or "The sources hold no text."
+            "statement",
+            text,
+            "not read",
+            note=_gone(cited, unread) or "The sources hold no text.",
         )
     relevance = await reader.read(text, [source.units for source in behind])
     judged = await in_thread(judge_statement, text, units, relevance)
@@ -185,29 +202,48 @@ def _supported(
 
 
 def _reference(
-    one: Reference, sources: Mapping[str, Document], unread: Mapping[str, Failure], works: Works
+    one: Reference,
+    sources: Mapping[str, Document],
+    unread: Mapping[str, Failure],
+    works: Works,
 ) -> Checked:
     """Judge a reference by what a catalogue says of its DOI, else by its page: there, standing,
     with title and year."""
     name = f"{one.title}: {one.url}" if one.title else one.url
-    work = next((found for found in works.results if one.doi and found.doi == one.doi), None)
-    page, failure = sources[one.url].page if one.url in sources else None, unread.get(one.url)
+    work = next(
+        (found for found in works.results if one.doi and found.doi == one.doi), None
+    )
+    page, failure = (
+        sources[one.url].page if one.url in sources else None,
+        unread.get(one.url),
+    )
     if work is not None and work.retracted:
         return Checked(
-            "reference", name, "retracted", work.url, note=f"retracted, as {work.engine} says"
+            "reference",
+            name,
+            "retracted",
+            work.url,
+            note=f"retracted, as {work.engine} says",
         )
     if failure is not None and (failure.gone or work is None):
         return Checked(
-            "reference", name, "dead" if failure.gone else "not read", note=failure.reason
+            "reference",
+            name,
+            "dead" if failure.gone else "not read",
+            note=failure.reason,
         )
     known = work or page
     if known is None:
-        return Checked("reference", name, "not read", note="It was not among the sources.")
+        return Checked(
+            "reference", name, "not read", note="It was not among the sources."
+        )
     differs = _differences(one, known, exact=work is None)
     # What doi.org leads on from is a DOI, whoever lists it
     unknown = bool(one.doi) and work is None and not DOI_ADDRESS.search(one.url)
     denied, unasked = _doi_notes(works) if unknown else ([], [])
-    unread_page = [f"its page was not read: {failure.reason}"] if failure is not None else []
+    unread_page = (
+        [f"its page was not read: {failure.reason}"] if failure is not None else []
+    )
     return Checked(
         "reference",
         name,
@@ -217,7 +253,9 @@ def _reference(
     )
 
 
-def _differences(one: Reference, known: SearchResult | Page, *, exact: bool) -> list[str]:
+def _differences(
+    one: Reference, known: SearchResult | Page, *, exact: bool
+) -> list[str]:
     """Return how title and year of a reference differ from what its page or a catalogue says.
 
     The year must be `exact` for a page. Of a work, catalogues and citations name the year in which
@@ -225,18 +263,26 @@ def _differences(one: Reference, known: SearchResult | Page, *, exact: bool) -> 
     """
     found: list[str] = []
     said, titled = set(index_terms(one.title)), set(index_terms(known.title))
-    if said and titled and len(said & titled) < TITLE_SHARE * min(len(said), len(titled)):
+    if (
+        said
+        and titled
+        and len(said & titled) < TITLE_SHARE * min(len(said), len(titled))
+    ):
         found.append(f"it is called “{known.title}”")
     if one.year and known.published:
         apart = abs(int(one.year) - int(known.published[:4]))
-        found += [f"it is dated {known.published}"] if apart > (0 if exact else 1) else []
+        found += (
+            [f"it is dated {known.published}"] if apart > (0 if exact else 1) else []
+        )
     return found
 
 
 def _doi_notes(works: Works) -> tuple[list[str], list[str]]:
     """Return what catalogues say against a DOI that none of them lists, and that it was not looked
     up; one catalogue alone has not all of them."""
-    answered = [outcome for outcome in works.outcomes if outcome.status in ("ok", "empty")]
+    answered = [
+        outcome for outcome in works.outcomes if outcome.status in ("ok", "empty")
+    ]
     if len(answered) > 1:
         names = ", ".join(outcome.provider for outcome in answered)
         return [f"{names} know no such DOI"], []

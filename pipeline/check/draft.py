@@ -25,7 +25,9 @@ _LINK: Final = re.compile(
 _ASIDE: Final = re.compile(rf"\(\s*(?:{_LINK.pattern}[\s,;]*)+\)")
 """A link in brackets by itself, which cites and states nothing."""
 _BARE: Final = re.compile(rf"<?({_URL})>?")
-_MARK: Final = re.compile(r"\[(\^?[\w.-]{1,12}(?:\s*[,;]\s*\^?[\w.-]{1,12}){0,9})\](?![(:\[])")
+_MARK: Final = re.compile(
+    r"\[(\^?[\w.-]{1,12}(?:\s*[,;]\s*\^?[\w.-]{1,12}){0,9})\](?![(:\[])"
+)
 _REFERENCE: Final = re.compile(
     rf"^\s{{0,8}}(?:[-*]\s+)?(?:\[(\^?[\w.-]{{1,12}})\]:?|(\d{{1,3}})[.)])\s+([^\n]*?{_URL}[^\n]*)$",
     re.MULTILINE,
@@ -42,7 +44,8 @@ _QUOTED: Final = re.compile(
 )
 _BLOCK_QUOTE: Final = re.compile(r"(?:^[ \t]{0,3}>[^\n]*(?:\n|\Z))+", re.MULTILINE)
 _FENCE: Final = re.compile(
-    r"^[ \t]{0,3}(```|~~~)[^\n]*\n.*?(?:^[ \t]{0,3}\1[^\n]*$|\Z)", re.MULTILINE | re.DOTALL
+    r"^[ \t]{0,3}(```|~~~)[^\n]*\n.*?(?:^[ \t]{0,3}\1[^\n]*$|\Z)",
+    re.MULTILINE | re.DOTALL,
 )
 _LINE_MARK: Final = re.compile(r"^\s{0,8}(?:#{1,6}\s+|[-*+•]\s+|\d{1,3}[.)]\s+|>\s?)+")
 _ONLY_MARKS: Final = re.compile(r"[\W\d_]*")
@@ -93,7 +96,9 @@ class Draft:
 
 def read_draft(text: str) -> Draft:
     """Take a draft apart: Markdown or plain text, whose code is left alone."""
-    text = _DOI_NAMED.sub("https://doi.org/", _FENCE.sub("\n", text.replace("\r\n", "\n")))
+    text = _DOI_NAMED.sub(
+        "https://doi.org/", _FENCE.sub("\n", text.replace("\r\n", "\n"))
+    )
     # 1. The list of references, which is no statement
     named = {
         mark
@@ -101,9 +106,13 @@ def read_draft(text: str) -> Draft:
         for mark in re.findall(r"\d+", found[1])
     }
     # A numbered line is one where its number is cited; else it is an item with a link.
-    entries = [found for found in _REFERENCE.finditer(text) if found[1] or found[2] in named]
+    entries = [
+        found for found in _REFERENCE.finditer(text) if found[1] or found[2] in named
+    ]
     listed = {found[1] or found[2]: _reference(found[3]) for found in entries}
-    body = _REFERENCE.sub(lambda found: "" if found[1] or found[2] in named else found[0], text)
+    body = _REFERENCE.sub(
+        lambda found: "" if found[1] or found[2] in named else found[0], text
+    )
     references = {url: _reference(url) for url in _addresses(body)} | {
         one.url: one for one in listed.values()
     }
@@ -113,7 +122,8 @@ def read_draft(text: str) -> Draft:
     for passage in _passages(body):
         for sentence, cited in _sentences(passage, listed):
             quoted = [
-                _plain(next(filter(None, found.groups()))) for found in _QUOTED.finditer(sentence)
+                _plain(next(filter(None, found.groups())))
+                for found in _QUOTED.finditer(sentence)
             ]
             quotes += [Quote(one, cited) for one in quoted]
             stated = _plain(sentence)
@@ -131,7 +141,9 @@ def read_draft(text: str) -> Draft:
     marked = [one for one in statements if one.cited]
     kept = [one for one in quotes if len(raw_words(one.text)) >= LEAST_WORDS]
     return Draft(
-        tuple(dict.fromkeys(kept)), tuple(marked or statements), tuple(references.values())
+        tuple(dict.fromkeys(kept)),
+        tuple(marked or statements),
+        tuple(references.values()),
     )
 
 
@@ -163,7 +175,9 @@ def _reference(line: str) -> Reference:
     found = _BARE.search(line)
     url = found[1] if found else ""
     doi = DOI_ADDRESS.search(line)
-    said = _plain(_BARE.sub(" ", _LINK.sub(lambda link: link[1], line))).strip(' .,:;—–-()"“”')
+    said = _plain(_BARE.sub(" ", _LINK.sub(lambda link: link[1], line))).strip(
+        ' .,:;—–-()"“”'
+    )
     years = set(_YEAR.findall(said))
     return Reference(
         url, said, years.pop() if len(years) == 1 else "", doi[1].lower() if doi else ""
@@ -183,15 +197,23 @@ def _passages(body: str) -> Iterator[str]:
             gathered.append(_LINE_MARK.sub("", line).strip())
 
 
-def _sentences(passage: str, listed: dict[str, Reference]) -> Iterator[tuple[str, tuple[str, ...]]]:
+def _sentences(
+    passage: str, listed: dict[str, Reference]
+) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Yield each sentence with what it cites; marks behind its full stop are its own."""
     pieces = [passage[start:end] for start, end in split_sentences(passage)]
     joined: list[str] = []
     for piece in pieces:
         behind = _MARK.match(piece.lstrip()) or _LINK.match(piece.lstrip())
         unmarked = _BARE.sub(" ", _MARK.sub(" ", _LINK.sub(" ", piece)))
-        if joined and (_ONLY_MARKS.fullmatch(unmarked) or (behind and _cited(behind[0], listed))):
-            cut = len(piece) - len(piece.lstrip()) + (behind.end() if behind else len(piece))
+        if joined and (
+            _ONLY_MARKS.fullmatch(unmarked) or (behind and _cited(behind[0], listed))
+        ):
+            cut = (
+                len(piece)
+                - len(piece.lstrip())
+                + (behind.end() if behind else len(piece))
+            )
             joined[-1] += f" {piece[:cut]}"
             joined += [piece[cut:]] if piece[cut:].strip() else []
         else:
@@ -202,12 +224,21 @@ def _sentences(passage: str, listed: dict[str, Reference]) -> Iterator[tuple[str
 
 def _cited(text: str, listed: dict[str, Reference]) -> tuple[str, ...]:
     """Return the addresses that marks, links and bare addresses in `text` lead to, each once."""
-    marks = [part.strip() for found in _MARK.finditer(text) for part in re.split(r"[,;]", found[1])]
+    marks = [
+        part.strip()
+        for found in _MARK.finditer(text)
+        for part in re.split(r"[,;]", found[1])
+    ]
     # `[1a]` is a passage of page 1, as our own answers number them.
     named = [
-        listed.get(mark) or listed.get(mark.rstrip("abcdefghijklmnopqrstuvwxyz")) for mark in marks
+        listed.get(mark) or listed.get(mark.rstrip("abcdefghijklmnopqrstuvwxyz"))
+        for mark in marks
     ]
-    return tuple(dict.fromkeys([*(one.url for one in named if one and one.url), *_addresses(text)]))
+    return tuple(
+        dict.fromkeys(
+            [*(one.url for one in named if one and one.url), *_addresses(text)]
+        )
+    )
 
 
 def _addresses(text: str) -> list[str]:
@@ -220,7 +251,8 @@ def _addresses(text: str) -> list[str]:
 def _plain(text: str) -> str:
     """Return words as a reader sees them: links by their words, no marks, no signs of emphasis."""
     text = _LINK.sub(
-        lambda link: "" if _ONLY_MARKS.fullmatch(link[1]) else link[1], _ASIDE.sub("", text)
+        lambda link: "" if _ONLY_MARKS.fullmatch(link[1]) else link[1],
+        _ASIDE.sub("", text),
     )
     return (
         " ".join(_STYLE.sub("", _BARE.sub(" ", _MARK.sub(" ", text))).split())

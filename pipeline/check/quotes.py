@@ -78,7 +78,9 @@ def find_quote(quote: str, texts: Sequence[Text]) -> QuoteMatch:
             return QuoteMatch("verbatim", _cited(text, span))
     asked = [word for piece in pieces for word in piece]
     near = max(
-        ((*_near(asked, text), text) for text in texts), key=lambda one: one[0], default=None
+        ((*_near(asked, text), text) for text in texts),
+        key=lambda one: one[0],
+        default=None,
     )
     if near is None or near[0] < ALIKE:
         return QuoteMatch("nowhere")
@@ -86,12 +88,17 @@ def find_quote(quote: str, texts: Sequence[Text]) -> QuoteMatch:
     stands = text.words[slice(*span)]
     differs = [
         (" ".join(asked[a:b]), " ".join(stands[c:d]))
-        for sign, a, b, c, d in SequenceMatcher(None, asked, stands, autojunk=False).get_opcodes()
+        for sign, a, b, c, d in SequenceMatcher(
+            None, asked, stands, autojunk=False
+        ).get_opcodes()
         if sign != "equal"
     ]
     start, end = text.spans[span[0]][0], text.spans[span[1] - 1][1]
     return QuoteMatch(
-        "near", _cited(text, span), " ".join(text.document.text[start:end].split()), tuple(differs)
+        "near",
+        _cited(text, span),
+        " ".join(text.document.text[start:end].split()),
+        tuple(differs),
     )
 
 
@@ -132,7 +139,9 @@ def _verbatim(pieces: Sequence[Sequence[str]], text: Text) -> tuple[int, int] | 
     for piece in pieces:
         wanted = "".join(map(_letters, piece))
         place = text.joined.find(wanted, place)
-        while place >= 0 and (place not in text.starts or place + len(wanted) not in text.starts):
+        while place >= 0 and (
+            place not in text.starts or place + len(wanted) not in text.starts
+        ):
             place = text.joined.find(wanted, place + 1)
         if place < 0:
             return None
@@ -157,7 +166,9 @@ def _near(asked: Sequence[str], text: Text) -> tuple[float, tuple[int, int]]:
         stretch = text.words[low:high]
         blocks = [
             m
-            for m in SequenceMatcher(None, asked, stretch, autojunk=False).get_matching_blocks()
+            for m in SequenceMatcher(
+                None, asked, stretch, autojunk=False
+            ).get_matching_blocks()
             if m.size
         ]
         if not blocks:
@@ -166,7 +177,12 @@ def _near(asked: Sequence[str], text: Text) -> tuple[float, tuple[int, int]]:
         start = max(low, low + blocks[0].b - blocks[0].a)
         end = min(
             len(text.words),
-            low + blocks[-1].b + blocks[-1].size + len(asked) - blocks[-1].a - blocks[-1].size,
+            low
+            + blocks[-1].b
+            + blocks[-1].size
+            + len(asked)
+            - blocks[-1].a
+            - blocks[-1].size,
         )
         share = sum(block.size for block in blocks) / max(len(asked), 1)
         best = max(best, (share, (start, max(end, start + 1))))

@@ -18,7 +18,14 @@ from numpy.typing import NDArray
 
 from pipeline.reading.bm25 import Floats, TermIndex, rarity
 from pipeline.reading.relevance import Relevance
-from pipeline.text.words import guess_language, index_terms, meanings, raw_words, whole_words, words
+from pipeline.text.words import (
+    guess_language,
+    index_terms,
+    meanings,
+    raw_words,
+    whole_words,
+    words,
+)
 
 Support = Literal["supported", "contradicted", "not found"]
 MOST: Final = 4
@@ -31,7 +38,10 @@ LIKE: Final = 0.85
 """Share of a statement's words beside numbers and names that one sentence must have for a
 difference to contradict: of 115 supported claims of WiCE 2 are taken for contradicted, with .8 4,
 with .7 5; of 160 altered statements 116 to 117 are seen with each."""
-_WEIGHTS: Final = {False: (-4.27, 3.69, 1.26, 1.09, 0.0), True: (-5.69, 3.48, 1.36, 0.82, 2.69)}
+_WEIGHTS: Final = {
+    False: (-4.27, 3.69, 1.26, 1.09, 0.0),
+    True: (-5.69, 3.48, 1.36, 0.82, 2.69),
+}
 """Constant, words, numbers, names, cosine: without an embedder and with one. Logistic regression on
 348 dev claims of WiCE, supported against the rest; balanced accuracy .718 both, by eight-fold
 cross-validation .697 and .703."""
@@ -66,7 +76,9 @@ class Supported:
     """Where contradicted, what is stated and what stands there."""
 
 
-def judge_statement(statement: str, texts: Sequence[str], relevance: Relevance) -> Supported:
+def judge_statement(
+    statement: str, texts: Sequence[str], relevance: Relevance
+) -> Supported:
     """Return whether the units `texts` [units], in the order of `relevance` for this statement,
     support it."""
     if not texts:
@@ -111,7 +123,9 @@ def _held(statement: str, index: TermIndex) -> tuple[NDArray[np.bool_], Floats]:
     return held, np.asarray(weights / max(float(weights.sum()), 1e-9), dtype=np.float32)
 
 
-def _chosen(held: NDArray[np.bool_], weights: Floats, values: Floats) -> tuple[list[int], int]:
+def _chosen(
+    held: NDArray[np.bool_], weights: Floats, values: Floats
+) -> tuple[list[int], int]:
     """Return the rows that bear on a statement, each for the words that those before it lack, and
     how many to cite."""
     rows = [int(np.argmax(values + held @ weights))]
@@ -158,7 +172,10 @@ def _difference(statement: str, sentence: str, language: str) -> tuple[str, str]
     stands = [name for name, terms in others.items() if not terms <= stated]
     if named and stands:
         return named[0], stands[0]
-    denied, denies = _NEGATION.search(statement.lower()), _NEGATION.search(sentence.lower())
+    denied, denies = (
+        _NEGATION.search(statement.lower()),
+        _NEGATION.search(sentence.lower()),
+    )
     if bool(denied) != bool(denies):
         return (denied[0] if denied else "", denies[0] if denies else "")
     return _exchanged(statement, sentence, language) if stated <= said else ("", "")
@@ -189,9 +206,13 @@ def _measures(text: str) -> dict[str, tuple[str, str]]:
 
 def _exchanged(statement: str, sentence: str, language: str) -> tuple[str, str]:
     """Return two names that stand in each other's place, in their order here and there."""
-    if bool(_PASSIVE.search(statement.lower())) != bool(_PASSIVE.search(sentence.lower())):
+    if bool(_PASSIVE.search(statement.lower())) != bool(
+        _PASSIVE.search(sentence.lower())
+    ):
         return ("", "")
-    shared = [name for name in _names(statement, language, first=True) if name in sentence]
+    shared = [
+        name for name in _names(statement, language, first=True) if name in sentence
+    ]
     for one, other in combinations(shared, 2):
         if (statement.find(one) < statement.find(other)) != (
             sentence.find(one) < sentence.find(other)
@@ -208,8 +229,16 @@ def _names(text: str, language: str, *, first: bool = False) -> dict[str, set[st
     """Return the capitalised words of a text with their terms; the first word only where
     `first`."""
     found = raw_words(text)
-    named = [word for place, word in enumerate(found) if (place or first) and word[:1].isupper()]
-    return {word: terms for word in named if (terms := set(index_terms(word, language=language)))}
+    named = [
+        word
+        for place, word in enumerate(found)
+        if (place or first) and word[:1].isupper()
+    ]
+    return {
+        word: terms
+        for word in named
+        if (terms := set(index_terms(word, language=language)))
+    }
 
 
 def _share(held: Iterable[bool]) -> float:

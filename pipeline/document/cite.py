@@ -18,7 +18,13 @@ from typing import Final, NamedTuple
 from urllib.parse import quote, unquote, urldefrag
 
 from pipeline.document.converted import is_box, letters_in
-from pipeline.document.page import Block, Document, Evidence, Sentence, kept_with_document
+from pipeline.document.page import (
+    Block,
+    Document,
+    Evidence,
+    Sentence,
+    kept_with_document,
+)
 from pipeline.document.tree import STRUCK
 from pipeline.text.words import TELLING_RUNS, is_cjk, word_runs
 
@@ -53,7 +59,9 @@ _CLAUSES: Final = (
 """Where CJK text surely has the border of a word, and where it mostly has: behind particles, where
 kana end."""
 _INLINE: Final = "a|abbr|b|bdi|bdo|big|cite|code|data|del|dfn|em|font|i|ins|kbd|label|mark|q|s|samp|small|span|strong"
-_PARTING: Final = re.compile(rf"(<(?!/?(?:{_INLINE}|sub|sup|time|tt|u|var|wbr)\b)[^>]*>)")
+_PARTING: Final = re.compile(
+    rf"(<(?!/?(?:{_INLINE}|sub|sup|time|tt|u|var|wbr)\b)[^>]*>)"
+)
 """A tag that ends a block or a line."""
 _TAG: Final = re.compile(r"<[^>]*>")
 _DESCRIBED: Final = re.compile(r'<img\b[^>]*?\balt="([^"]+)')
@@ -70,7 +78,9 @@ COPIED: Final = 0.5
 word dropped, put in or replaced .98 to 1.0 are found (with .6 .93, with .7 .81), and 2 of 22,350
 pairs of different pages are taken for copies, over a line of reviews of one site (`python -m
 bench.claims`)."""
-_EDGE: Final = "~ \t\n\u00a0,;:.!?…\"'“”„‘’«»()[]{}–—-•·*|/。！？，、；：「」『』（）《》"
+_EDGE: Final = (
+    "~ \t\n\u00a0,;:.!?…\"'“”„‘’«»()[]{}–—-•·*|/。！？，、；：「」『』（）《》"
+)
 
 
 def cite(document: Document, start: int, end: int) -> str:
@@ -81,7 +91,9 @@ def cite(document: Document, start: int, end: int) -> str:
     the bare URL.
     """
     url = urldefrag(document.page.final_url or document.page.url).url
-    directive = _directive(_rendered(document), max(start, 0), min(end, len(document.text)))
+    directive = _directive(
+        _rendered(document), max(start, 0), min(end, len(document.text))
+    )
     place = place_of(document, max(start, 0), min(end, len(document.text)))
     if is_box(place):  # a viewer finds no words in an image
         return f"{url}#{place}"
@@ -123,7 +135,8 @@ def _descriptions(text: str, block: Block) -> list[tuple[int, int]]:
     pieces = _PARTING.split(block.html)
     described = [_DESCRIBED.match(piece) for piece in pieces]
     words = [
-        _words(said[1] if said else piece) for said, piece in zip(described, pieces, strict=True)
+        _words(said[1] if said else piece)
+        for said, piece in zip(described, pieces, strict=True)
     ]
     for index, said in enumerate(described):
         start = text.find(words[index], place, block.end) if words[index] else -1
@@ -164,7 +177,9 @@ def _directive(document: Document, start: int, end: int) -> str:
     if not _is_part(head):
         return ""
     directive = _with_context(document, first_start, head_end, _encode(head))
-    if directive != _encode(head):  # fewer words leave room for their context and the end
+    if directive != _encode(
+        head
+    ):  # fewer words leave room for their context and the end
         head_end = _head(text, first_start, first_end, most=_WORDS - 1)
         directive = _with_context(
             document, first_start, head_end, _encode(text[first_start:head_end])
@@ -175,7 +190,9 @@ def _directive(document: Document, start: int, end: int) -> str:
         ranged += f",-{_encode(after)}" if after else ""
         if _is_short(ranged):
             return ranged
-        starts = [one for one in _word_starts(text, tail_start, tail_end) if one > tail_start]
+        starts = [
+            one for one in _word_starts(text, tail_start, tail_end) if one > tail_start
+        ]
         tail_start = starts[0] if starts else tail_end
     # The end gives way: a browser that finds the start opens the page there.
     return directive
@@ -200,7 +217,9 @@ def _count(text: str) -> int:
     return sum(map(bool, _APART.split(_WITHIN.sub("", text))))
 
 
-def _end(document: Document, pieces: list[tuple[int, int]], head_end: int) -> tuple[int, int, str]:
+def _end(
+    document: Document, pieces: list[tuple[int, int]], head_end: int
+) -> tuple[int, int, str]:
     """Return where a range's last words stand, empty where nothing is left for them, and what must
     follow them.
 
@@ -218,7 +237,10 @@ def _end(document: Document, pieces: list[tuple[int, int]], head_end: int) -> tu
             if _first_place(text, tail, end, low=head_end) == tail:
                 return tail, end, ""
             after = "" if found else _after(text, end)
-            if after and _first_place(text, tail, end, low=head_end, after=after) == tail:
+            if (
+                after
+                and _first_place(text, tail, end, low=head_end, after=after) == tail
+            ):
                 return tail, end, after
             found.append((tail, end, ""))
     return found[0] if found else (head_end, head_end, "")
@@ -231,14 +253,25 @@ def _pieces(document: Document, start: int, end: int) -> list[tuple[int, int]]:
     while place < end:
         block, behind = _block_at(document, place)
         stop = min(end, behind)
-        if block is not None and block.kind == "row" and block.cells and place <= block.start:
-            spans += _from_distinct(document.text, _parts(document.text, block)) or _cells(
-                document.text, block
-            )
+        if (
+            block is not None
+            and block.kind == "row"
+            and block.cells
+            and place <= block.start
+        ):
+            spans += _from_distinct(
+                document.text, _parts(document.text, block)
+            ) or _cells(document.text, block)
         elif block is not None and (parts := _parts(document.text, block)):
-            spans += [(max(a, place), min(b, stop)) for a, b in parts if a < stop and b > place]
+            spans += [
+                (max(a, place), min(b, stop))
+                for a, b in parts
+                if a < stop and b > place
+            ]
         else:
-            for line in re.finditer(r"[^\n\r\v\f\u2028\u2029]+", document.text[place:stop]):
+            for line in re.finditer(
+                r"[^\n\r\v\f\u2028\u2029]+", document.text[place:stop]
+            ):
                 spans.append((place + line.start(), place + line.end()))
         place = max(stop, place + 1)
     return _trimmed(document.text, spans)
@@ -291,7 +324,9 @@ def _from_distinct(text: str, cells: list[tuple[int, int]]) -> list[tuple[int, i
     another does not."""
     cells = _trimmed(text, cells)
     for index, (start, end) in enumerate(cells):
-        if _first_place(text, start, end) == start and any(map(str.isalnum, text[start:end])):
+        if _first_place(text, start, end) == start and any(
+            map(str.isalnum, text[start:end])
+        ):
             return cells[index:]
     return cells
 
@@ -318,7 +353,9 @@ def _head(text: str, start: int, end: int, *, most: int = _WORDS) -> int:
 
 def _tail(text: str, start: int, end: int) -> int | None:
     """Start of a span's last words, as many as a part may have; None where none are left."""
-    return next((one for one in _word_starts(text, start, end) if _is_part(text[one:end])), None)
+    return next(
+        (one for one in _word_starts(text, start, end) if _is_part(text[one:end])), None
+    )
 
 
 def _word_ends(text: str, start: int, end: int) -> list[int]:
@@ -333,7 +370,9 @@ def _word_ends(text: str, start: int, end: int) -> list[int]:
     ends: list[int] = []
     for found in _WORD.finditer(piece):
         word = found.group().rstrip(_EDGE)
-        if word or ends:  # marks alone count as a word that ends where the one before them does
+        if (
+            word or ends
+        ):  # marks alone count as a word that ends where the one before them does
             ends.append(start + found.start() + len(word) if word else ends[-1])
         if len(ends) == _WORDS:  # the paragraph may have two megabytes
             break
@@ -359,7 +398,9 @@ def _pattern(phrase: str) -> str:
     return f"{left}{words}{right}"
 
 
-def _first_place(text: str, start: int, end: int, *, low: int = 0, after: str = "") -> int:
+def _first_place(
+    text: str, start: int, end: int, *, low: int = 0, after: str = ""
+) -> int:
     """Where a browser that searches from `low` finds text[start:end] first, of those that `after`
     follows."""
     phrase = text[start:end]
@@ -381,7 +422,9 @@ def _is_apart(text: str, start: int, end: int, phrase: str) -> bool:
         and _WORDLIKE.match(text, max(start - 1, 0), start)
     )
     right = (
-        phrase[-1:].isalnum() and not is_cjk(phrase[-1:]) and _WORDLIKE.match(text, end, end + 1)
+        phrase[-1:].isalnum()
+        and not is_cjk(phrase[-1:])
+        and _WORDLIKE.match(text, end, end + 1)
     )
     return not left and not right
 
@@ -416,7 +459,9 @@ def _lowered(text: str) -> str:
     """Return a text in one case, of the same length."""
     low = text.lower()
     if len(low) != len(text):
-        low = "".join(small if len(small := char.lower()) == 1 else char for char in text)
+        low = "".join(
+            small if len(small := char.lower()) == 1 else char for char in text
+        )
     return low.replace("ς", "σ")
 
 
@@ -472,7 +517,10 @@ def _telling(text: str, start: int, end: int, words: Sequence[str]) -> str:
         if not _is_part(prefix):
             break
         told, before = prefix, re.compile(f"{_pattern(prefix)}{_GAP}\\Z", re.IGNORECASE)
-        if not any(before.search(text, max(0, place - _CONTEXT_REACH), place) for place in earlier):
+        if not any(
+            before.search(text, max(0, place - _CONTEXT_REACH), place)
+            for place in earlier
+        ):
             break
     return told
 
@@ -480,9 +528,13 @@ def _telling(text: str, start: int, end: int, words: Sequence[str]) -> str:
 def _after(text: str, place: int) -> str:
     """The words that follow `place`, of one unit or cell; empty at the end."""
     pieces = _SEPARATOR.split(text[place : place + _CONTEXT_REACH])
-    words = next(filter(None, (piece.strip(" |") for piece in pieces)), "").split()[:_WORDS]
+    words = next(filter(None, (piece.strip(" |") for piece in pieces)), "").split()[
+        :_WORDS
+    ]
     counts = range(len(words), 0, -1)
-    told = next((one for count in counts if _is_part(one := " ".join(words[:count]))), "")
+    told = next(
+        (one for count in counts if _is_part(one := " ".join(words[:count]))), ""
+    )
     return told or (words[0][:_CJK] if words and is_cjk(words[0]) else "")
 
 
@@ -497,7 +549,9 @@ def _part_before(document: Document, place: int) -> int:
 def _encode(words: str) -> str:
     """Percent-encode, without our marks of struck words; the hyphen too, since it marks context in
     a directive."""
-    return quote(" ".join(words.replace(STRUCK, "").split()), safe="").replace("-", "%2D")
+    return quote(" ".join(words.replace(STRUCK, "").split()), safe="").replace(
+        "-", "%2D"
+    )
 
 
 def place_of(document: Document, start: int, end: int) -> str:
@@ -526,7 +580,9 @@ def box_of(document: Document, spans: Iterable[tuple[int, int]]) -> tuple[float,
             continue
         page = block.place.partition("&")[0]
         if is_box(block.place):
-            left, top, width, height = map(float, block.place.rpartition("=")[2].split(","))
+            left, top, width, height = map(
+                float, block.place.rpartition("=")[2].split(",")
+            )
             boxes.append((left, top, left + width, top + height))
         else:
             boxes += _printed(document, block.place, start, end)
@@ -536,7 +592,9 @@ def box_of(document: Document, spans: Iterable[tuple[int, int]]) -> tuple[float,
     return min(lefts), min(tops), max(rights) - min(lefts), max(lows) - min(tops)
 
 
-def _printed(document: Document, place: str, start: int, end: int) -> list[tuple[float, ...]]:
+def _printed(
+    document: Document, place: str, start: int, end: int
+) -> list[tuple[float, ...]]:
     """Return the edges of the lines of a PDF's page on which a stretch of text is printed."""
     known = _pages_printed(document).get(place)
     if known is None:
@@ -562,7 +620,10 @@ def _pages_printed(document: Document) -> dict[str, tuple[int, list[list[float]]
     for line in document.page.printed.splitlines():
         number, *bands = line.split()
         if (place := f"page={number}") in begins:
-            found[place] = begins[place], [list(map(float, band.split(","))) for band in bands]
+            found[place] = (
+                begins[place],
+                [list(map(float, band.split(","))) for band in bands],
+            )
     return found
 
 
@@ -575,7 +636,9 @@ def one_place(first: str, last: str) -> str | None:
         return None
     if _TIMED.match(first) and _TIMED.match(last):
         return f"{first.partition(',')[0]},{last.partition(',')[2]}"
-    if (kind := first.partition("=")[0]) in {"row", "cell"} and last.startswith(f"{kind}="):
+    if (kind := first.partition("=")[0]) in {"row", "cell"} and last.startswith(
+        f"{kind}="
+    ):
         return f"{first}-{last.partition('=')[2]}"
     sheet, mark, cells = first.partition("!")
     if mark and last.startswith(f"{sheet}!"):
@@ -625,11 +688,15 @@ def cite_copy(
     wanted = word_runs(text)
     runs = [word_runs(document.text[unit.start : unit.end]) for unit in units]
     low = high = (
-        units.index(at) if at else max(range(len(units)), key=lambda row: len(runs[row] & wanted))
+        units.index(at)
+        if at
+        else max(range(len(units)), key=lambda row: len(runs[row] & wanted))
     )
     while low and len(runs[low - 1] & wanted) > COPIED * len(runs[low - 1]):
         low -= 1
-    while high + 1 < len(units) and len(runs[high + 1] & wanted) > COPIED * len(runs[high + 1]):
+    while high + 1 < len(units) and len(runs[high + 1] & wanted) > COPIED * len(
+        runs[high + 1]
+    ):
         high += 1
     return cite(document, units[low].start, units[high].end)
 

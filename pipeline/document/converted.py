@@ -23,7 +23,9 @@ try:
 except ImportError:  # Windows has no such limits
     resource = None  # type: ignore[assignment]  # the one use looks for it
 
-if TYPE_CHECKING:  # settings are read before anything that takes a tenth of a second to import
+if (
+    TYPE_CHECKING
+):  # settings are read before anything that takes a tenth of a second to import
     from pipeline.document.page import Trust
 
 MAX_ITEMS: Final = 20_000
@@ -125,7 +127,11 @@ def day_in(text: str) -> str:
 
 def unplaced(html: str) -> str:
     """Return HTML from outside without the attribute that only converters write."""
-    return re.sub(PLACE, "data-was", html, flags=re.IGNORECASE) if PLACE in html.lower() else html
+    return (
+        re.sub(PLACE, "data-was", html, flags=re.IGNORECASE)
+        if PLACE in html.lower()
+        else html
+    )
 
 
 def placed(inner: str, place: str, *, tag: str = "section") -> str:
@@ -169,11 +175,16 @@ def raising_the_cap(size: int) -> str:
 def ended_after(seconds: float) -> Iterator[None]:
     """Have the system end a process whose memory is bounded, as a converter's is, if the block
     takes longer."""
-    if resource is None or resource.getrlimit(resource.RLIMIT_AS)[0] == resource.RLIM_INFINITY:
+    if (
+        resource is None
+        or resource.getrlimit(resource.RLIMIT_AS)[0] == resource.RLIM_INFINITY
+    ):
         yield
         return
     before = resource.getrlimit(resource.RLIMIT_CPU)
-    resource.setrlimit(resource.RLIMIT_CPU, (int(time.process_time() + seconds), before[1]))
+    resource.setrlimit(
+        resource.RLIMIT_CPU, (int(time.process_time() + seconds), before[1])
+    )
     try:
         yield
     finally:
@@ -196,7 +207,11 @@ def escape(text: str) -> str:
 
 
 def html_table(
-    rows: Sequence[Sequence[str]], *, header: bool, places: Sequence[str] = (), caption: str = ""
+    rows: Sequence[Sequence[str]],
+    *,
+    header: bool,
+    places: Sequence[str] = (),
+    caption: str = "",
 ) -> str:
     """Return rows of cells as a table, the first one as its header where it is one, each at its
     place in the file."""
@@ -204,7 +219,9 @@ def html_table(
     for number, row in enumerate(rows):
         tag = "th" if header and number == 0 else "td"
         inner = "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in row)
-        lines.append(placed(inner, places[number], tag="tr") if places else f"<tr>{inner}</tr>")
+        lines.append(
+            placed(inner, places[number], tag="tr") if places else f"<tr>{inner}</tr>"
+        )
     return f"<table>{caption}\n" + "\n".join(lines) + "\n</table>"
 
 

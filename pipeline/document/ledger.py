@@ -53,7 +53,9 @@ class Ledger:
     @property
     def unread(self) -> str:
         """What was not read, such as `2 charts, 1 comment`; empty where all was."""
-        return ", ".join(_counted(kind, number) for kind, number in self.missing.items())
+        return ", ".join(
+            _counted(kind, number) for kind, number in self.missing.items()
+        )
 
     @property
     def leaves_tables_whole(self) -> bool:

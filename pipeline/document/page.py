@@ -41,7 +41,15 @@ of Python objects."""
 WITH_COOKIES: Final = "read with cookies of yours (WINNOW_COOKIES)"
 """Note of a page that its server may have shown to nobody else."""
 BlockKind = Literal[
-    "heading", "paragraph", "item", "row", "code", "definition", "caption", "block", "about"
+    "heading",
+    "paragraph",
+    "item",
+    "row",
+    "code",
+    "definition",
+    "caption",
+    "block",
+    "about",
 ]
 Verdict = Literal["answered", "unsure", "none"]
 Trust = Literal["visible", "attribute", "script", "recognised", "snippet"]
@@ -404,7 +412,9 @@ class Reading:
     @cached_property
     def places(self) -> Sequence[tuple[int, Sentence]]:
         """Index of the document and the unit of each score [units]."""
-        return [(place, unit) for place, units in enumerate(self.tagged) for unit in units]
+        return [
+            (place, unit) for place, units in enumerate(self.tagged) for unit in units
+        ]
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,12 +54,14 @@ class Table:
     def is_numeric(self, column: int) -> bool:
         """Whether nearly all that a column holds are numbers."""
         filled = [
-            place for place, cell in enumerate(self.cells(column)) if cell.lower() not in EMPTY
+            place
+            for place, cell in enumerate(self.cells(column))
+            if cell.lower() not in EMPTY
         ]
         values = self.values(column)
-        return bool(filled) and sum(values[place] is not None for place in filled) >= KNOWN * len(
-            filled
-        )
+        return bool(filled) and sum(
+            values[place] is not None for place in filled
+        ) >= KNOWN * len(filled)
 
 
 @dataclass(frozen=True, slots=True)

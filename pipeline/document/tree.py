@@ -66,7 +66,9 @@ _MARKED: Final = tags("del ins row rt s strike sub sup")
 _RAISED: Final = re.compile(r"[-−–+]?\d+")
 _NOTES: Final = re.compile(r"\[?\d+\]?(?:\s*[,–-]\s*\[?\d+\]?)+")
 """Several notes at once."""
-_EXPONENT: Final = re.compile(r"(?:[-−–+]?\d*[nkxyijpNT]|\d+)(?:[-−–+](?:\d+|[nkxyij]))?")
+_EXPONENT: Final = re.compile(
+    r"(?:[-−–+]?\d*[nkxyijpNT]|\d+)(?:[-−–+](?:\d+|[nkxyij]))?"
+)
 """What is raised behind a number or variable without being an ordinal's end (`2nd`, `2e`) or an
 hour's sign (`5h`)."""
 _VARIABLE: Final = re.compile(r"(?:[\d)\]]|(?<![^\W\d_])[^\W\d_])$")
@@ -248,7 +250,11 @@ def attach(parent: Node, node: Node) -> None:
 
 def _break(parent: Node, node: Node) -> None:
     """End the line of the parent before a node that begins its own."""
-    if node.tag in BLOCK_TAGS and parent.children and parent.children[-1].__class__ is str:
+    if (
+        node.tag in BLOCK_TAGS
+        and parent.children
+        and parent.children[-1].__class__ is str
+    ):
         trim(parent)
     parent.breaks = True
     if node.boxed or node.tag in _BOXES:
@@ -265,7 +271,9 @@ def _merged(node: Node, only: Node) -> Node:
         if only.tag in NEUTRAL and not only.furniture and node.attrs and not only.attrs:
             only.attrs = node.attrs
         return only
-    if tag in BLOCK_TAGS and (only.tag in NEUTRAL or (only.tag == "p" and tag in _HOLDS_ITS_P)):
+    if tag in BLOCK_TAGS and (
+        only.tag in NEUTRAL or (only.tag == "p" and tag in _HOLDS_ITS_P)
+    ):
         node.children = only.children
         node.furniture = max(node.furniture, only.furniture)
         node.place = node.place or only.place
@@ -287,8 +295,12 @@ def _is_written(parent: Node, node: Node) -> bool:
         if children and children[-1] == STRUCK:
             add_space(parent)
     elif tag in {"sub", "sup"}:
-        before = "".join(item if isinstance(item, str) else text_of(item) for item in children[-3:])
-        written = (_raised if tag == "sup" else _lowered)(parent, before, text_of(node), node)
+        before = "".join(
+            item if isinstance(item, str) else text_of(item) for item in children[-3:]
+        )
+        written = (_raised if tag == "sup" else _lowered)(
+            parent, before, text_of(node), node
+        )
         if written:
             children.append(written)
         return bool(written)
@@ -301,10 +313,14 @@ def _is_written(parent: Node, node: Node) -> bool:
 def _finish_row(row: Node) -> None:
     """Make what is a row by its role a table's row, or boxes where it holds anything but cells."""
     row.children = [
-        child for child in row.children if isinstance(child, Node) or not child.isspace()
+        child
+        for child in row.children
+        if isinstance(child, Node) or not child.isspace()
     ]
     cells = [
-        child for child in row.children if isinstance(child, Node) and child.tag in STAYS_EMPTY
+        child
+        for child in row.children
+        if isinstance(child, Node) and child.tag in STAYS_EMPTY
     ]
     row.tag, row.breaks = "tr", True
     if len(cells) < len(row.children):
@@ -385,7 +401,9 @@ def walk(root: Node) -> Iterator[Node]:
     while stack:
         node = stack.pop()
         yield node
-        stack.extend(child for child in reversed(node.children) if isinstance(child, Node))
+        stack.extend(
+            child for child in reversed(node.children) if isinstance(child, Node)
+        )
 
 
 def pieces(root: Node, marks: Mapping[int, str] | None = None) -> list[str]:
@@ -483,7 +501,11 @@ def to_html(root: Node, *, links: bool = False) -> str:
 
 def escaped(text: str) -> str:
     """Return a text as it stands in HTML; most texts hold nothing to escape."""
-    return entities.escape(text, quote=False) if "&" in text or "<" in text or ">" in text else text
+    return (
+        entities.escape(text, quote=False)
+        if "&" in text or "<" in text or ">" in text
+        else text
+    )
 
 
 def _opening(node: Node, *, links: bool) -> str:
@@ -551,7 +573,10 @@ def part_number(parent: Node, text: str, current: LexborNode, *, raised: bool) -
         if behind is not None and behind.tag_id != TEXT_NODE:
             behind = behind.first_child
         following = (behind.text_content or "")[:8] if behind is not None else ""
-        return point_before(parent, current.attributes.get("class") or "", following) + text
+        return (
+            point_before(parent, current.attributes.get("class") or "", following)
+            + text
+        )
     if not raised and _is_counted_apart(parent, current, text):
         add_space(parent)
     return text
@@ -566,7 +591,11 @@ def _is_counted_apart(node: Node, current: LexborNode, text: str) -> bool:
     if current.prev is None or current.prev.tag_id != TEXT_NODE:
         return any(
             found is not None
-            for found in (_COUNTED.match(text), _WORD.search(before), _FRACTION.search(before))
+            for found in (
+                _COUNTED.match(text),
+                _WORD.search(before),
+                _FRACTION.search(before),
+            )
         )
     return _COUNTED.match(text) is not None and _NUMBER.search(before) is not None
 

@@ -79,7 +79,9 @@ def split_sentences(text: str) -> list[tuple[int, int]]:
             next_item += 1
         kind = match.lastgroup
         if kind == "blank" or (
-            _ends_cjk(text, match, start) if kind == "cjk" else _ends(text, match, start)
+            _ends_cjk(text, match, start)
+            if kind == "cjk"
+            else _ends(text, match, start)
         ):
             _close(text, start, end, spans)
             start = end
@@ -123,7 +125,9 @@ def _ends_cjk(text: str, match: re.Match[str], start: int) -> bool:
         # `cjk` ends before the closing mark of the quotation unless that mark directly follows the
         # stop.
         closed = text.find(closing, match.end("cjk"), opened + _LOOK_BACK)
-        if closed > match.end("cjk") or (closed >= 0 and _QUOTATIVE.match(text, closed + 1)):
+        if closed > match.end("cjk") or (
+            closed >= 0 and _QUOTATIVE.match(text, closed + 1)
+        ):
             return False
     return True
 
@@ -147,7 +151,9 @@ def _ends(text: str, match: re.Match[str], start: int) -> bool:
     if word.isdecimal():
         return _ends_number(word, before, after, opening=opening)
     initial = (
-        len(after) == 1 and follow is not None and text[follow.end() : follow.end() + 1] == "."
+        len(after) == 1
+        and follow is not None
+        and text[follow.end() : follow.end() + 1] == "."
     )
     return _ends_word(word, before, "" if initial else after)
 
@@ -172,7 +178,11 @@ def _ends_word(word: str, before: str, after: str) -> bool:
         return False
     if len(word) == 1 and word.isalpha():
         spaced = len(before) == 2 and before[1] == "." and before[0].islower()
-        return after in _STARTERS and not spaced and f"{before.lower()}{low}" not in _NEVER_FINAL
+        return (
+            after in _STARTERS
+            and not spaced
+            and f"{before.lower()}{low}" not in _NEVER_FINAL
+        )
     if low in _MAYBE_FINAL or _is_dotted(low):
         return not after or after in _STARTERS
     return True
@@ -184,7 +194,9 @@ def _ends_number(word: str, before: str, after: str, *, opening: str) -> bool:
         return True
     if before.lower() in _BEFORE_ORDINAL:
         return False
-    return len(word) > 2 or not (after.lower() in _AFTER_ORDINAL or opening.startswith(("-", "–")))
+    return len(word) > 2 or not (
+        after.lower() in _AFTER_ORDINAL or opening.startswith(("-", "–"))
+    )
 
 
 def _is_dotted(word: str) -> bool:
@@ -229,7 +241,11 @@ def _cut(text: str, start: int, longest: int) -> int:
     Never in its first third, so that the pieces stay readable.
     """
     low, high = start + longest // 3, start + longest
-    for marks in (("; ", "；", "\n"), (", ", "，", "、", " – ", " | "), (" ", "\t", "\u00a0")):
+    for marks in (
+        ("; ", "；", "\n"),
+        (", ", "，", "、", " – ", " | "),
+        (" ", "\t", "\u00a0"),
+    ):
         best = max(text.rfind(mark, low, high) + len(mark) for mark in marks)
         if best > low:
             return min(best, high)
@@ -244,11 +260,15 @@ one thing."""
 _CODE_GROUP: Final = 240
 """Code points of the code lines that make one unit; a blank line ends a unit as well."""
 
-_TAG_OPENING: Final = re.compile(r"[<＜﹤‹〈](?=\s*[/／]?\s*T\s*A\s*G\b)", re.IGNORECASE)
+_TAG_OPENING: Final = re.compile(
+    r"[<＜﹤‹〈](?=\s*[/／]?\s*T\s*A\s*G\b)", re.IGNORECASE
+)
 _DEFUSED: Final = "("
 
 
-def tag_sentences(document: Document, blocks: Iterable[int] | None = None) -> tuple[Sentence, ...]:
+def tag_sentences(
+    document: Document, blocks: Iterable[int] | None = None
+) -> tuple[Sentence, ...]:
     """Return the sentences and units of `document` in reading order, numbered from 1.
 
     Each `Sentence.start:end` is a non-empty span of `document.text`; spans are disjoint and
@@ -264,12 +284,16 @@ def tag_sentences(document: Document, blocks: Iterable[int] | None = None) -> tu
         spans = _unit_spans(block, document.text)
         for start, end in spans:
             shown = (
-                block.text if block.kind == "row" and len(spans) == 1 else document.text[start:end]
+                block.text
+                if block.kind == "row" and len(spans) == 1
+                else document.text[start:end]
             )
             line = one_line(shown)
             if line:
                 sentences.append(
-                    Sentence(len(sentences) + 1, line, start, end, index, block.heading_path)
+                    Sentence(
+                        len(sentences) + 1, line, start, end, index, block.heading_path
+                    )
                 )
     return tuple(sentences)
 
@@ -279,7 +303,9 @@ def numbered(sentences: Iterable[Sentence]) -> str:
 
     A page cannot forge a line, since no sentence holds a line break of any kind.
     """
-    return "\n".join(f"{sentence.number} {one_line(sentence.text)}" for sentence in sentences)
+    return "\n".join(
+        f"{sentence.number} {one_line(sentence.text)}" for sentence in sentences
+    )
 
 
 def paper_tags(sentences: Iterable[Sentence]) -> str:
@@ -354,5 +380,7 @@ def is_aside(block: Block) -> bool:
     """Whether a block is a line of a menu or the like, or is beside the text: closed, or an
     image's description."""
     return not block.main and (
-        block.closed or block.trust != "visible" or count_words(block.text) <= LABEL_WORDS
+        block.closed
+        or block.trust != "visible"
+        or count_words(block.text) <= LABEL_WORDS
     )

@@ -100,11 +100,15 @@ class Assembled:
         return labels_of(self.evidence, self.shown.labels).get((url, number), "")
 
 
-def labels_of(evidence: Sequence[Evidence], labels: Sequence[str]) -> dict[tuple[str, int], str]:
+def labels_of(
+    evidence: Sequence[Evidence], labels: Sequence[str]
+) -> dict[tuple[str, int], str]:
     """Return the label of the passage that holds each quoted unit, by its page's address and its
     number there."""
     shown = zip(evidence, labels, strict=True)
-    return {(one.url, number): label for one, label in shown for number in one.sentences}
+    return {
+        (one.url, number): label for one, label in shown for number in one.sentences
+    }
 
 
 def fill(
@@ -143,7 +147,9 @@ def fill(
     return chosen
 
 
-def quotable(order: Sequence[int], values: Floats, speaks: Callable[[int], bool]) -> list[int]:
+def quotable(
+    order: Sequence[int], values: Floats, speaks: Callable[[int], bool]
+) -> list[int]:
     """Return the units of `order`, best first, without those that speak to a model and are far from
     the question.
 
@@ -151,7 +157,9 @@ def quotable(order: Sequence[int], values: Floats, speaks: Callable[[int], bool]
     is quoted.
     """
     return [
-        row for row in order if values[row] >= ASKED_ABOUT * values[order[0]] or not speaks(row)
+        row
+        for row in order
+        if values[row] >= ASKED_ABOUT * values[order[0]] or not speaks(row)
     ]
 
 
@@ -205,7 +213,9 @@ def assemble(
     return Assembled(evidence, shown, left_out, writer.speaking(evidence, shown.labels))
 
 
-def _candidates(writer: "_Writer", *, open_end: bool, listed: bool, alone: bool) -> list[int]:
+def _candidates(
+    writer: "_Writer", *, open_end: bool, listed: bool, alone: bool
+) -> list[int]:
     """Return the units that passages may begin with, best first; `writer.unquoted` counts what
     speaks to a model and is left out."""
     values = writer.reading.values
@@ -234,7 +244,9 @@ def _chosen(
     return found[:1] if nearest_alone(reading) else found
 
 
-def _left_out(writer: "_Writer", near: Sequence[int], evidence: Sequence[Evidence]) -> int:
+def _left_out(
+    writer: "_Writer", near: Sequence[int], evidence: Sequence[Evidence]
+) -> int:
     """Return how many units that no passage has are worth a further call."""
     reading = writer.reading
     if nearest_alone(reading):
@@ -257,7 +269,11 @@ def _passages(
     chosen = maker.choose(near, writer.cost, usual, end=end, whole=room)
     for _ in range(ROUNDS if chosen and not nearest_alone(writer.reading) else 0):
         rest = usual - writer.write(chosen).tokens
-        more = maker.choose(near, writer.cost, rest, end=end, further=True) if rest >= CRUMB else []
+        more = (
+            maker.choose(near, writer.cost, rest, end=end, further=True)
+            if rest >= CRUMB
+            else []
+        )
         if not more:
             break
         chosen += more
@@ -266,7 +282,9 @@ def _passages(
 
 def most_unasked(reading: Reading) -> int:
     """Return the most tokens of an answer whose budget the caller leaves open."""
-    unlikely = reading.verdict == "unsure" and reading.confidence < NONE and not reading.parts
+    unlikely = (
+        reading.verdict == "unsure" and reading.confidence < NONE and not reading.parts
+    )
     if unlikely or asks_one_thing(reading):
         return UNASKED_BRIEF
     return UNASKED_WHOLE if any(asked_whole(reading.question)) else UNASKED
@@ -308,7 +326,9 @@ class _Writer:
         self.documents = documents
         self.reading = reading
         self.places = reading.places
-        self.costs = [tokens + 1 for tokens in count_each([unit.text for _, unit in self.places])]
+        self.costs = [
+            tokens + 1 for tokens in count_each([unit.text for _, unit in self.places])
+        ]
         self.mark = mark
         self.max_tokens = max_tokens
         self.unquoted = 0
@@ -319,7 +339,10 @@ class _Writer:
         self.said: dict[str, list[int]] = {}
         """Key of each statement to the rows that say it, best first."""
         self.maker = PassageMaker(
-            documents, reading, self.costs, self._copies() if len(documents) > 1 else None
+            documents,
+            reading,
+            self.costs,
+            self._copies() if len(documents) > 1 else None,
         )
 
     def _copies(self) -> dict[int, list[int]]:
@@ -329,7 +352,9 @@ class _Writer:
         for row in range(len(self.places)):
             alike.setdefault(self._key(row), []).append(row)
         several = [
-            rows for rows in alike.values() if self.places[rows[0]][0] != self.places[rows[-1]][0]
+            rows
+            for rows in alike.values()
+            if self.places[rows[0]][0] != self.places[rows[-1]][0]
         ]
         return {row: rows for rows in several for row in rows}
 
@@ -363,7 +388,9 @@ class _Writer:
         for row in rows:
             passage = UnitRange(row, row + 1, row)
             owner = self.places[row][0]
-            room -= self.cost(passage) + (LINK_TOKENS // 2 if owner not in self.maker.cited else 0)
+            room -= self.cost(passage) + (
+                LINK_TOKENS // 2 if owner not in self.maker.cited else 0
+            )
             if room < 0:
                 break
             chosen.append(passage)
@@ -418,7 +445,9 @@ class _Writer:
             return order
         texts = {row: self.places[row][1].text.casefold() for row in order}
         shared = [literal for literal in called if literal in texts[order[0]]]
-        return [row for row in order if any(map(texts[row].__contains__, shared))] or order
+        return [
+            row for row in order if any(map(texts[row].__contains__, shared))
+        ] or order
 
     def speaks(self, row: int) -> bool:
         """Whether a unit speaks to a model."""
@@ -434,7 +463,9 @@ class _Writer:
         on one page only."""
         place, unit = self.places[row]
         letters = "".join(filter(str.isalnum, unit.text.casefold()))
-        return letters if len(letters) >= SAME_WORDS else f"{place} {unit.text.casefold()}"
+        return (
+            letters if len(letters) >= SAME_WORDS else f"{place} {unit.text.casefold()}"
+        )
 
     def cost(self, passage: UnitRange) -> int:
         """Return the tokens of a passage with its label and heading, and with the head of its page
@@ -451,7 +482,9 @@ class _Writer:
             evidence, self.mark, max_tokens=self.max_tokens, unquoted=self.unquoted
         )
 
-    def evidence(self, passages: Sequence[UnitRange], *, cited: bool) -> tuple[Evidence, ...]:
+    def evidence(
+        self, passages: Sequence[UnitRange], *, cited: bool
+    ) -> tuple[Evidence, ...]:
         """Return passages as evidence: pages by their best passage, on each the surroundings of the
         best first, in reading order; neighbours are one."""
         by_page: dict[int, list[UnitRange]] = {}
@@ -491,7 +524,9 @@ class _Writer:
             title=page.title,
             block_path=blocks[0].path,
             sentences=tuple(unit.number for unit in units),
-            score=Score(round(float(self.reading.values[best]), 4), self.reading.made_by),
+            score=Score(
+                round(float(self.reading.values[best]), 4), self.reading.made_by
+            ),
             citation=cite(document, *self._span(run, best)) if cited else "",
             place=place_of(document, units[0].start, units[-1].end),
             heading_path=headings,
@@ -533,7 +568,9 @@ class _Writer:
                 place in equal or self.copies.hold(place, (self._words(best), words))
             ):
                 continue
-            cited[url] = cite_copy(document, self.reading.tagged[place], words, at=equal.get(place))
+            cited[url] = cite_copy(
+                document, self.reading.tagged[place], words, at=equal.get(place)
+            )
         return tuple(cited.values())
 
     @cached_property
@@ -554,16 +591,24 @@ class _Writer:
             around.setdefault(place, set()).update(
                 one for one in rows if self.places[one][0] == place
             )
-        return {place: "\n".join(map(self._words, sorted(rows))) for place, rows in around.items()}
+        return {
+            place: "\n".join(map(self._words, sorted(rows)))
+            for place, rows in around.items()
+        }
 
     def _words(self, row: int) -> str:
         place, unit = self.places[row]
         return self.documents[place].text[unit.start : unit.end]
 
-    def speaking(self, evidence: Sequence[Evidence], labels: Sequence[str]) -> tuple[str, ...]:
+    def speaking(
+        self, evidence: Sequence[Evidence], labels: Sequence[str]
+    ) -> tuple[str, ...]:
         """Return for each part of the question the label of the passage with its best unit."""
         known = labels_of(evidence, labels)
-        held = [(self.documents[place].page.final_url, unit.number) for place, unit in self.places]
+        held = [
+            (self.documents[place].page.final_url, unit.number)
+            for place, unit in self.places
+        ]
         found: list[str] = []
         for part in self.reading.parts:
             near = (
@@ -572,7 +617,9 @@ class _Writer:
                 else ()
             )
             best = sorted(near, key=lambda row: -float(part.values[row]))
-            found.append(next((known[held[row]] for row in best if held[row] in known), ""))
+            found.append(
+                next((known[held[row]] for row in best if held[row] in known), "")
+            )
         return tuple(found)
 
     def beginning(self, row: int, left_out: int) -> Assembled:
@@ -585,7 +632,9 @@ class _Writer:
         text = cut_to_tokens(passage.text, self.max_tokens - around - 1)
         if not text:
             return Assembled(
-                (), show_evidence((), self.mark, max_tokens=self.max_tokens), left_out + 1
+                (),
+                show_evidence((), self.mark, max_tokens=self.max_tokens),
+                left_out + 1,
             )
         cut = replace(bare, text=text if text == passage.text else f"{text} …")
         shown = show_evidence((cut,), self.mark, max_tokens=self.max_tokens)

@@ -100,7 +100,11 @@ def _open_item(out: list[str], opened: list[ListItem], line: Line) -> None:
     """Close the lists that an item does not stand in, open its own where it is not open, and begin
     the item."""
     own = line.places[-1]
-    while opened and opened[-1].list != own.list and not own.path.startswith(f"{opened[-1].path}/"):
+    while (
+        opened
+        and opened[-1].list != own.list
+        and not own.path.startswith(f"{opened[-1].path}/")
+    ):
         _close_list(out, opened)
     following = 1
     if opened and opened[-1].list == own.list:
@@ -109,7 +113,11 @@ def _open_item(out: list[str], opened: list[ListItem], line: Line) -> None:
     else:
         form = f" type={own.form}" if own.form != "1" else ""
         out.append(f"<ol{form}>" if own.ordered else "<ul>")
-    out.append(f"<li value={own.number}>" if own.ordered and own.number != following else "<li>")
+    out.append(
+        f"<li value={own.number}>"
+        if own.ordered and own.number != following
+        else "<li>"
+    )
     opened.append(own)
 
 
@@ -137,7 +145,9 @@ def _element(line: Line) -> str:
 
 def _html_table(line: Line) -> str:
     rows = [_cells(line.header, "th")] if line.header else []
-    return f"<table>{''.join([*rows, *(_cells(row, 'td') for row in line.rows)])}</table>"
+    return (
+        f"<table>{''.join([*rows, *(_cells(row, 'td') for row in line.rows)])}</table>"
+    )
 
 
 def _cells(row: Sequence[str], tag: str) -> str:
@@ -159,7 +169,8 @@ def _indented(lines: Sequence[Line], one: Callable[[Line], str], *, apart: str) 
     last, begins = "", False
     for line in lines:
         around = {
-            place.path for place in (line.places[:-1] if line.kind == "item" else line.places)
+            place.path
+            for place in (line.places[:-1] if line.kind == "item" else line.places)
         }
         while opened and opened[-1][0].path not in around:
             opened.pop()
@@ -185,7 +196,9 @@ def _markdown_line(line: Line) -> str:
     if line.kind == "heading":
         return f"{'#' * line.level} {inert(line.text)}"
     if line.kind == "code":
-        fence = "`" * (max((len(run) for run in _TICKS.findall(line.text)), default=2) + 1)
+        fence = "`" * (
+            max((len(run) for run in _TICKS.findall(line.text)), default=2) + 1
+        )
         return f"{fence}{line.language}\n{line.text}\n{fence}"
     if line.kind == "reference":
         return line.text
@@ -195,7 +208,11 @@ def _markdown_line(line: Line) -> str:
         width = max(len(row) for row in (first, *rows))
         head = (*first, *[""] * (width - len(first)))
         return "\n".join(
-            [_gfm_row(head), "|".join("-" * width) if width > 1 else "|-|", *map(_gfm_row, rows)]
+            [
+                _gfm_row(head),
+                "|".join("-" * width) if width > 1 else "|-|",
+                *map(_gfm_row, rows),
+            ]
         )
     return inert(line.text) or ("" if line.kind == "item" else GAP)
 

@@ -61,8 +61,12 @@ def asked_whole(question: str) -> Asked:
     listing, sample, steps = _patterns(language)
     head = question if is_cjk(question) else question[:HEAD]
     how = steps.search(question) is not None
-    wants_sample = sample.search(question) is not None and not question_word(question, language)
-    return Asked(all=not how and listing.search(head) is not None, sample=wants_sample, steps=how)
+    wants_sample = sample.search(question) is not None and not question_word(
+        question, language
+    )
+    return Asked(
+        all=not how and listing.search(head) is not None, sample=wants_sample, steps=how
+    )
 
 
 @cache
@@ -74,7 +78,10 @@ def _patterns(language: str) -> tuple[re.Pattern[str], ...]:
 
 
 def named_sections(
-    documents: Sequence[Document], tagged: Sequence[Sequence[Sentence]], question: str, asked: Asked
+    documents: Sequence[Document],
+    tagged: Sequence[Sequence[Sentence]],
+    question: str,
+    asked: Asked,
 ) -> Iterator[Section]:
     """Yield the sections of all documents whose heading `question` names, numbered through all
     documents."""
@@ -91,7 +98,8 @@ def named_sections(
             own = {term for term in heading if not _is_number(term)}
             lacks = len(own - known)
             whole = bool(own) and (
-                lacks <= len(own) // LONG or _compound(units[start].text, language) in known
+                lacks <= len(own) // LONG
+                or _compound(units[start].text, language) in known
             )
             if (
                 whole
@@ -102,7 +110,9 @@ def named_sections(
         first += len(units)
 
 
-def _sections(document: Document, units: Sequence[Sentence]) -> Iterator[tuple[int, int]]:
+def _sections(
+    document: Document, units: Sequence[Sentence]
+) -> Iterator[tuple[int, int]]:
     """Yield the units under each heading, with the sections inside."""
     opened: list[tuple[int, int]] = []
     for number, unit in enumerate(units):
@@ -134,6 +144,8 @@ def _alike(question: str, language: str) -> set[str]:
     codes"."""
     lowered = question.casefold()
     found = (
-        heading for said, heading in meanings("sections.same", language).items() if said in lowered
+        heading
+        for said, heading in meanings("sections.same", language).items()
+        if said in lowered
     )
     return {term for heading in found for term in _terms(heading, language)}

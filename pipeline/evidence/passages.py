@@ -87,7 +87,11 @@ def joined(passages: Iterable[UnitRange], parts: Callable[[int], bool]) -> list[
     A unit that `parts` from the one before it begins a stretch of its own.
     """
     runs: list[range] = []
-    for row in (row for passage in sorted(passages) for row in range(passage.start, passage.stop)):
+    for row in (
+        row
+        for passage in sorted(passages)
+        for row in range(passage.start, passage.stop)
+    ):
         if runs and row == runs[-1].stop and not parts(row):
             runs[-1] = range(runs[-1].start, row + 1)
         else:
@@ -119,7 +123,9 @@ class PassageMaker:
         self._tagged = reading.tagged
         self._values: list[float] = reading.values.tolist()
         self._ends = list(accumulate(costs, initial=0))
-        self._owners = [place for place, units in enumerate(reading.tagged) for _ in units]
+        self._owners = [
+            place for place, units in enumerate(reading.tagged) for _ in units
+        ]
         self._firsts = list(accumulate(map(len, reading.tagged), initial=0))
         self._taken = [False] * len(self._values)
         self._said: set[int] = set()
@@ -204,7 +210,9 @@ class PassageMaker:
             low -= 1
         start = (
             low
-            if low and self._owners[low - 1] == self._owners[low] and self._taken[low - 1]
+            if low
+            and self._owners[low - 1] == self._owners[low]
+            and self._taken[low - 1]
             else passage.start
         )
         most -= self._cost(start, passage.start)
@@ -227,11 +235,17 @@ class PassageMaker:
     def _begun(self, row: int) -> UnitRange | None:
         """Return the passage that has a part of the listing of a unit: code in two pieces is of no
         use."""
-        listing = next((one for one in self._around(row) if one.kind == "listing"), None)
+        listing = next(
+            (one for one in self._around(row) if one.kind == "listing"), None
+        )
         if listing is None:
             return None
         return next(
-            (one for one in self._kept if one.start < listing.stop and listing.start < one.stop),
+            (
+                one
+                for one in self._kept
+                if one.start < listing.stop and listing.start < one.stop
+            ),
             None,
         )
 
@@ -262,7 +276,11 @@ class PassageMaker:
     def _comes_whole(self, named: Sequence[UnitRange]) -> bool:
         """Whether the best passage may be a whole: not beside a section that came, unless an
         example is missing."""
-        found = {self._kind(row) for passage in named for row in range(passage.start, passage.stop)}
+        found = {
+            self._kind(row)
+            for passage in named
+            for row in range(passage.start, passage.stop)
+        }
         return not named or (self._asked.sample and "code" not in found)
 
     def _keep(self, passages: Iterable[UnitRange]) -> None:
@@ -280,7 +298,9 @@ class PassageMaker:
         for start, stop in self._sections:
             # A section that lacks the example that is asked for only shares a word with the
             # question.
-            if self._asked.sample and all(self._kind(row) != "code" for row in range(start, stop)):
+            if self._asked.sample and all(
+                self._kind(row) != "code" for row in range(start, stop)
+            ):
                 continue
             best = max(range(start, stop), key=self._values.__getitem__)
             least = STEPS if self._asked.steps else NAMED
@@ -299,7 +319,9 @@ class PassageMaker:
         """Return what of a section that does not fit is wanted most: its first example, or its
         list."""
         if self._asked.sample:
-            code = next((row for row in range(start, stop) if self._kind(row) == "code"), None)
+            code = next(
+                (row for row in range(start, stop) if self._kind(row) == "code"), None
+            )
             listing = (
                 next((one for one in self._around(code) if one.kind == "listing"), None)
                 if code
@@ -308,7 +330,9 @@ class PassageMaker:
             end = listing.stop if listing else (code or 0) + 1
             if code:
                 return UnitRange(
-                    code - 1, min(end, self._end_within(code - 1, int(WHOLE_SHARE * room))), code
+                    code - 1,
+                    min(end, self._end_within(code - 1, int(WHOLE_SHARE * room))),
+                    code,
                 )
         if self._asked.all or self._asked.steps:
             end = self._end_within(start, int(WHOLE_SHARE * room))
@@ -330,7 +354,10 @@ class PassageMaker:
             return rows
         own = self._owners[rows[0]]
         return sorted(
-            rows, key=lambda row: self._owners[row] != own or self._values[row] < WORTH * self._best
+            rows,
+            key=lambda row: (
+                self._owners[row] != own or self._values[row] < WORTH * self._best
+            ),
         )
 
     def _take(self, unit: int) -> None:
@@ -342,13 +369,16 @@ class PassageMaker:
             return
         self._said.add(alike[0])
         for copy in alike:
-            self._taken[copy] = self._taken[copy] or self._owners[copy] != self._owners[unit]
+            self._taken[copy] = (
+                self._taken[copy] or self._owners[copy] != self._owners[unit]
+            )
 
     def left_out(self, order: Iterable[int], share: float = WORTH) -> int:
         """Return how many units of `order` with at least a `share` of the best score no passage
         holds."""
         return sum(
-            not self._taken[row] and self._values[row] >= share * self._best for row in order
+            not self._taken[row] and self._values[row] >= share * self._best
+            for row in order
         )
 
     def _is_complete(self, passage: UnitRange) -> bool:
@@ -402,10 +432,18 @@ class PassageMaker:
         while stop - 1 > row and self._opens(stop - 1):
             stop -= 1
         # 5. Headings above it that score as an answer does: they are quoted, not only named
-        while start and self._precedes(start) and self._answers_as_heading(start - 1, most):
+        while (
+            start
+            and self._precedes(start)
+            and self._answers_as_heading(start - 1, most)
+        ):
             start -= 1
         # A page may be nothing but headings
-        while self._opens(stop - 1) and self._follows(stop) and self._cost(start, stop) <= most:
+        while (
+            self._opens(stop - 1)
+            and self._follows(stop)
+            and self._cost(start, stop) <= most
+        ):
             stop += 1
         return UnitRange(start, stop, row)
 
@@ -428,7 +466,11 @@ class PassageMaker:
         tables: dict[tuple[int, int], list[int]] = {}
         found: list[list[int]] = []
         for run in map(list, joined(passages, self._begins_section)):
-            if found and found[-1][-1] + 1 == run[0] and self._names_only(found[-1], run):
+            if (
+                found
+                and found[-1][-1] + 1 == run[0]
+                and self._names_only(found[-1], run)
+            ):
                 found[-1] += run
                 continue
             table = self._table(run)
@@ -442,7 +484,9 @@ class PassageMaker:
 
     def _names_only(self, run: Sequence[int], following: Sequence[int]) -> bool:
         """Whether one of two neighbours is nothing but headings, which say nothing by themselves."""
-        return any(all(self._kind(row) == "heading" for row in one) for one in (run, following))
+        return any(
+            all(self._kind(row) == "heading" for row in one) for one in (run, following)
+        )
 
     def _begins_section(self, row: int) -> bool:
         """Whether a passage that begins with a unit is shown by itself: under a heading of its own,
@@ -463,7 +507,9 @@ class PassageMaker:
         rows = [row for row in run if self._kind(row) != "heading"]
         if not rows or any(self._kind(row) != "row" for row in rows):
             return None
-        table = next((one for one in self._around(rows[0]) if one.kind == "table"), None)
+        table = next(
+            (one for one in self._around(rows[0]) if one.kind == "table"), None
+        )
         return (table.start, table.stop) if table and run[-1] < table.stop else None
 
     def rest(self, run: Sequence[int]) -> str:
@@ -475,14 +521,20 @@ class PassageMaker:
         """
         last = run[-1]
         whole = next((one for one in self._around(last) if one.kind in _PARTS), None)
-        if whole is None or (whole.kind != "listing" and self._is_one_entry(run, whole)):
+        if whole is None or (
+            whole.kind != "listing" and self._is_one_entry(run, whole)
+        ):
             return ""
         if whole.kind == "table":
             rows = (
-                row for row in run if whole.start <= row < whole.stop and self._kind(row) == "row"
+                row
+                for row in run
+                if whole.start <= row < whole.stop and self._kind(row) == "row"
             )
             header = self._header(last)
-            count = self._rows_in(whole, header) - sum(self._header(row) == header for row in rows)
+            count = self._rows_in(whole, header) - sum(
+                self._header(row) == header for row in rows
+            )
         else:
             count = self._count_after(last, whole)
         part = _PARTS[whole.kind]
@@ -493,7 +545,9 @@ class PassageMaker:
         lead into the list."""
         one_block = self._unit(run[0]).block == self._unit(run[-1]).block
         inside = run[0] >= whole.start and whole.kind == "list"
-        return one_block or (inside and self._entry(run[0], whole) == self._entry(run[-1], whole))
+        return one_block or (
+            inside and self._entry(run[0], whole) == self._entry(run[-1], whole)
+        )
 
     def _entry(self, row: int, whole: Whole) -> str:
         """Return the name of the child of a whole's element that a unit is in."""
@@ -563,12 +617,18 @@ class PassageMaker:
 
     def _precedes(self, row: int) -> bool:
         """Whether a unit is before another on the same page, and in no other passage."""
-        return row > 0 and self._owners[row] == self._owners[row - 1] and not self._taken[row - 1]
+        return (
+            row > 0
+            and self._owners[row] == self._owners[row - 1]
+            and not self._taken[row - 1]
+        )
 
     def _answers_as_heading(self, row: int, most: int) -> bool:
         """Whether a heading scores as an answer does; where room is small, one that is not named
         whole anyway."""
-        answers = self._kind(row) == "heading" and self._values[row] >= WORTH * self._best
+        answers = (
+            self._kind(row) == "heading" and self._values[row] >= WORTH * self._best
+        )
         return answers and (most >= MOST or self._cost(row, row + 1) > SHORT_HEADING)
 
     def _cost(self, start: int, stop: int) -> int:
@@ -578,7 +638,9 @@ class PassageMaker:
         """Return the wholes of a unit's document, and the number of the document's first unit."""
         owner = self._owners[row]
         if owner not in self._found:
-            self._found[owner] = find_wholes(self._documents[owner], self._tagged[owner])
+            self._found[owner] = find_wholes(
+                self._documents[owner], self._tagged[owner]
+            )
         return self._found[owner], self._firsts[owner]
 
     def _around(self, row: int) -> Iterator[Whole]:
@@ -594,7 +656,9 @@ class PassageMaker:
     def _atom(self, row: int, most: int) -> tuple[int, int]:
         """Return what is shown together at least: a unit or its record, with its lead-in, or what
         it leads in."""
-        record = next((whole for whole in self._around(row) if whole.kind == "record"), None)
+        record = next(
+            (whole for whole in self._around(row) if whole.kind == "record"), None
+        )
         if (
             record
             and self._cost(record.start, record.stop) <= most
@@ -602,7 +666,11 @@ class PassageMaker:
         ):
             return record.start, record.stop
         start, stop = row, row + 1
-        if self._leads(row) and self._continues(stop) and self._cost(start, stop + 1) <= most:
+        if (
+            self._leads(row)
+            and self._continues(stop)
+            and self._cost(start, stop + 1) <= most
+        ):
             stop += 1
         if (
             self._continues(start)
@@ -614,7 +682,9 @@ class PassageMaker:
 
     def _leads(self, row: int) -> bool:
         """Whether a unit announces what follows it: it ends with a colon and is no row."""
-        return self._kind(row) not in {"row", "heading"} and self._unit(row).text.endswith(COLONS)
+        return self._kind(row) not in {"row", "heading"} and self._unit(
+            row
+        ).text.endswith(COLONS)
 
     def _continues(self, row: int) -> bool:
         """Whether a unit follows another of the same section."""
@@ -644,7 +714,8 @@ class PassageMaker:
         wanted = [
             option
             for option in options
-            if self._cost(*option[1:]) <= most and (short or option[0] >= WORTH * self._best)
+            if self._cost(*option[1:]) <= most
+            and (short or option[0] >= WORTH * self._best)
         ]
         return max(wanted, key=lambda option: option[0])[1:] if wanted else None
 
@@ -662,12 +733,18 @@ class PassageMaker:
         Code is of use to its end only, and its lines score low by themselves; so is a list that all
         of is asked for.
         """
-        if whole.kind == "listing" or (self._asked.all and whole.kind in {"list", "table"}):
+        if whole.kind == "listing" or (
+            self._asked.all and whole.kind in {"list", "table"}
+        ):
             return True
         values = sorted(self._values[whole.start : whole.stop])
-        return whole.kind != "paragraph" and values[len(values) // 2] >= BEARS * self._best
+        return (
+            whole.kind != "paragraph" and values[len(values) // 2] >= BEARS * self._best
+        )
 
-    def _completed(self, row: int, start: int, stop: int, limits: PassageLimits) -> tuple[int, int]:
+    def _completed(
+        self, row: int, start: int, stop: int, limits: PassageLimits
+    ) -> tuple[int, int]:
         """Return a stretch with each whole completed that it holds a part of, as far as there is
         room."""
         for edge in (row, start, stop - 1):
@@ -677,7 +754,9 @@ class PassageMaker:
                 limit = limits.listing if one.kind == "listing" else limits.whole
                 # The cheap question first: a list of thousands is asked about for each of its
                 # items.
-                if cost > max(limits.most, limit) or (cost > limits.most and not self._bears(one)):
+                if cost > max(limits.most, limit) or (
+                    cost > limits.most and not self._bears(one)
+                ):
                     return self._as_far(one, start, stop, limit)
                 if not self._free(low, high):
                     break
@@ -708,10 +787,14 @@ class PassageMaker:
         whole = not (self._follows(high) and self._unit(high).block == block)
         return start, high if whole else stop
 
-    def _as_far(self, whole: Whole, start: int, stop: int, room: int) -> tuple[int, int]:
+    def _as_far(
+        self, whole: Whole, start: int, stop: int, room: int
+    ) -> tuple[int, int]:
         """Return a stretch with a list from its beginning, cut at the end, where steps or all items
         are wanted."""
-        wanted = self._is_wanted(start) and not self._asked.sample and whole.kind == "list"
+        wanted = (
+            self._is_wanted(start) and not self._asked.sample and whole.kind == "list"
+        )
         low = min(start, whole.start)
         high = min(whole.stop, self._end_within(low, room))
         fits = high >= stop and self._free(low, high)

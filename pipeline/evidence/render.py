@@ -53,7 +53,10 @@ class Style:
 
 
 def render(
-    document: Document, kept: Sequence[Kept], style: Style, around: Set[int] | None = None
+    document: Document,
+    kept: Sequence[Kept],
+    style: Style,
+    around: Set[int] | None = None,
 ) -> str:
     """Return the chosen units, written in the style asked for.
 
@@ -77,7 +80,8 @@ def _over_posts(blocks: Sequence[Block]) -> Set[int]:
     found = (
         numbers
         for numbers in alike.values()
-        if len(numbers) >= POSTS and len({blocks[number].text for number in numbers}) > 1
+        if len(numbers) >= POSTS
+        and len({blocks[number].text for number in numbers}) > 1
     )
     return frozenset(number for numbers in found for number in numbers)
 
@@ -91,7 +95,9 @@ def headings_above(blocks: Sequence[Block]) -> list[tuple[int, ...]]:
         path = block.heading_path
         chain = known.get(path)
         if chain is None:
-            chain = tuple(latest[path[:k]] for k in range(1, len(path) + 1) if path[:k] in latest)
+            chain = tuple(
+                latest[path[:k]] for k in range(1, len(path) + 1) if path[:k] in latest
+            )
             known[path] = chain
         above.append(chain)
         if block.kind == "heading":
@@ -104,7 +110,9 @@ def headings_above(blocks: Sequence[Block]) -> list[tuple[int, ...]]:
 def repeats_title(block: Block, title: str) -> bool:
     """Whether a heading says no more than the page's title: that one, or the topmost of its
     words, whatever quotation marks and dashes either has."""
-    own, said = (" ".join(_WORD.findall(text.casefold())) for text in (block.text, title))
+    own, said = (
+        " ".join(_WORD.findall(text.casefold())) for text in (block.text, title)
+    )
     return own == said or (not block.heading_path and f" {own} " in f" {said} ")
 
 
@@ -166,13 +174,18 @@ class _LineWriter:
             number = wanted[position]
             # A gap is marked between units under the same heading; a new heading says as much.
             fresh = self._heading(
-                (*above[number], number) if blocks[number].kind == "heading" else above[number]
+                (*above[number], number)
+                if blocks[number].kind == "heading"
+                else above[number]
             )
             if blocks[number].kind != "heading":
                 if (
                     last >= 0
                     and not fresh
-                    and any(self._left_out(n, number, shown) for n in range(last + 1, number))
+                    and any(
+                        self._left_out(n, number, shown)
+                        for n in range(last + 1, number)
+                    )
                 ):
                     self._gap(last, number)
                 if blocks[number].kind == "row":
@@ -182,7 +195,11 @@ class _LineWriter:
                     self._block(number, spans[number])
             last = wanted[position]
             position += 1
-        return self.lines if self.references is None else [*self.lines, *self.references.lines()]
+        return (
+            self.lines
+            if self.references is None
+            else [*self.lines, *self.references.lines()]
+        )
 
     def _left_out(self, skipped: int, number: int, shown: set[int]) -> bool:
         """Whether a unit before `number` is missing; what stands with its row as caption or header
@@ -190,9 +207,9 @@ class _LineWriter:
         block = self.document.blocks[skipped]
         if skipped in shown or is_header_row(self.document.blocks, skipped):
             return False
-        return block.kind != "caption" or block.text not in self.document.blocks[number].lead.split(
-            "\n"
-        )
+        return block.kind != "caption" or block.text not in self.document.blocks[
+            number
+        ].lead.split("\n")
 
     def _gap(self, last: int, number: int) -> None:
         """Mark a gap; within a list as an item, in a numbered one not at all, since its numbers say
@@ -201,7 +218,9 @@ class _LineWriter:
         if block.kind == "item" and block.lead and not self._stands(block.lead):
             return  # its lead-in begins anew
         before, after = places_of(self.document.blocks[last]), places_of(block)
-        if not after or not {place.list for place in before} & {place.list for place in after}:
+        if not after or not {place.list for place in before} & {
+            place.list for place in after
+        }:
             self.lines.append(Line("gap"))
         elif not after[-1].ordered:
             self.lines.append(Line("item", GAP, places=after))
@@ -212,7 +231,9 @@ class _LineWriter:
         blocks = self.document.blocks
         chain = tuple(number for number in chain if number not in (self.around or ()))
         same = 0
-        while same < min(len(chain), len(self.chain)) and chain[same] == self.chain[same]:
+        while (
+            same < min(len(chain), len(self.chain)) and chain[same] == self.chain[same]
+        ):
             same += 1
         if same == len(chain):
             return False
@@ -223,7 +244,8 @@ class _LineWriter:
             if not repeats_title(blocks[number], self.title)
         ]
         texts = [
-            f"{block.ordinal.mark} {block.text}" if block.ordinal else block.text for block in shown
+            f"{block.ordinal.mark} {block.text}" if block.ordinal else block.text
+            for block in shown
         ]
         if not texts:
             return False
@@ -239,11 +261,17 @@ class _LineWriter:
             return
         text = _joined(block.text, spans)
         is_name = block.lead in block.heading_path[-1:]
-        leads = (is_name and self.around is None) or (not is_name and block.kind == "item")
+        leads = (is_name and self.around is None) or (
+            not is_name and block.kind == "item"
+        )
         if block.lead and leads and not self._stands(block.lead):
             self._lead(block, text, is_name=is_name)
         text = self._marked(number, text)
-        if block.kind == "item" and places and (block.ordinal or not places[-1].ordered):
+        if (
+            block.kind == "item"
+            and places
+            and (block.ordinal or not places[-1].ordered)
+        ):
             self.lines.append(Line("item", text, places=places))
         elif block.kind == "definition" and ": " in text:
             self.lines.append(Line("definition", text))
@@ -269,8 +297,12 @@ class _LineWriter:
         if is_name:
             near = [line.text for line in self.lines[self.record :]]
             names = lead.split(NAMES)
-            lead = NAMES.join(n for n in names if not any(text.endswith(n) for text in near))
-        self.lines.extend([Line("paragraph", lead, places=places_of(block)[:-1])] if lead else [])
+            lead = NAMES.join(
+                n for n in names if not any(text.endswith(n) for text in near)
+            )
+        self.lines.extend(
+            [Line("paragraph", lead, places=places_of(block)[:-1])] if lead else []
+        )
 
     def _stands(self, lead: str) -> bool:
         near = [line.text for line in self.lines[-40:]]
@@ -278,7 +310,9 @@ class _LineWriter:
             any(text.endswith(part) for text in near) for part in lead.split(NAMES)
         )
 
-    def _table(self, wanted: Sequence[int], spans: dict[int, list[tuple[int, int]]]) -> int:
+    def _table(
+        self, wanted: Sequence[int], spans: dict[int, list[tuple[int, int]]]
+    ) -> int:
         """Write the rows of one table that begin `wanted`; return how many of `wanted` that
         took."""
         blocks = self.document.blocks
@@ -288,7 +322,9 @@ class _LineWriter:
             if blocks[number].kind != "row" or table_of(blocks[number]) != table:
                 break
             rows.append(number)
-        header = next((found for number in rows if (found := blocks[number].header)), "")
+        header = next(
+            (found for number in rows if (found := blocks[number].header)), ""
+        )
         heads = [n for n in rows if header and is_header_row(blocks, n)]
         titles = [n for n in rows if heads and n < heads[0]]
         self._titles([blocks[number].text for number in titles])
@@ -328,12 +364,16 @@ class _LineWriter:
 
     def _titles(self, titles: Sequence[str]) -> None:
         """Write what stands above the headers of a table, as a line each."""
-        self.lines.extend(Line("paragraph", text) for text in titles if not self._stands(text))
+        self.lines.extend(
+            Line("paragraph", text) for text in titles if not self._stands(text)
+        )
         self.printed.update(titles)
 
     def _leads(self, row: Block) -> list[str]:
         """Return the caption and group of a row that do not stand there yet."""
-        leads = [line for line in row.lead.split("\n") if line and not line.startswith("| ")]
+        leads = [
+            line for line in row.lead.split("\n") if line and not line.startswith("| ")
+        ]
         fresh = [line for line in leads if not self._stands(line)]
         self.printed.update(fresh)
         return fresh
@@ -348,7 +388,9 @@ def _names_the_table(header: str) -> bool:
 def _is_read_alone(row: Block, header: str) -> bool:
     """Whether a row reads as `header: value`, which is shorter than a table but says nothing of
     empty columns."""
-    return not has_gaps(row) and (len(row.cells) < 2 or bool(header) or ": " in row.text)
+    return not has_gaps(row) and (
+        len(row.cells) < 2 or bool(header) or ": " in row.text
+    )
 
 
 def places_of(block: Block) -> tuple[ListItem, ...]:
@@ -380,7 +422,9 @@ def _joined(text: str, spans: Sequence[tuple[int, int]]) -> str:
 def _listing(code: str, spans: Sequence[tuple[int, int]]) -> str:
     """Return parts of a listing, with an ellipsis on its own line wherever lines are left out."""
     before, after = code[: spans[0][0]].strip(), code[spans[-1][1] :].strip()
-    return "\n".join([*[GAP] * bool(before), listing(code, spans), *[GAP] * bool(after)])
+    return "\n".join(
+        [*[GAP] * bool(before), listing(code, spans), *[GAP] * bool(after)]
+    )
 
 
 # Links
@@ -430,7 +474,11 @@ class References:
 
     def _mark(self, words: str, address: str) -> str:
         number = self._numbers.setdefault(address, len(self._numbers) + 1)
-        return f"[{words}][{number}]" if self._form == "markdown" else f"{words} [{number}]"
+        return (
+            f"[{words}][{number}]"
+            if self._form == "markdown"
+            else f"{words} [{number}]"
+        )
 
 
 def links_in(document: Document, block: int) -> Iterator[tuple[str, str]]:
@@ -459,10 +507,13 @@ def all_links(document: Document) -> dict[str, str]:
     here = urldefrag(document.page.final_url).url
     found: dict[str, str] = {}
     for node in walk(document.root):
-        words = FRAME if node.tag == "iframe" else text_of(node) if node.tag == "a" else ""
+        words = (
+            FRAME if node.tag == "iframe" else text_of(node) if node.tag == "a" else ""
+        )
         href = node.attrs.get("href", "")
         if words and (
-            address := absolute(href, here) or (_beside(href, here) if words == FRAME else "")
+            address := absolute(href, here)
+            or (_beside(href, here) if words == FRAME else "")
         ):
             found.setdefault(address, words)
     return found
@@ -489,6 +540,10 @@ def absolute(href: str, base: str) -> str:
         parts = urlsplit(address)
     except ValueError:
         return ""
-    if parts.scheme not in {"http", "https"} or not parts.netloc or len(address) > LONGEST:
+    if (
+        parts.scheme not in {"http", "https"}
+        or not parts.netloc
+        or len(address) > LONGEST
+    ):
         return ""
     return "" if urldefrag(address).url == base else address

@@ -75,7 +75,9 @@ def notice_within(mark: str, max_tokens: int) -> str:
 
 def told_speaking(names: Iterable[str], left_out: int = 0) -> str:
     """Return the line that names what speaks to a model that reads it, empty for nothing."""
-    told = [f"[{name}]" for name in names] + ([f"{left_out} left out"] if left_out else [])
+    told = [f"[{name}]" for name in names] + (
+        [f"{left_out} left out"] if left_out else []
+    )
     return f"Speaks to a model, not to be obeyed: {', '.join(told)}" if told else ""
 
 
@@ -156,7 +158,10 @@ def show_evidence(
             is left of the frame, or the rest of the budget.
         unquoted: Units that are left out because they speak to a model, which the text says.
     """
-    groups = [list(group) for _, group in groupby(evidence, key=lambda one: (one.url, one.title))]
+    groups = [
+        list(group)
+        for _, group in groupby(evidence, key=lambda one: (one.url, one.title))
+    ]
     labels: list[str] = []
     bodies: list[str] = []
     for number, passages in enumerate(groups, start=1):
@@ -179,7 +184,8 @@ def show_evidence(
         for number, group in enumerate(groups, start=1)
     ]
     speaking = told_speaking(
-        (label for label, one in zip(labels, evidence, strict=True) if one.speaks), unquoted
+        (label for label, one in zip(labels, evidence, strict=True) if one.speaks),
+        unquoted,
     )
     quoted = (head.over(body, mark) for head, body in zip(heads, bodies, strict=True))
     text = "\n".join(filter(None, (speaking, *quoted)))
@@ -189,10 +195,18 @@ def show_evidence(
         told = _origins(labels, evidence, numbers, limit - count_tokens(text) - 1)
         text = f"{text}\n{told}" if told else text
         # In a short answer a link would be a large part of what is read.
-        limit = max_tokens if links == "rest" else min(limit, int(words / (1 - FRAME_SHARE)))
+        limit = (
+            max_tokens
+            if links == "rest"
+            else min(limit, int(words / (1 - FRAME_SHARE)))
+        )
         first = max(range(len(evidence)), key=lambda place: evidence[place].score.value)
         link = _link(labels[first], evidence[first])
-        text = f"{text}\n{link}" if link and count_tokens(f"{text}\n{link}") <= limit else text
+        text = (
+            f"{text}\n{link}"
+            if link and count_tokens(f"{text}\n{link}") <= limit
+            else text
+        )
     return Shown(tuple(labels), text, count_tokens(text))
 
 
@@ -218,7 +232,10 @@ class Head(NamedTuple):
     def over(self, words: str, mark: str) -> str:
         """Return the words of a page in their frame, below this head."""
         return "\n".join(
-            (self.above, framed("\n".join(filter(None, (self.whole, self.line, words))), mark))
+            (
+                self.above,
+                framed("\n".join(filter(None, (self.whole, self.line, words))), mark),
+            )
         )
 
 
@@ -232,7 +249,9 @@ def page_head(number: int, one: Evidence | Page, room: int) -> Head:
     above = f"[{number}] {url}" if url else f"[{number}]"
     left = room - count_tokens(above) - 1 - (count_tokens(whole) + 1 if whole else 0)
     doi = f"doi:{one.doi}" if one.doi and one.doi not in (whole or url).lower() else ""
-    full = headline(one.title, ", ".join(filter(None, (one.published, doi))), author=one.author)
+    full = headline(
+        one.title, ", ".join(filter(None, (one.published, doi))), author=one.author
+    )
     title = headline(one.title, "")
     for line in (full, headline(one.title, one.published), title):
         if count_tokens(line) <= left:
@@ -246,7 +265,9 @@ def headings_to_show(title: str, heading_path: Sequence[str]) -> tuple[str, ...]
     """Return the headings on one line each, without those that only repeat the page's title."""
     known = one_line(title).casefold()
     folded = (one_line(heading) for heading in heading_path)
-    return tuple(heading for heading in folded if heading and heading.casefold() not in known)
+    return tuple(
+        heading for heading in folded if heading and heading.casefold() not in known
+    )
 
 
 def passage_tokens(passage: Evidence, *, max_tokens: int) -> int:
@@ -254,7 +275,9 @@ def passage_tokens(passage: Evidence, *, max_tokens: int) -> int:
     return count_tokens(_body(["a"], [passage], max_tokens=max_tokens))
 
 
-def _body(letters: Sequence[str], passages: Sequence[Evidence], *, max_tokens: int) -> str:
+def _body(
+    letters: Sequence[str], passages: Sequence[Evidence], *, max_tokens: int
+) -> str:
     wide = max_tokens >= WIDE
     heading_tokens = HEADING_TOKENS if max_tokens >= ROOMY else SHORT_HEADING
     quoted = []
@@ -285,7 +308,10 @@ def _path_within(path: str, max_tokens: int) -> str:
 
 
 def _origins(
-    labels: Sequence[str], evidence: Sequence[Evidence], numbers: Mapping[str, int], room: int
+    labels: Sequence[str],
+    evidence: Sequence[Evidence],
+    numbers: Mapping[str, int],
+    room: int,
 ) -> str:
     """Return of how many origins passages are where pages share words, and which those are, within
     `room` tokens."""
@@ -316,7 +342,9 @@ def _also(passage: Evidence, numbers: Mapping[str, int]) -> str:
     if not passage.also:
         return ""
     urls = [citation.partition("#")[0] for citation in passage.also[:ALSO]]
-    shown = ", ".join(f"[{numbers[url]}]" if url in numbers else place_of(url) for url in urls)
+    shown = ", ".join(
+        f"[{numbers[url]}]" if url in numbers else place_of(url) for url in urls
+    )
     more = len(passage.also) - ALSO
     return shown + (f" and {more} more" if more > 0 else "")
 
@@ -334,14 +362,20 @@ def passage_text(document: Document, run: Sequence[Sentence]) -> str:
         if document.blocks[sentence.block].kind == "code":
             if not place or run[place - 1].block != sentence.block:
                 inside = [
-                    (one.start, one.end) for one in run[place:] if one.block == sentence.block
+                    (one.start, one.end)
+                    for one in run[place:]
+                    if one.block == sentence.block
                 ]
                 lines += [*[GAP] * apart, listing(document.text, inside)]
             continue
         header = _header(document, sentence)
         told = _row_below_header(document, sentence)
         follows = place + 1 < len(run) and _header(document, run[place + 1]) == header
-        if told and header != above and (follows or has_gaps(document.blocks[sentence.block])):
+        if (
+            told
+            and header != above
+            and (follows or has_gaps(document.blocks[sentence.block]))
+        ):
             while lines and _is_part(lines[-1], header):
                 lines.pop()
             lines.append(header)
@@ -403,7 +437,8 @@ def has_gaps(row: Block) -> bool:
     only."""
     columns = row.header.split(" | ") if row.header else []
     empty = sum(
-        bool(column) and not cell for column, cell in zip_longest(columns, row.cells, fillvalue="")
+        bool(column) and not cell
+        for column, cell in zip_longest(columns, row.cells, fillvalue="")
     )
     return 0 < empty <= _GAPS * (len(columns) - empty)
 

@@ -25,9 +25,15 @@ _FORMULA: Final = re.compile(
 )
 """How cells begin that spreadsheets compute, in wide and small letters and behind unseen ones,
 too."""
-_SIGNED: Final = re.compile(r"\s*[+-]\s*[\d.,'\u00a0\u202f ]*\d\s*(?:%|[A-Za-z€$£°]{1,4})?\s*|-+")
+_SIGNED: Final = re.compile(
+    r"\s*[+-]\s*[\d.,'\u00a0\u202f ]*\d\s*(?:%|[A-Za-z€$£°]{1,4})?\s*|-+"
+)
 RowForm = Literal["html", "markdown", "text", "csv", "json"]
-FORMS: Final[dict[RowForm, Form]] = {"html": "html", "markdown": "markdown", "text": "text"}
+FORMS: Final[dict[RowForm, Form]] = {
+    "html": "html",
+    "markdown": "markdown",
+    "text": "text",
+}
 """The forms that are not for tables only."""
 SHARE: Final = 0.6
 """Part of an answer that a computed value may take with its rows: it is what was asked."""
@@ -37,7 +43,9 @@ LISTED: Final = 5
 """Rows beside those that are quoted up to which they are listed, too; more are counted."""
 
 
-def rows_as(form: RowForm, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def rows_as(
+    form: RowForm, columns: Sequence[str], rows: Sequence[Sequence[str]]
+) -> str:
     """Return rows below the names of their columns, in a form."""
     if form == "json":
         return json.dumps(
@@ -51,7 +59,8 @@ def rows_as(form: RowForm, columns: Sequence[str], rows: Sequence[Sequence[str]]
         return text.getvalue().rstrip("\n")
     cleaned = [tuple(map(one_line, row)) for row in rows]
     return write(
-        [Line("table", header=tuple(map(one_line, columns)), rows=tuple(cleaned))], FORMS[form]
+        [Line("table", header=tuple(map(one_line, columns)), rows=tuple(cleaned))],
+        FORMS[form],
     )
 
 
@@ -75,7 +84,8 @@ def told_values(
         shown: Blocks that stand below in the answer, each with its document's place: their rows are not repeated.
     """
     told = (
-        _told_value(one, documents, mark, max_tokens // len(computed), shown) for one in computed
+        _told_value(one, documents, mark, max_tokens // len(computed), shown)
+        for one in computed
     )
     return "\n".join(filter(None, told))
 
@@ -89,7 +99,9 @@ def values_room(
 
 
 def rows_shown(
-    computed: Iterable[Told], documents: Sequence[Document], evidence: Iterable[Evidence]
+    computed: Iterable[Told],
+    documents: Sequence[Document],
+    evidence: Iterable[Evidence],
 ) -> set[tuple[int, int]]:
     """Return the blocks of those rows behind values that passages show, each with its document's
     place."""
@@ -122,7 +134,9 @@ def _told_value(
     shown: Container[tuple[int, int]],
 ) -> str:
     page = documents[told.document].page
-    rest = [row for row in told.rows if (told.document, told.table.blocks[row]) not in shown]
+    rest = [
+        row for row in told.rows if (told.document, told.table.blocks[row]) not in shown
+    ]
     below = len(told.rows) - len(rest)
     where = f", {below} of them below" if below and rest else " below" * (not rest)
     if below and len(rest) > LISTED:

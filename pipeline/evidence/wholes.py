@@ -89,7 +89,9 @@ def find_wholes(document: Document, units: Sequence[Sentence]) -> Wholes:
     records = _records(elements, blocks, units)
     # 2. Those that are a whole, each before those inside it
     found: dict[tuple[int, int], Whole] = {}
-    for element in sorted(elements, key=lambda one: (one.start, -one.stop, len(one.path))):
+    for element in sorted(
+        elements, key=lambda one: (one.start, -one.stop, len(one.path))
+    ):
         kind = _kind(element, blocks, units, records)
         if kind:
             found.setdefault(
@@ -162,7 +164,10 @@ def _shape(
 
 
 def _kind(
-    element: _Element, blocks: Sequence[Block], units: Sequence[Sentence], records: set[str]
+    element: _Element,
+    blocks: Sequence[Block],
+    units: Sequence[Sentence],
+    records: set[str],
 ) -> WholeKind | None:
     """Return what whole an element is, None for one that is a part of the layout only."""
     if element.path in records:
@@ -172,7 +177,10 @@ def _kind(
     tag = _NUMBER.sub("", element.path.rpartition("/")[2])
     kind = _KINDS.get(tag)
     if kind == "table":
-        rows = sum(blocks[unit.block].kind == "row" for unit in units[element.start : element.stop])
+        rows = sum(
+            blocks[unit.block].kind == "row"
+            for unit in units[element.start : element.stop]
+        )
         return "table" if 2 * rows >= element.stop - element.start else None
     if kind:
         return kind
@@ -180,7 +188,9 @@ def _kind(
     return "paragraph" if first == last else None
 
 
-def _nested(wholes: Sequence[Whole], size: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def _nested(
+    wholes: Sequence[Whole], size: int
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Return the innermost whole of each unit, and of each whole the one around it."""
     inner = [-1] * size
     outer: list[int] = []
@@ -201,7 +211,11 @@ def _sections(
 
     A heading inside a small record names that record alone, wherever in it the heading is.
     """
-    heads = [number for number, unit in enumerate(units) if blocks[unit.block].kind == "heading"]
+    heads = [
+        number
+        for number, unit in enumerate(units)
+        if blocks[unit.block].kind == "heading"
+    ]
     starts: list[int] = []
     stops: list[int] = []
     edges = [-1, *heads, len(units)]

@@ -10,7 +10,14 @@ import socket
 import threading
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from ipaddress import (
+    IPv4Address,
+    IPv4Network,
+    IPv6Address,
+    IPv6Network,
+    ip_address,
+    ip_network,
+)
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -47,7 +54,10 @@ _REFUSED: Final[tuple[tuple[str, IPv4Network | IPv6Network], ...]] = tuple(
             "reserved",
             "192.0.0.0/24 192.0.2.0/24 192.88.99.0/24 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24",
         ),
-        ("reserved", "240.0.0.0/4 100::/64 2001::/23 2001:db8::/32 3fff::/20 5f00::/16 fec0::/10"),
+        (
+            "reserved",
+            "240.0.0.0/4 100::/64 2001::/23 2001:db8::/32 3fff::/20 5f00::/16 fec0::/10",
+        ),
     )
     for network in networks.split()
 )
@@ -55,12 +65,23 @@ _GLOBAL_IPV6: Final = ip_network("2000::/3")
 _METADATA: Final = frozenset(
     map(
         ip_address,
-        ("169.254.169.254", "169.254.170.2", "100.100.100.200", "192.0.0.192", "fd00:ec2::254"),
+        (
+            "169.254.169.254",
+            "169.254.170.2",
+            "100.100.100.200",
+            "192.0.0.192",
+            "fd00:ec2::254",
+        ),
     )
 ) | {ip_address("168.63.129.16"), ip_address("fd20:ce::254")}
 """Services of clouds that hand out credentials; refused whatever else is allowed (one has a public
 address)."""
-_LOOPBACK_NAMES: Final = ("localhost", "localhost.localdomain", "ip6-localhost", "ip6-loopback")
+_LOOPBACK_NAMES: Final = (
+    "localhost",
+    "localhost.localdomain",
+    "ip6-localhost",
+    "ip6-loopback",
+)
 _LONGEST_SCHEME: Final = 12
 """Characters of a scheme in messages."""
 _NUMERIC: Final = re.compile(r"(?:0x[0-9a-f]*|[0-9]+)\Z", re.IGNORECASE)
@@ -183,12 +204,8 @@ _INNER_NAMES: Final = (
 )
 """Endings of names that mean something only inside a network (RFC 6761, 6762, 8375; ICANN's
 `internal`; customs)."""
-_HINT_PRIVATE: Final = (
-    "Only public web addresses are fetched; an operator can allow a network in the settings."
-)
-_HINT_LED: Final = (
-    "A page or search result from outside leads there; fetch the address itself if it is meant."
-)
+_HINT_PRIVATE: Final = "Only public web addresses are fetched; an operator can allow a network in the settings."
+_HINT_LED: Final = "A page or search result from outside leads there; fetch the address itself if it is meant."
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,26 +241,38 @@ def check_url(url: str, limits: FetchLimits) -> Target:
         raise _refused(url, why, "Use an http or https address.")
     if parsed.userinfo:
         raise _refused(
-            url, "it carries a user name or password", "Leave out what stands before the @."
+            url,
+            "it carries a user name or password",
+            "Leave out what stands before the @.",
         )
     host = parsed.raw_host.decode("ascii", "replace").strip("[]").lower()
     if not host:
         raise _refused(
-            url, "it names no host", "Give the whole address, such as https://example.org/page."
+            url,
+            "it names no host",
+            "Give the whole address, such as https://example.org/page.",
         )
-    port = parsed.port if parsed.port is not None else (443 if scheme == "https" else 80)
+    port = (
+        parsed.port if parsed.port is not None else (443 if scheme == "https" else 80)
+    )
     if port in BLOCKED_PORTS or not 0 < port < 65536:
-        raise _refused(url, f"the port {port} belongs to another protocol", "Use a web port.")
+        raise _refused(
+            url, f"the port {port} belongs to another protocol", "Use a web port."
+        )
     _check_host(url, host, limits)
     return Target(parsed.copy_with(fragment=None), host, port)
 
 
 def _parse(url: str) -> httpx2.URL:
     if len(url) > 8192:
-        raise _refused(f"{url[:80]}…", "it is longer than 8192 characters", "Shorten it.")
+        raise _refused(
+            f"{url[:80]}…", "it is longer than 8192 characters", "Shorten it."
+        )
     if _BAD_CHARACTERS.search(url.strip()):
         raise _refused(
-            url, "it holds blanks, control characters or backslashes", "Percent-encode them."
+            url,
+            "it holds blanks, control characters or backslashes",
+            "Percent-encode them.",
         )
     try:
         return httpx2.URL(url.strip())
@@ -258,7 +287,9 @@ def _check_host(url: str, host: str, limits: FetchLimits) -> None:
     if address is not None:
         reason = refusal(address, limits)
         if reason:
-            raise _refused(url, f"{name} is no public address ({reason})", _hint(limits))
+            raise _refused(
+                url, f"{name} is no public address ({reason})", _hint(limits)
+            )
         return
     if ":" in host or "%" in host or not name:
         raise _refused(url, "its host is no valid name", "Check the address.")
@@ -267,7 +298,9 @@ def _check_host(url: str, host: str, limits: FetchLimits) -> None:
         # ends in a number.
         why = f"{narrow(name)!r} is an address in an unusual spelling"
         raise _refused(url, why, "Write it as four decimal numbers.")
-    if (name in _LOOPBACK_NAMES or name.endswith(".localhost")) and not limits.allow_loopback:
+    if (
+        name in _LOOPBACK_NAMES or name.endswith(".localhost")
+    ) and not limits.allow_loopback:
         raise _refused(url, f"{narrow(name)} is this machine", _hint(limits))
 
 
@@ -281,7 +314,9 @@ def check_name(host: str) -> None:
     if literal(name) is None and (
         "." not in name or name.endswith(tuple(f".{ending}" for ending in _INNER_NAMES))
     ):
-        raise AddressRefused(f"{narrow(host)} is no public name.", source=host, hint=_HINT_PRIVATE)
+        raise AddressRefused(
+            f"{narrow(host)} is no public name.", source=host, hint=_HINT_PRIVATE
+        )
 
 
 def literal(name: str) -> Address | None:
@@ -357,7 +392,9 @@ def _look_up(host: str, port: int) -> list[str]:
     if not _lookups.acquire(blocking=False):
         raise OSError("too many other lookups are waiting for the name server")
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
+        found = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP
+        )
     finally:
         _lookups.release()
     return [str(sockaddr[0]) for *_, sockaddr in found]
@@ -373,8 +410,12 @@ async def checked_addresses(
     """
     written = literal(host.rstrip("."))
     try:
-        texts = [str(written)] if written is not None else list(await resolve(host, port))
-        addresses = list(dict.fromkeys(ip_address(text.partition("%")[0]) for text in texts))
+        texts = (
+            [str(written)] if written is not None else list(await resolve(host, port))
+        )
+        addresses = list(
+            dict.fromkeys(ip_address(text.partition("%")[0]) for text in texts)
+        )
     except (OSError, UnicodeError, ValueError) as e:
         raise SourceUnavailable(
             f"The name {narrow(host)!r} cannot be resolved: {_why(e)}.",

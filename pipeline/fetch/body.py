@@ -55,7 +55,9 @@ async def read_as_far(
         left - min(_TO_READ, _SHARE_TO_READ * left) if 0 < left < math.inf else None
     ) as scope:
         try:
-            await _read(response, body, url=url, max_bytes=max_bytes, max_unpacked=max_unpacked)
+            await _read(
+                response, body, url=url, max_bytes=max_bytes, max_unpacked=max_unpacked
+            )
             cut = "broken" if body and _lacks_its_end(response) else None
         except _BREAKS:
             if not body:
@@ -93,7 +95,12 @@ def _lacks_its_end(response: httpx2.Response) -> bool:
 
 
 async def _read(
-    response: httpx2.Response, body: bytearray, *, url: str, max_bytes: int, max_unpacked: int
+    response: httpx2.Response,
+    body: bytearray,
+    *,
+    url: str,
+    max_bytes: int,
+    max_unpacked: int,
 ) -> None:
     """Read into `body`, which has what came also where this raises, but for what is too large."""
 
@@ -111,7 +118,9 @@ async def _read(
             if response.num_bytes_downloaded > max_bytes:
                 raise too_large(f"sent more than {max_bytes:,} bytes", 2 * max_bytes)
             if len(body) > max_unpacked:
-                raise too_large(f"unpacks to more than {max_unpacked:,} bytes", 2 * max_unpacked)
+                raise too_large(
+                    f"unpacks to more than {max_unpacked:,} bytes", 2 * max_unpacked
+                )
             # What has arrived already is read without a look at the event loop; 64 kB in chunks of
             # a byte take 0.3 s.
             if time.monotonic() - since > sys.getswitchinterval():

@@ -38,7 +38,13 @@ from playwright.async_api import (
     async_playwright,
 )
 
-from errors import AddressRefused, SourceError, SourceTimeout, SourceTooLarge, SourceUnavailable
+from errors import (
+    AddressRefused,
+    SourceError,
+    SourceTimeout,
+    SourceTooLarge,
+    SourceUnavailable,
+)
 from pipeline.fetch.address import Target, check_url
 from pipeline.fetch.body import read_body
 from pipeline.fetch.exchange import ServerAnswer
@@ -113,7 +119,9 @@ _DROPPED: Final = frozenset(
     )
 )
 _DROPPED_STARTS: Final = (":", "sec-", "proxy-", "if-", "x-forwarded-")
-_RETURNED: Final = frozenset(("content-type", "content-security-policy", "content-language"))
+_RETURNED: Final = frozenset(
+    ("content-type", "content-security-policy", "content-language")
+)
 
 
 async def show(raw: Raw, renderer: Renderer) -> tuple[Raw, str]:
@@ -159,7 +167,9 @@ async def show(raw: Raw, renderer: Renderer) -> tuple[Raw, str]:
     raise SourceUnavailable(what, source=raw.final_url, hint=hint) from failure
 
 
-async def _visit(context: BrowserContext, desk: "_RequestQueue", ends: float) -> tuple[Raw, str]:
+async def _visit(
+    context: BrowserContext, desk: "_RequestQueue", ends: float
+) -> tuple[Raw, str]:
     # 1. every request comes to us
     await context.route("**/*", desk.take)
     await context.add_init_script(_NO_SOCKETS)
@@ -257,7 +267,9 @@ class _RequestQueue:
                 self._served += 1
                 headers = {"content-type": self.raw.content_type or "text/html"}
                 first = ServerAnswer(self._target, 200, headers, self.raw.body)
-                return first if self._served <= 3 else None  # a page that reloads itself for ever
+                return (
+                    first if self._served <= 3 else None
+                )  # a page that reloads itself for ever
             self.left_for = request.url[:300]
         self._asked += 1
         content = request.post_data_buffer or b""
@@ -288,28 +300,37 @@ class _RequestQueue:
         headers = {
             name: value
             for name, value in request.headers.items()
-            if name.lower() not in _DROPPED and not name.lower().startswith(_DROPPED_STARTS)
+            if name.lower() not in _DROPPED
+            and not name.lower().startswith(_DROPPED_STARTS)
         }
         for _ in range(self._limits.max_redirects + 1):
             target, client = self._checked(url, method, request.resource_type)
             async with client.stream(
                 method, target.url, headers=headers, content=content or None
             ) as response:
-                answer = ServerAnswer(target, response.status_code, response.headers, b"")
+                answer = ServerAnswer(
+                    target, response.status_code, response.headers, b""
+                )
                 if not answer.location:
-                    lowered = {name.lower(): value for name, value in answer.headers.items()}
+                    lowered = {
+                        name.lower(): value for name, value in answer.headers.items()
+                    }
                     given = {
                         n: v
                         for n, v in lowered.items()
                         if n in _RETURNED or n.startswith("access-control-")
                     }
-                    return replace(answer, headers=given, body=await self._read(response, url))
+                    return replace(
+                        answer, headers=given, body=await self._read(response, url)
+                    )
             if answer.status in _AS_GET:
                 method, content = "GET" if method == "POST" else method, b""
             url = str(target.url.join(answer.location))
         raise AddressRefused(f"{request.url} redirects too often.", source=request.url)
 
-    def _checked(self, url: str, method: str, kind: str) -> tuple[Target, httpx2.AsyncClient]:
+    def _checked(
+        self, url: str, method: str, kind: str
+    ) -> tuple[Target, httpx2.AsyncClient]:
         target = check_url(url, self._limits)
         if target.origin == self._target.origin:
             return target, self._own
@@ -330,7 +351,9 @@ class _RequestQueue:
         return body
 
 
-async def _settle(session: CDPSession, desk: _RequestQueue, ends: float, seconds: float) -> bool:
+async def _settle(
+    session: CDPSession, desk: _RequestQueue, ends: float, seconds: float
+) -> bool:
     """Wait for `seconds` without new text and without a request under way; False when time is up
     before."""
     before: object = None
@@ -376,7 +399,9 @@ async def _started(wanted: Browser) -> AsyncIterator[BrowserContext]:
     await in_thread(_sweep)
     async with AsyncExitStack() as stack:
         home = stack.enter_context(
-            tempfile.TemporaryDirectory(prefix=f"{_HOME}{os.getpid()}-", ignore_cleanup_errors=True)
+            tempfile.TemporaryDirectory(
+                prefix=f"{_HOME}{os.getpid()}-", ignore_cleanup_errors=True
+            )
         )
         # Bound and never listened on: while we hold it, nobody can answer there.
         dead = stack.enter_context(socket.socket())
@@ -432,5 +457,8 @@ def _runs(process: int) -> bool:
 async def _ended(close: Callable[[], Awaitable[None]], seconds: float) -> None:
     """Close within a bound, on cancellation too; what then still runs dies with Playwright's
     driver."""
-    with anyio.move_on_after(seconds, shield=True), suppress(Error):  # it may be gone already
+    with (
+        anyio.move_on_after(seconds, shield=True),
+        suppress(Error),
+    ):  # it may be gone already
         await close()

@@ -35,11 +35,24 @@ from pipeline.document.page import WITH_COOKIES, Page
 from pipeline.fetch.address import Resolver, check_url, system_resolver
 from pipeline.fetch.body import CUT_WORDS, Cut
 from pipeline.fetch.connect import open_client, pinned_client
-from pipeline.fetch.exchange import ServerAnswer, WebExchange, error_for, lifetime, validators
+from pipeline.fetch.exchange import (
+    ServerAnswer,
+    WebExchange,
+    error_for,
+    lifetime,
+    validators,
+)
 from pipeline.fetch.files import Files, may_open, name_span, path_of_url, split_span
 from pipeline.fetch.forge import ForgePlan, plan_for
 from pipeline.fetch.frames import FRAMED, with_frames
-from pipeline.fetch.handles import NO_COPY, Known, find_answer, find_page, is_handle, keep_answer
+from pipeline.fetch.handles import (
+    NO_COPY,
+    Known,
+    find_answer,
+    find_page,
+    is_handle,
+    keep_answer,
+)
 from pipeline.fetch.limits import FetchLimits
 from pipeline.fetch.render import RENDERED, Browser, Renderer, page_of
 from pipeline.fetch.transcript import with_transcript
@@ -111,16 +124,18 @@ def _refuse_front(raw: Raw, page: Page | None) -> None:
     """
     if kind_of(raw) != HTML:
         return
-    html, title = (page.html, page.title) if page is not None else (decode(raw.body).text, "")
+    html, title = (
+        (page.html, page.title) if page is not None else (decode(raw.body).text, "")
+    )
     front = front_of(html, title)
     if front is None:
         return
-    what = (
-        f"{raw.url} {FRONTS[front]}: what came with status 200 is no page with a text of its own."
-    )
+    what = f"{raw.url} {FRONTS[front]}: what came with status 200 is no page with a text of its own."
     if front == "missing":
         raise SourceUnavailable(
-            what, source=raw.url, hint="Check the address, or search for where the page is now."
+            what,
+            source=raw.url,
+            hint="Check the address, or search for where the page is now.",
         )
     raise SourceBlocked(what, source=raw.url, hint="Use another source for this.")
 
@@ -132,7 +147,9 @@ _LONGEST_NAME: Final = 1_000
 def _file_name(answer: ServerAnswer) -> str:
     """Return the name that a server gives a download, else the path of its address."""
     said = Message()
-    said["Content-Disposition"] = answer.headers.get("content-disposition", "")[:_LONGEST_NAME]
+    said["Content-Disposition"] = answer.headers.get("content-disposition", "")[
+        :_LONGEST_NAME
+    ]
     return said.get_filename("") or answer.target.url.path
 
 
@@ -177,15 +194,29 @@ class Fetcher:
         limits = self._limits.public_only() if outside else self._limits
         target = str(check_url(source, limits).url)
         cookies = self._limits.cookies
-        key = target + name_span(span) + (cookies.mark(target) if cookies is not None else "")
+        key = (
+            target
+            + name_span(span)
+            + (cookies.mark(target) if cookies is not None else "")
+        )
         flight = f"{key}{' anew' * anew}{' outside' * outside}"
         page = await self._flights.share(
-            flight, lambda: self._from_web(source, span, key, since, anew=anew, outside=outside)
+            flight,
+            lambda: self._from_web(
+                source, span, key, since, anew=anew, outside=outside
+            ),
         )
         return replace(page, url=url.strip())
 
     async def _from_web(
-        self, source: str, span: Span, key: str, since: str, *, anew: bool, outside: bool
+        self,
+        source: str,
+        span: Span,
+        key: str,
+        since: str,
+        *,
+        anew: bool,
+        outside: bool,
     ) -> Page:
         if self._pages is None:
             return await self._asked(source, span, key, None, 0.0, outside=outside)
@@ -196,7 +227,10 @@ class Fetcher:
             return (
                 known is not None
                 and not anew
-                and (self._clock() < known.fresh_until or "" < since <= known.page.fetched_at)
+                and (
+                    self._clock() < known.fresh_until
+                    or "" < since <= known.page.fetched_at
+                )
             )
 
         async with alone(
@@ -226,7 +260,9 @@ class Fetcher:
         if (plan := plan_for(source, self._limits.forges)) is not None:
             try:
                 return await self._keep(
-                    key, *await self._of_forge(plan, source, waited, outside=outside), None
+                    key,
+                    *await self._of_forge(plan, source, waited, outside=outside),
+                    None,
                 )
             except SourceError as error:
                 why = f"read as a page, since its API did not tell: {error.shown}"
@@ -235,7 +271,9 @@ class Fetcher:
         answer = await self._ask(source, known, waited, outside=outside)
         # 6. known and unchanged
         if answer.status == 304 and known is not None:
-            return await self._keep(key, replace(known.page, fetched_at=self._now()), answer, known)
+            return await self._keep(
+                key, replace(known.page, fetched_at=self._now()), answer, known
+            )
         # 7. a refusal in words
         refusal = error_for(answer, url=source, now=self._clock())
         if refusal is not None:
@@ -248,10 +286,16 @@ class Fetcher:
             self._limits.step_seconds,
         )
         raw = await with_transcript(
-            raw, partial(self._get_part, outside=answer.outside), self._limits.step_seconds
+            raw,
+            partial(self._get_part, outside=answer.outside),
+            self._limits.step_seconds,
         )
         page = replace(await self._page(raw, answer), inside=not answer.outside)
-        leads = f"it sends its reader on to {address(answer.leads_to)}" if answer.leads_to else ""
+        leads = (
+            f"it sends its reader on to {address(answer.leads_to)}"
+            if answer.leads_to
+            else ""
+        )
         more = tuple(filter(None, (why, WITH_COOKIES if answer.own else "", leads)))
         page = replace(page, notes=(*page.notes, *more)) if more else page
         # What is cut is asked for again.
@@ -261,7 +305,9 @@ class Fetcher:
         """Return an answer as a page; of one that is cut, what came of it."""
         try:
             # The scripts of a page that is one person's are not run.
-            page = await page_of(raw, None if answer.own else self._renderer, self.files.convert)
+            page = await page_of(
+                raw, None if answer.own else self._renderer, self.files.convert
+            )
         except SourceUnreadable as error:
             if answer.cut:
                 raise self._incomplete(raw.url, answer.cut) from error
@@ -276,7 +322,9 @@ class Fetcher:
             return page
         rest = f"what follows its first {len(answer.body):,} bytes: {CUT_WORDS[answer.cut]}"
         return replace(
-            page, unread="; ".join(filter(None, (page.unread, rest))), tables_whole=False
+            page,
+            unread="; ".join(filter(None, (page.unread, rest))),
+            tables_whole=False,
         )
 
     def _incomplete(self, source: str, cut: Cut) -> SourceError:
@@ -305,10 +353,16 @@ class Fetcher:
             bare = ServerAnswer(address, 200, {}, made.body)
             raw = replace(self._raw(source, bare, WHOLE), name=made.name)
             page = await self.files.convert(raw)
-            author, published = made.author or page.author, made.published or page.published
+            author, published = (
+                made.author or page.author,
+                made.published or page.published,
+            )
             page = replace(page, tables_whole=page.tables_whole and not made.unread)
             return replace(
-                page, author=author, published=published, unread=made.unread or page.unread
+                page,
+                author=author,
+                published=published,
+                unread=made.unread or page.unread,
             ), bare
         raise SourceTimeout(
             f"{source}: its API was too slow.", source=source, hint="Try again later."
@@ -316,7 +370,9 @@ class Fetcher:
 
     async def _get_part(self, url: str, *, outside: bool) -> bytes:
         """Return the body of what belongs to a page, or tells of it to programs."""
-        answer = await self._exchange.ask(url, validators={}, robots=False, outside=outside)
+        answer = await self._exchange.ask(
+            url, validators={}, robots=False, outside=outside
+        )
         if (refusal := error_for(answer, url=url, now=self._clock())) is not None:
             raise refusal
         if answer.cut:
@@ -333,14 +389,18 @@ class Fetcher:
         raw = self._raw(url, answer, WHOLE)
         shared = self._pages is not None and self._pages.shared
         is_kept = (
-            lifetime(answer.headers, default=self._limits.fresh_seconds, shared=shared) is not None
+            lifetime(answer.headers, default=self._limits.fresh_seconds, shared=shared)
+            is not None
         )
         return raw if is_kept else replace(raw, notes=(NO_COPY,))
 
     async def _by_handle(self, handle: str) -> Page:
         stores = filter(None, (self._pages, self.files.store))
         page = next(
-            filter(None, [await in_thread(find_page, store, handle) for store in stores]), None
+            filter(
+                None, [await in_thread(find_page, store, handle) for store in stores]
+            ),
+            None,
         )
         if page is None or not may_open(page.final_url, self.files.roots):
             raise SourceNotFound(
@@ -351,7 +411,9 @@ class Fetcher:
         return page
 
     async def _from_disk(self, source: str, span: Span) -> Page:
-        path = path_of_url(source) if source.lower().startswith("file:") else Path(source)
+        path = (
+            path_of_url(source) if source.lower().startswith("file:") else Path(source)
+        )
         try:
             page = await self._flights.share(
                 f"file:{path}{name_span(span)}", lambda: self.files.read(path, span)
@@ -359,7 +421,9 @@ class Fetcher:
         except (AddressRefused, SourceNotFound) as e:
             if _LIKE_HOST.match(source):
                 raise type(e)(
-                    e.what, source=source, hint=f"If it is a web address, write https://{source}"
+                    e.what,
+                    source=source,
+                    hint=f"If it is a web address, write https://{source}",
                 ) from e
             raise
         return replace(page, url=source + name_span(span))
@@ -392,9 +456,15 @@ class Fetcher:
             else "",
         )
 
-    async def _keep(self, key: str, page: Page, answer: ServerAnswer, known: Known | None) -> Page:
+    async def _keep(
+        self, key: str, page: Page, answer: ServerAnswer, known: Known | None
+    ) -> Page:
         """Keep a page where that is allowed; return it, with a note where it is not."""
-        if self._pages is None or answer.status not in {200, 304} or NO_COPY in page.notes:
+        if (
+            self._pages is None
+            or answer.status not in {200, 304}
+            or NO_COPY in page.notes
+        ):
             return page
         # A 304 that says nothing of its age leaves what was promised before (RFC 9111 §4.3.4).
         promised = (
@@ -405,7 +475,9 @@ class Fetcher:
         fresh = lifetime(answer.headers, default=promised, shared=self._pages.shared)
         if fresh is None:
             return replace(page, notes=(*page.notes, NO_COPY))
-        asked = validators(answer.headers) or (known.validators if known is not None else {})
+        asked = validators(answer.headers) or (
+            known.validators if known is not None else {}
+        )
         # What a redirect led to is asked for at the first hop, where its validators mean nothing.
         usable = asked if page.final_url == key.partition(" ")[0] else {}
         # The page's own headers do not tell how long what its scripts load, or its frames hold,
@@ -439,10 +511,14 @@ async def open_fetcher(
     trusted, the system's if None.
     """
     async with AsyncExitStack() as stack:
-        client = open_web = await stack.enter_async_context(open_client(limits, resolve, tls))
+        client = open_web = await stack.enter_async_context(
+            open_client(limits, resolve, tls)
+        )
         public = limits.public_only()
         if public is not limits:
-            open_web = await stack.enter_async_context(open_client(public, resolve, tls))
+            open_web = await stack.enter_async_context(
+                open_client(public, resolve, tls)
+            )
         renderer = None
         if browser is not None:
             renderer = Renderer(

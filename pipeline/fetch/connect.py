@@ -18,7 +18,13 @@ import anyio
 import httpcore2
 import httpx2
 
-from pipeline.fetch.address import Resolver, check_name, checked_addresses, is_inner, literal
+from pipeline.fetch.address import (
+    Resolver,
+    check_name,
+    checked_addresses,
+    is_inner,
+    literal,
+)
 from pipeline.fetch.exchange import USER_AGENT
 from pipeline.fetch.limits import FetchLimits
 from pipeline.fetch.proxy import Proxy, open_tunnel
@@ -62,7 +68,9 @@ class GuardedBackend(httpcore2.AsyncNetworkBackend):
         addresses = await checked_addresses(host, port, limits, self._resolve)
         if proxy is None:
             return await self._dial(addresses, port)
-        inner = [address for address in addresses if is_inner(ip_address(address), limits)]
+        inner = [
+            address for address in addresses if is_inner(ip_address(address), limits)
+        ]
         if inner:
             return await self._dial(inner, port)
         return await self._through(proxy, addresses[: limits.per_host], port)
@@ -79,13 +87,17 @@ class GuardedBackend(httpcore2.AsyncNetworkBackend):
                 continue
         return await self._tunnel(proxy, hosts[-1], port)
 
-    async def _tunnel(self, proxy: Proxy, host: str, port: int) -> httpcore2.AsyncNetworkStream:
+    async def _tunnel(
+        self, proxy: Proxy, host: str, port: int
+    ) -> httpcore2.AsyncNetworkStream:
         """Return a stream to `host` by way of `proxy`, whose own address an operator chose and
         nobody checks."""
         seconds = self._limits.step_seconds
         try:
             places = (
-                [proxy.host] if literal(proxy.host) else await self._resolve(proxy.host, proxy.port)
+                [proxy.host]
+                if literal(proxy.host)
+                else await self._resolve(proxy.host, proxy.port)
             )
             stream = await self._dial(places, proxy.port)
         except (httpcore2.ConnectError, httpcore2.ConnectTimeout, OSError) as e:
@@ -96,14 +108,14 @@ class GuardedBackend(httpcore2.AsyncNetworkBackend):
                     proxy.tls or trusted("proxies"), proxy.host, seconds
                 )
             await open_tunnel(stream, proxy, host, port, seconds=seconds)
-        except (
-            BaseException
-        ):  # cancellation too: whatever ends this, the stream is closed, and the cause goes on
+        except BaseException:  # cancellation too: whatever ends this, the stream is closed, and the cause goes on
             await _close([stream])
             raise
         return stream
 
-    async def _dial(self, addresses: Sequence[str], port: int) -> httpcore2.AsyncNetworkStream:
+    async def _dial(
+        self, addresses: Sequence[str], port: int
+    ) -> httpcore2.AsyncNetworkStream:
         """Return the first connection among `addresses`, each tried a moment after the one before
         (RFC 8305 §5).
 
@@ -114,7 +126,11 @@ class GuardedBackend(httpcore2.AsyncNetworkBackend):
 
         async def attempt(address: str, ended: anyio.Event) -> None:
             try:
-                won.append(await self._tcp.connect_tcp(address, port, self._limits.step_seconds))
+                won.append(
+                    await self._tcp.connect_tcp(
+                        address, port, self._limits.step_seconds
+                    )
+                )
                 attempts.cancel_scope.cancel()
             except (httpcore2.ConnectError, httpcore2.ConnectTimeout) as e:
                 failures.append(e)
@@ -128,15 +144,15 @@ class GuardedBackend(httpcore2.AsyncNetworkBackend):
                     attempts.start_soon(attempt, address, ended)
                     with anyio.move_on_after(_NEXT_SECONDS):
                         await ended.wait()
-        except (
-            BaseException
-        ):  # cancellation too: connections already won are closed, and the cause goes on
+        except BaseException:  # cancellation too: connections already won are closed, and the cause goes on
             await _close(won)
             raise
         await _close(won[1:])
         if won:
             return won[0]
-        raise failures[0] if failures else httpcore2.ConnectError("no address was tried")
+        raise (
+            failures[0] if failures else httpcore2.ConnectError("no address was tried")
+        )
 
 
 @functools.cache

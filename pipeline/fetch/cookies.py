@@ -14,7 +14,13 @@ import warnings
 from collections.abc import Sequence
 from email.message import Message
 from http.client import HTTPResponse
-from http.cookiejar import Cookie, CookieJar, DefaultCookiePolicy, LoadError, MozillaCookieJar
+from http.cookiejar import (
+    Cookie,
+    CookieJar,
+    DefaultCookiePolicy,
+    LoadError,
+    MozillaCookieJar,
+)
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Final, cast
@@ -36,7 +42,9 @@ class Cookies:
         """Read them; `UsageError`, for no such file or another form, never says what stands in
         it."""
         # A cookie of a host alone is not for its subdomains, which Python's jar allows unless told.
-        policy = DefaultCookiePolicy(strict_ns_domain=DefaultCookiePolicy.DomainStrictNonDomain)
+        policy = DefaultCookiePolicy(
+            strict_ns_domain=DefaultCookiePolicy.DomainStrictNonDomain
+        )
         self._jar = MozillaCookieJar(str(path), policy=policy)
         try:
             with warnings.catch_warnings(action="ignore"):
@@ -52,13 +60,18 @@ class Cookies:
             raise UsageError(f"{path} is no cookies.txt.", hint=hint) from None
         except OSError as error:
             raise UsageError(
-                f"{path} cannot be read: {error.strerror}.", hint="Correct WINNOW_COOKIES."
+                f"{path} cannot be read: {error.strerror}.",
+                hint="Correct WINNOW_COOKIES.",
             ) from error
         for cookie in self._jar:
             if cookie.expires == 0:  # how exports write that it ends with the browser
                 cookie.expires, cookie.discard = None, True
         self.hosts = len(
-            {cookie.domain.lstrip(".") for cookie in self._jar if not cookie.is_expired()}
+            {
+                cookie.domain.lstrip(".")
+                for cookie in self._jar
+                if not cookie.is_expired()
+            }
         )
         """Hosts that have one which has not expired."""
         # At DEBUG it writes every header of HTTP/2 to the log.
@@ -75,7 +88,11 @@ class Cookies:
         """Return what tells the answers for these cookies apart from others; empty where none is
         sent."""
         value = self.headers(url).get("Cookie", "")
-        return f" {hashlib.blake2b(value.encode(), digest_size=16).hexdigest()}" if value else ""
+        return (
+            f" {hashlib.blake2b(value.encode(), digest_size=16).hexdigest()}"
+            if value
+            else ""
+        )
 
 
 class Jar:
@@ -86,7 +103,10 @@ class Jar:
         """Begin with a person's cookies, or none."""
         self._person = person
         self._jar = CookieJar(
-            _Policy(strict_domain=True, strict_ns_domain=DefaultCookiePolicy.DomainStrictNonDomain)
+            _Policy(
+                strict_domain=True,
+                strict_ns_domain=DefaultCookiePolicy.DomainStrictNonDomain,
+            )
         )
         self.was_personal = False
         """Whether a cookie of the person's was sent."""
@@ -110,7 +130,11 @@ class Jar:
         person's of that name."""
         request = Request(url)  # noqa: S310  nothing is asked
         self._jar.add_cookie_header(request)
-        own = self._person.headers(url).get("Cookie", "") if self._person is not None else ""
+        own = (
+            self._person.headers(url).get("Cookie", "")
+            if self._person is not None
+            else ""
+        )
         self.was_personal = self.was_personal or bool(own)
         both = [
             pair

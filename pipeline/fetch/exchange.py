@@ -46,8 +46,14 @@ _REDIRECTS: Final = frozenset((301, 302, 303, 307, 308))
 _CHALLENGE_HEADERS: Final = ("cf-mitigated", "x-datadome", "x-amzn-waf-action")
 """Sent by services that check for robots, with any status."""
 _LOGIN: Final = (SourceBlocked, "The page needs a login; use another source.")
-_NOT_FOR_US: Final = (SourceBlocked, "The site does not serve this page to us; use another source.")
-_GONE: Final = (SourceNotFound, "Check the address, or search for where the page is now.")
+_NOT_FOR_US: Final = (
+    SourceBlocked,
+    "The site does not serve this page to us; use another source.",
+)
+_GONE: Final = (
+    SourceNotFound,
+    "Check the address, or search for where the page is now.",
+)
 _MEANINGS: Final[Mapping[int, tuple[type[SourceError], str]]] = {
     **dict.fromkeys((401, 402, 407), _LOGIN),
     **dict.fromkeys((403, 406, 451), _NOT_FOR_US),
@@ -107,7 +113,9 @@ def error_for(answer: ServerAnswer, *, url: str, now: float) -> SourceError | No
     wait = retry_after(answer.headers, now=now)
     if wait is not None and kind is not SourceNotFound:
         hint = f"Try again in {wait:.0f} s."
-    phrase = next((known.phrase for known in HTTPStatus if known == status), "(an unknown status)")
+    phrase = next(
+        (known.phrase for known in HTTPStatus if known == status), "(an unknown status)"
+    )
     return kind(f"{url} answered {status} {phrase}.", source=url, hint=hint)
 
 
@@ -117,19 +125,26 @@ def retry_after(headers: Mapping[str, str], *, now: float) -> float | None:
     if value.isdecimal():
         return float(min(int(value[:9]), 365 * DAY))
     try:
-        return max(0.0, parsedate_to_datetime(value).timestamp() - now) if value else None
+        return (
+            max(0.0, parsedate_to_datetime(value).timestamp() - now) if value else None
+        )
     except (ValueError, TypeError, OverflowError):
         return None
 
 
-def lifetime(headers: Mapping[str, str], *, default: float, shared: bool = False) -> float | None:
+def lifetime(
+    headers: Mapping[str, str], *, default: float, shared: bool = False
+) -> float | None:
     """Return the seconds that an answer stays fresh (RFC 9111): 0 to ask each time, None never to
     keep it.
 
     `default` holds where it says nothing of its age; `shared` is a cache for more than one user
     (§5.2.2.7, §5.2.2.10).
     """
-    pairs = (part.partition("=") for part in headers.get("cache-control", "").lower().split(","))
+    pairs = (
+        part.partition("=")
+        for part in headers.get("cache-control", "").lower().split(",")
+    )
     directives = {name.strip(): value.strip().strip('"') for name, _, value in pairs}
     if "no-store" in directives or (shared and "private" in directives):
         return None
@@ -137,7 +152,9 @@ def lifetime(headers: Mapping[str, str], *, default: float, shared: bool = False
         return 0.0
     spent = _seconds(headers.get("age", "")) or 0.0
     named = "s-maxage" if shared and "s-maxage" in directives else "max-age"
-    promised = _seconds(directives[named]) if named in directives else _until_expires(headers)
+    promised = (
+        _seconds(directives[named]) if named in directives else _until_expires(headers)
+    )
     if named in directives and promised is None:
         return 0.0  # an unreadable age means stale (RFC 9111 §4.2.1)
     return default if promised is None else min(max(promised - spent, 0.0), DAY)
@@ -197,7 +214,9 @@ class Rules:
             return False
         asked = _normal(path or "/")
         fitting = (
-            (len(pattern), allow) for allow, pattern in self.rules if _matches(pattern, asked)
+            (len(pattern), allow)
+            for allow, pattern in self.rules
+            if _matches(pattern, asked)
         )
         return max(fitting, default=(0, True))[1]
 
@@ -229,7 +248,9 @@ class Sites:
         site = self._sites.pop(origin, None) or Site()
         self._sites[origin] = site
         if len(self._sites) > 512:
-            oldest = (name for name, other in self._sites.items() if not other.asking.locked())
+            oldest = (
+                name for name, other in self._sites.items() if not other.asking.locked()
+            )
             self._sites.pop(next(oldest, ""), None)
         return site
 
@@ -272,12 +293,16 @@ def parse_robots(text: str, *, agent: str = USER_AGENT) -> Rules:
             if value and count <= MAX_RULES:
                 for name in named:
                     groups[name].append((key == "allow", _normal(value)))
-    return Rules(tuple(groups.get(agent.partition("/")[0].lower(), groups.get("*", []))))
+    return Rules(
+        tuple(groups.get(agent.partition("/")[0].lower(), groups.get("*", [])))
+    )
 
 
 def _normal(path: str) -> str:
     """Return a path or pattern with one spelling for each character."""
-    return quote(unquote(path, errors="surrogateescape"), safe=_SAFE, errors="surrogateescape")
+    return quote(
+        unquote(path, errors="surrogateescape"), safe=_SAFE, errors="surrogateescape"
+    )
 
 
 def _matches(pattern: str, path: str) -> bool:
@@ -374,7 +399,9 @@ class WebExchange:
             step = str(target.url), sent.get("Cookie", "")
             if step in asked:
                 raise SourceUnavailable(
-                    f"{url} redirects in a circle.", source=url, hint="Use another source."
+                    f"{url} redirects in a circle.",
+                    source=url,
+                    hint="Use another source.",
                 )
             asked.add(step)
             answer = await self._hop(url, target, {**headers, **sent}, reach)
@@ -389,7 +416,10 @@ class WebExchange:
             )
             if answer.location:
                 target = self._next(url, answer, answer.location, reach)
-            elif led is None or (led.address, jar.headers(led.address).get("Cookie", "")) in asked:
+            elif (
+                led is None
+                or (led.address, jar.headers(led.address).get("Cookie", "")) in asked
+            ):
                 return replace(answer, own=jar.was_personal)
             elif not led.at_once or refreshes == MOST_REFRESHES:
                 leads_to = led.address if led.address != str(target.url) else ""
@@ -403,7 +433,9 @@ class WebExchange:
             hint="Use another source.",
         )
 
-    def _next(self, url: str, answer: ServerAnswer, location: str, reach: _Reach) -> Target:
+    def _next(
+        self, url: str, answer: ServerAnswer, location: str, reach: _Reach
+    ) -> Target:
         try:
             return check_url(str(answer.target.url.join(location)), reach.limits)
         except (httpx2.InvalidURL, UnicodeError, ValueError) as e:
@@ -426,7 +458,9 @@ class WebExchange:
                 f"another {silence:.0f} s."
             )
             raise SourceBlocked(
-                what, source=url, hint=f"Try again in {silence:.0f} s, or use another source."
+                what,
+                source=url,
+                hint=f"Try again in {silence:.0f} s, or use another source.",
             )
         await anyio.sleep(silence)
         try:
@@ -451,7 +485,9 @@ class WebExchange:
             else:
                 asked = retry_after(answer.headers, now=self._clock())
                 wait = asked or 0.0
-                helps = answer.status in _TRANSIENT or (answer.status == 429 and asked is not None)
+                helps = answer.status in _TRANSIENT or (
+                    answer.status == 429 and asked is not None
+                )
                 if answer.cut == "broken":
                     return await self._longer(url, target, headers, answer, reach)
                 if not helps or wait > self._limits.step_seconds:
@@ -474,7 +510,9 @@ class WebExchange:
             again = await self._once(url, target, headers, reach)
         except (*_RETRYABLE, SourceError):
             return broken
-        return again if again.cut is None or len(again.body) > len(broken.body) else broken
+        return (
+            again if again.cut is None or len(again.body) > len(broken.body) else broken
+        )
 
     async def _once(
         self,
@@ -489,13 +527,18 @@ class WebExchange:
         try:
             async with (
                 self._sites.place(target.host),
-                reach.client.stream("GET", target.url, headers=dict(headers)) as response,
+                reach.client.stream(
+                    "GET", target.url, headers=dict(headers)
+                ) as response,
             ):
                 # Before the body, after which the connection may be closed.
                 address = _connected(response, limits)
                 body, cut = b"", None
                 if response.is_success:
-                    caps = max_bytes or limits.max_bytes, max_bytes or limits.max_unpacked
+                    caps = (
+                        max_bytes or limits.max_bytes,
+                        max_bytes or limits.max_unpacked,
+                    )
                     body, cut = await read_as_far(
                         response, url=url, max_bytes=caps[0], max_unpacked=caps[1]
                     )
@@ -539,7 +582,9 @@ class WebExchange:
             if self._clock() >= site.rules_until:
                 site.rules = await self._fetch_robots(target, reach)
                 # A file that could not be had is looked for again after a minute.
-                site.rules_until = self._clock() + (HOUR if site.rules.reachable else HOUR / 60)
+                site.rules_until = self._clock() + (
+                    HOUR if site.rules.reachable else HOUR / 60
+                )
         if site.rules.allows(target.url.raw_path.decode("ascii", "replace")):
             return
         why = (
@@ -560,11 +605,15 @@ class WebExchange:
         Where the site itself cannot be reached or may not be asked, that error is raised: the page
         would fail alike.
         """
-        place = Target(target.url.copy_with(raw_path=b"/robots.txt"), target.host, target.port)
+        place = Target(
+            target.url.copy_with(raw_path=b"/robots.txt"), target.host, target.port
+        )
         with anyio.move_on_after(self._limits.step_seconds):
             for _ in range(self._limits.max_redirects + 1):
                 try:
-                    answer = await self._once(str(place.url), place, {}, reach, MAX_BYTES)
+                    answer = await self._once(
+                        str(place.url), place, {}, reach, MAX_BYTES
+                    )
                     reach = self._outer if answer.outside else reach
                 except _RETRYABLE as e:
                     raise _failure(str(target.url), target, e) from e
@@ -608,7 +657,9 @@ def _failure(url: str, target: Target, error: Exception) -> SourceUnavailable:
     else:
         # What the parser says of an answer that is no HTTP repeats it.
         said = (
-            "" if isinstance(error, httpx2.ProtocolError | httpcore2.ProtocolError) else str(error)
+            ""
+            if isinstance(error, httpx2.ProtocolError | httpcore2.ProtocolError)
+            else str(error)
         )
         what = (
             f"{url}: the connection to {narrow(target.host)} broke "

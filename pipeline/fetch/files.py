@@ -116,11 +116,18 @@ class Files:
     async def convert(self, raw: Raw) -> Page:
         """Return `raw`, of a file or not, as a page; see `pipeline.read.convert.to_page`."""
         return await (
-            self._converter.page(raw) if self._converter is not None else in_thread(to_page, raw)
+            self._converter.page(raw)
+            if self._converter is not None
+            else in_thread(to_page, raw)
         )
 
     async def read(
-        self, path: Path, span: Span = WHOLE, *, sighted: bool = True, passing: bool = False
+        self,
+        path: Path,
+        span: Span = WHOLE,
+        *,
+        sighted: bool = True,
+        passing: bool = False,
     ) -> Page:
         """Return a local file as a page, as `read_file` does; `span` and `sighted` are as in `Raw`.
 
@@ -149,7 +156,9 @@ class Files:
         """Whether a person has named this file itself as a root."""
         return any(_resolve(root) == resolved for root in self.roots)
 
-    def _look(self, path: Path, span: Span, sighted: bool) -> "Page | tuple[Raw, tuple[str, str]]":
+    def _look(
+        self, path: Path, span: Span, sighted: bool
+    ) -> "Page | tuple[Raw, tuple[str, str]]":
         """Return what is kept of a file, else its bytes, and the names to keep what is made of them
         under.
 
@@ -164,7 +173,8 @@ class Files:
             return page
         opened = self._is_opened(resolved)
         raw = replace(
-            read_raw(resolved, str(path), self._max_bytes, span, opened=opened), sighted=sighted
+            read_raw(resolved, str(path), self._max_bytes, span, opened=opened),
+            sighted=sighted,
         )
         mark = hashlib.blake2b(raw.body, digest_size=16).hexdigest()
         marked = f"bytes:{mark}:{ending_of(resolved.name)}"
@@ -173,7 +183,9 @@ class Files:
             return raw, (stamped, marked)
         if page.title == path_of_url(page.final_url).stem:
             page = replace(page, title=resolved.stem)
-        page = replace(page, url=raw.url, final_url=raw.final_url, fetched_at=raw.fetched_at)
+        page = replace(
+            page, url=raw.url, final_url=raw.final_url, fetched_at=raw.fetched_at
+        )
         page = replace(
             page,
             rest=f"{raw.final_url.partition('#')[0]}#{page.rest.rpartition('#')[2]}"
@@ -188,12 +200,23 @@ class Files:
             return None
         # Who asks for a reading without recognition takes one with it.
         handles = [self.store.get_json(f"{name}:{_form(span, sighted=True)}")]
-        handles += [] if sighted else [self.store.get_json(f"{name}:{_form(span, sighted=False)}")]
+        handles += (
+            []
+            if sighted
+            else [self.store.get_json(f"{name}:{_form(span, sighted=False)}")]
+        )
         return next(
-            (find_page(self.store, handle) for handle in handles if isinstance(handle, str)), None
+            (
+                find_page(self.store, handle)
+                for handle in handles
+                if isinstance(handle, str)
+            ),
+            None,
         )
 
-    def _keep(self, names: Sequence[str], page: Page, span: Span, sighted: bool) -> None:
+    def _keep(
+        self, names: Sequence[str], page: Page, span: Span, sighted: bool
+    ) -> None:
         assert self.store is not None  # noqa: S101  callers have looked
         handle = keep_page(self.store, page)
         # What is read whole without recognition has nothing to recognise.
@@ -225,7 +248,9 @@ def name_span(span: Span) -> str:
     return "" if span == WHOLE else f"#pages={span[0]}-{span[1] or ''}"
 
 
-def read_file(path: Path, *, roots: Sequence[Path], max_bytes: int = MAX_FILE_BYTES) -> Page:
+def read_file(
+    path: Path, *, roots: Sequence[Path], max_bytes: int = MAX_FILE_BYTES
+) -> Page:
     """Return a local file, absolute or relative to a root, as a page with the `file:` URL of the
     resolved path.
 
@@ -237,7 +262,12 @@ def read_file(path: Path, *, roots: Sequence[Path], max_bytes: int = MAX_FILE_BY
 
 
 def read_raw(
-    resolved: Path, source: str, max_bytes: int, span: Span = WHOLE, *, opened: bool = False
+    resolved: Path,
+    source: str,
+    max_bytes: int,
+    span: Span = WHOLE,
+    *,
+    opened: bool = False,
 ) -> Raw:
     """Return the bytes of an allowed file, unpacked, with what is known of it; `source` is its name
     in messages.
@@ -252,7 +282,9 @@ def read_raw(
     found = os.fstat(descriptor)
     if not stat.S_ISREG(found.st_mode):
         os.close(descriptor)
-        raise AddressRefused(f"'{source}' is no regular file.", source=source, hint="Name a file.")
+        raise AddressRefused(
+            f"'{source}' is no regular file.", source=source, hint="Name a file."
+        )
     with os.fdopen(descriptor, "rb") as file:
         # One byte more than allowed: a file may grow while it is read.
         body = file.read(max_bytes + 1) if found.st_size <= max_bytes else b""
@@ -329,7 +361,9 @@ def allowed_path(path: Path, *, roots: Sequence[Path]) -> Path:
         )
 
     if not roots:
-        raise refused("no folder is open to this server", "Open one with WINNOW_FOLDERS.")
+        raise refused(
+            "no folder is open to this server", "Open one with WINNOW_FOLDERS."
+        )
     real_roots = [_resolve(root) for root in roots]
     candidates = [path] if path.is_absolute() else [root / path for root in real_roots]
     below = [
@@ -340,7 +374,9 @@ def allowed_path(path: Path, *, roots: Sequence[Path]) -> Path:
     ]
     if not below:
         allowed = ", ".join(str(root) for root in roots)
-        raise refused("it does not lie below an allowed folder", f"Allowed are: {allowed}.")
+        raise refused(
+            "it does not lie below an allowed folder", f"Allowed are: {allowed}."
+        )
     shown = [found for found, root in below if not is_hidden(found, root)]
     if not shown:
         raise refused(
@@ -373,7 +409,11 @@ def may_open(url: str, roots: Sequence[Path]) -> bool:
 def _resolve(path: Path) -> Path:
     try:
         return path.resolve()
-    except (OSError, RuntimeError, ValueError) as e:  # a loop of links, a zero byte in the name
+    except (
+        OSError,
+        RuntimeError,
+        ValueError,
+    ) as e:  # a loop of links, a zero byte in the name
         raise AddressRefused(
             f"The path '{path}' cannot be resolved: {_why(e)}.",
             source=str(path),
@@ -391,7 +431,9 @@ def path_of_url(url: str) -> Path:
     parts = urlsplit(url)
     if parts.netloc not in {"", "localhost"}:
         raise AddressRefused(
-            f"{url} names a file on another machine.", source=url, hint="Use file:///path."
+            f"{url} names a file on another machine.",
+            source=url,
+            hint="Use file:///path.",
         )
     return Path(url2pathname(parts.path) if os.name == "nt" else unquote(parts.path))
 
@@ -406,13 +448,17 @@ def file_key(path: Path, *, named: str = "") -> str:
     return f"file:{path}:{found.st_mtime_ns}:{found.st_size}"
 
 
-def _open_error(error: OSError, source: str) -> SourceNotFound | SourceUnavailable | AddressRefused:
+def _open_error(
+    error: OSError, source: str
+) -> SourceNotFound | SourceUnavailable | AddressRefused:
     if error.errno in {errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG}:
         return SourceNotFound(
             f"There is no file '{source}'.", source=source, hint="Check the path."
         )
     if error.errno in {errno.EISDIR, errno.ELOOP, errno.ENXIO}:
-        return AddressRefused(f"'{source}' is no regular file.", source=source, hint="Name a file.")
+        return AddressRefused(
+            f"'{source}' is no regular file.", source=source, hint="Name a file."
+        )
     return SourceUnavailable(
         f"The file '{source}' cannot be read: {error.strerror}.",
         source=source,

@@ -51,7 +51,11 @@ def forge_at(kind: str, site: str) -> Forge:
         )
     if kind == "github":
         return Forge(
-            kind, site, f"{site}/api/v3", f"{site}/{{o}}/{{r}}/raw/{{ref}}/{{path}}", f"{site}/gist"
+            kind,
+            site,
+            f"{site}/api/v3",
+            f"{site}/{{o}}/{{r}}/raw/{{ref}}/{{path}}",
+            f"{site}/gist",
         )
     return Forge(kind, site, f"{site}/api/{'v4' if kind == 'gitlab' else 'v1'}")
 
@@ -96,13 +100,17 @@ class ForgePlan:
         """Ask the forge and put its answers together; raises `SourceError` where it does not
         tell."""
         if self.rule.shape is None:
-            return Made(await get(self._url(self.rule.calls[0], {})), self.fields["path"])
+            return Made(
+                await get(self._url(self.rule.calls[0], {})), self.fields["path"]
+            )
         said: list[object] = []
         cut = False
         for call in self.rule.calls:
             branch = _text(said[0], "default_branch") if said else ""
             try:
-                rows, more = await self._rows(get, self._url(call.lstrip("?"), {"branch": branch}))
+                rows, more = await self._rows(
+                    get, self._url(call.lstrip("?"), {"branch": branch})
+                )
             except SourceError:
                 if not call.startswith("?"):
                     raise
@@ -111,17 +119,25 @@ class ForgePlan:
             cut = cut or more
         made = self.rule.shape(self, said)
         readme = (
-            _readme_in(said, self.fields.get("path") or "") if b"<!--readme-->" in made.body else ""
+            _readme_in(said, self.fields.get("path") or "")
+            if b"<!--readme-->" in made.body
+            else ""
         )
         if readme:
             found = {"path": readme, "branch": _text(said[0], "default_branch")}
             words = _prose(readme, await get(self._url(_FILE[self.forge.kind], found)))
-            above = _open_at(self, _ref(self, said[0]), readme, is_folder=False).rpartition("/")[0]
+            above = _open_at(
+                self, _ref(self, said[0]), readme, is_folder=False
+            ).rpartition("/")[0]
             words = _RELATIVE.sub(lambda link: f"{link[0]}{html.escape(above)}/", words)
             made = made._replace(
-                body=made.body.replace(b"<!--readme-->", words.encode("utf-8", "replace"), 1)
+                body=made.body.replace(
+                    b"<!--readme-->", words.encode("utf-8", "replace"), 1
+                )
             )
-        return made._replace(unread="its further comments or files" if cut else made.unread)
+        return made._replace(
+            unread="its further comments or files" if cut else made.unread
+        )
 
     async def _rows(self, get: Get, url: str) -> tuple[object, bool]:
         """Return an answer, of a list all pages up to the bound, and whether there are more."""
@@ -145,7 +161,10 @@ class ForgePlan:
             ) from error
 
     def _url(self, call: str, more: Mapping[str, str]) -> str:
-        fields = {**self.fields, **{name: value for name, value in more.items() if value}}
+        fields = {
+            **self.fields,
+            **{name: value for name, value in more.items() if value},
+        }
         path = fields.get("path") or ""
         project = quote(unquote(f"{fields.get('o')}/{fields.get('r')}"), safe="")
         named = {
@@ -187,8 +206,12 @@ def plan_for(url: str, forges: Sequence[Forge]) -> ForgePlan | None:
                 continue
             for rule in rules:
                 found = rule.path.fullmatch(path.rstrip("/"))
-                if found and not _NOT_OWNERS.fullmatch(found.groupdict().get("o") or ""):
-                    fields = {name: value or "" for name, value in found.groupdict().items()}
+                if found and not _NOT_OWNERS.fullmatch(
+                    found.groupdict().get("o") or ""
+                ):
+                    fields = {
+                        name: value or "" for name, value in found.groupdict().items()
+                    }
                     return ForgePlan(forge, rule, fields, bare)
     return None
 
@@ -208,11 +231,22 @@ def _text(row: object, *names: str) -> str:
 
 
 def _objects(value: object) -> list[dict[str, object]]:
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+    return (
+        [one for one in value if isinstance(one, dict)]
+        if isinstance(value, list)
+        else []
+    )
 
 
 def _who(row: object) -> str:
-    return _text(row, "user.login", "author.username", "author.login", "author.name", "owner.login")
+    return _text(
+        row,
+        "user.login",
+        "author.username",
+        "author.login",
+        "author.name",
+        "owner.login",
+    )
 
 
 def _prose(name: str, body: bytes | str) -> str:
@@ -223,15 +257,22 @@ def _prose(name: str, body: bytes | str) -> str:
     markdown = name.lower().endswith((".md", ".markdown")) or not name
     # Forges take sheets away: one of a comment would hide what others say.
     page = (
-        text.markdown_to_html(words, sheets=False) if markdown else plain.plain_to_html(words)
+        text.markdown_to_html(words, sheets=False)
+        if markdown
+        else plain.plain_to_html(words)
     ).html
     inner = page.partition("<body>")[2].rpartition("</body>")[0]
-    return re.sub(r"<(/?)h([1-6])>", lambda tag: f"<{tag[1]}h{min(6, int(tag[2]) + 2)}>", inner)
+    return re.sub(
+        r"<(/?)h([1-6])>", lambda tag: f"<{tag[1]}h{min(6, int(tag[2]) + 2)}>", inner
+    )
 
 
 def _page(title: str, parts: Sequence[str], **about: str) -> Made:
     body = "\n".join((f"<h1>{escape(title)}</h1>", *filter(None, parts)))
-    return Made(whole_page(f"<main>{body}</main>", title=title).encode("utf-8", "replace"), **about)
+    return Made(
+        whole_page(f"<main>{body}</main>", title=title).encode("utf-8", "replace"),
+        **about,
+    )
 
 
 def _missing(plan: ForgePlan, what: str) -> SourceUnreadable:
@@ -252,9 +293,14 @@ def _thread(plan: ForgePlan, said: Sequence[object]) -> Made:
         for one in (labels if isinstance(labels, list) else [])
     ]
     state = (
-        "merged" if _text(first, "pull_request.merged_at", "merged_at") else _text(first, "state")
+        "merged"
+        if _text(first, "pull_request.merged_at", "merged_at")
+        else _text(first, "state")
     )
-    facts = [f"State: {state}" if state else "", f"Labels: {', '.join(named)}" if named else ""]
+    facts = [
+        f"State: {state}" if state else "",
+        f"Labels: {', '.join(named)}" if named else "",
+    ]
     rows = [
         first,
         *(
@@ -264,7 +310,9 @@ def _thread(plan: ForgePlan, said: Sequence[object]) -> Made:
             for note in _objects(row.get("notes")) or [row]
         ),
     ]
-    rows = [row for row in rows if not (isinstance(row, dict) and row.get("system") is True)]
+    rows = [
+        row for row in rows if not (isinstance(row, dict) and row.get("system") is True)
+    ]
     dated = sorted(rows, key=lambda row: (row is not first, _when(row)))
     parts = [f"<p>{escape('. '.join(filter(None, facts)))}</p>"]
     for row in dated:
@@ -277,7 +325,9 @@ def _thread(plan: ForgePlan, said: Sequence[object]) -> Made:
                 f"<section><h2>{escape(heading)}</h2>\n{_prose('', words or '(without a text)')}</section>"
             )
     day = _when(first)[:10]
-    return _page(f"{_text(first, 'title')} (#{number})", parts, author=_who(first), published=day)
+    return _page(
+        f"{_text(first, 'title')} (#{number})", parts, author=_who(first), published=day
+    )
 
 
 def _when(row: object) -> str:
@@ -296,7 +346,10 @@ def _releases(plan: ForgePlan, said: Sequence[object]) -> Made:
         )
         name = _text(row, "name")
         heading = ", ".join(
-            filter(None, (f"{name} ({tag})" if name and name != tag else tag, day, _who(row)))
+            filter(
+                None,
+                (f"{name} ({tag})" if name and name != tag else tag, day, _who(row)),
+            )
         )
         parts.append(
             f"<section><h2>{escape(heading)}</h2>\n{_prose('', _text(row, 'body', 'description'))}</section>"
@@ -320,7 +373,10 @@ def _gist(plan: ForgePlan, said: Sequence[object]) -> Made:
             else f"<pre>{escape(words)}</pre>"
         )
         parts.append(f"<section><h2>{escape(name)}</h2>\n{told}</section>")
-    cut = any(isinstance(file, dict) and file.get("truncated") is True for file in files.values())
+    cut = any(
+        isinstance(file, dict) and file.get("truncated") is True
+        for file in files.values()
+    )
     title = _text(said[0], "description") or next(iter(files))
     unread = "the end of its longest files" if cut else ""
     return _page(
@@ -347,7 +403,9 @@ def _repository(plan: ForgePlan, said: Sequence[object]) -> Made:
     }
     told = "; ".join(f"{key}: {value}" for key, value in facts.items() if value)
     listed = [
-        row for row in _files(said) if not folder or _text(row, "path").startswith(f"{folder}/")
+        row
+        for row in _files(said)
+        if not folder or _text(row, "path").startswith(f"{folder}/")
     ]
     listed.sort(key=lambda row: (_text(row, "path").count("/"), _text(row, "path")))
     ref = _ref(plan, about)
@@ -356,14 +414,18 @@ def _repository(plan: ForgePlan, said: Sequence[object]) -> Made:
         path = _text(row, "path")
         is_folder = _text(row, "type") in ("tree", "dir")
         link = html.escape(_open_at(plan, ref, path, is_folder=is_folder))
-        items.append(f'<li><a href="{link}">{escape(path)}{"/" if is_folder else ""}</a></li>')
+        items.append(
+            f'<li><a href="{link}">{escape(path)}{"/" if is_folder else ""}</a></li>'
+        )
     parts = [
         f"<p>{escape(_text(about, 'description'))}</p>",
         f"<p>{escape(told)}</p>",
         "<!--readme-->",
     ]
     parts.append(f"<h2>Files</h2>\n<ul>\n{chr(10).join(items)}\n</ul>" if items else "")
-    unread = f"what follows the first {MOST_ROWS} files" if len(listed) > MOST_ROWS else ""
+    unread = (
+        f"what follows the first {MOST_ROWS} files" if len(listed) > MOST_ROWS else ""
+    )
     return _page(f"{name}/{folder}" if folder else name, parts, unread=unread)
 
 
@@ -384,17 +446,28 @@ def _open_at(plan: ForgePlan, ref: str, path: str, *, is_folder: bool) -> str:
 def _files(said: Sequence[object]) -> list[dict[str, object]]:
     """Return the rows of a tree, in the form of any of the three."""
     last = said[-1]
-    return _objects(last.get("tree") if isinstance(last, dict) else last) if len(said) > 1 else []
+    return (
+        _objects(last.get("tree") if isinstance(last, dict) else last)
+        if len(said) > 1
+        else []
+    )
 
 
 def _readme_in(said: Sequence[object], folder: str) -> str:
     """Return the path of the README of a folder among the files that were listed."""
     below = unquote(folder).strip("/")
     files = (
-        _text(row, "path").rpartition("/") for row in _files(said) if _text(row, "type") != "tree"
+        _text(row, "path").rpartition("/")
+        for row in _files(said)
+        if _text(row, "type") != "tree"
     )
     return next(
-        ("".join(path) for path in files if _README.fullmatch(path[2]) and path[0] == below), ""
+        (
+            "".join(path)
+            for path in files
+            if _README.fullmatch(path[2]) and path[0] == below
+        ),
+        "",
     )
 
 
@@ -419,13 +492,21 @@ _FILE: Final[Mapping[str, str]] = {
     "gitea": "/repos/{o}/{r}/raw/{path}?ref={ref}",
 }
 _AT: Final = r"/(?P<ref>[^/]+)"
-_ISSUE: Final = "/repos/{o}/{r}/issues/{n} ?/repos/{o}/{r}/issues/{n}/comments?per_page=100"
+_ISSUE: Final = (
+    "/repos/{o}/{r}/issues/{n} ?/repos/{o}/{r}/issues/{n}/comments?per_page=100"
+)
 _SHARED: Final = (
     _rule(_OWNED + r"/issues/(?P<n>\d+)", _ISSUE, _thread),
     _rule(_OWNED + r"/releases", "/repos/{o}/{r}/releases?per_page=20", _releases),
     _rule(_OWNED + r"/releases/latest", "/repos/{o}/{r}/releases/latest", _releases),
-    _rule(_OWNED + r"/releases/tag/(?P<tag>.+)", "/repos/{o}/{r}/releases/tags/{tag}", _releases),
-    _rule(_OWNED, "/repos/{o}/{r} /repos/{o}/{r}/git/trees/{ref}?recursive=1", _repository),
+    _rule(
+        _OWNED + r"/releases/tag/(?P<tag>.+)",
+        "/repos/{o}/{r}/releases/tags/{tag}",
+        _releases,
+    ),
+    _rule(
+        _OWNED, "/repos/{o}/{r} /repos/{o}/{r}/git/trees/{ref}?recursive=1", _repository
+    ),
 )
 _GITHUB: Final = (
     _rule(
@@ -474,8 +555,14 @@ _GITLAB: Final = (
             ("merge_requests", "merge_requests"),
         )
     ),
-    _rule(_PROJECT + "/-/releases", "/projects/{project}/releases?per_page=20", _releases),
-    _rule(_PROJECT + "/-/releases/(?P<tag>[^/]+)", "/projects/{project}/releases/{tag}", _releases),
+    _rule(
+        _PROJECT + "/-/releases", "/projects/{project}/releases?per_page=20", _releases
+    ),
+    _rule(
+        _PROJECT + "/-/releases/(?P<tag>[^/]+)",
+        "/projects/{project}/releases/{tag}",
+        _releases,
+    ),
     _rule(_PROJECT + r"/-/(?P<path>snippets/\d+)", "{site}/{o}/{r}/-/{path}/raw"),
     _rule(
         _PROJECT,

@@ -27,7 +27,9 @@ MOST: Final = 5
 LARGEST: Final = 2_000_000
 """Characters of a frame; a larger one is a page to be read by itself."""
 FRAMED: Final = "frames of the page's own site were read as part of it"
-UNREAD: Final = 'a frame of the page\'s own site could not be read; part="links" names it'
+UNREAD: Final = (
+    'a frame of the page\'s own site could not be read; part="links" names it'
+)
 _SIGNS: Final = re.compile(rb"<(?:i?frame|object|embed)\b", re.IGNORECASE)
 _FRAME: Final = re.compile(
     r"<!--.*?(?:-->|\Z)|<(script|style|template|textarea|title|noscript|noframes)\b.*?(?:</\1|\Z)"
@@ -60,7 +62,9 @@ class _Frame:
     url: str
 
 
-async def with_frames(raw: Raw, get: Callable[[str], Awaitable[Raw]], seconds: float) -> Raw:
+async def with_frames(
+    raw: Raw, get: Callable[[str], Awaitable[Raw]], seconds: float
+) -> Raw:
     """Return a web page with what the frames of its own host hold; a note says so, and where one
     could not be read.
 
@@ -92,7 +96,9 @@ async def with_frames(raw: Raw, get: Callable[[str], Awaitable[Raw]], seconds: f
     notes = [*sorted(said), *[UNREAD][: len(failed)]]
     if not whole:
         return replace(raw, notes=(*raw.notes, *notes)) if notes else raw
-    body = _BOM + (await in_thread(_filled, text, frames, whole)).encode("utf-8", "replace")
+    body = _BOM + (await in_thread(_filled, text, frames, whole)).encode(
+        "utf-8", "replace"
+    )
     return replace(raw, body=body, notes=(*raw.notes, FRAMED, *notes))
 
 
@@ -108,12 +114,23 @@ def _frames(raw: Raw) -> tuple[str, list[_Frame]]:
         attributes = attributes_of(tag[3])
         names = ("data",) if tag[2].lower() == "object" else _ADDRESSES
         said = (attributes.get(name, "").strip() for name in names)
-        address = next((one for one in said if one and not one.startswith("about:")), "")
+        address = next(
+            (one for one in said if one and not one.startswith("about:")), ""
+        )
         is_text = "html" in attributes.get("type", "html")
-        if not address or not is_text or "srcdoc" in attributes or _HIDDEN.search(f"{tag[3]} "):
+        if (
+            not address
+            or not is_text
+            or "srcdoc" in attributes
+            or _HIDDEN.search(f"{tag[3]} ")
+        ):
             continue
         url = _joined(base, address)
-        if url and _host(url) == _host(raw.final_url) and url != urldefrag(raw.final_url).url:
+        if (
+            url
+            and _host(url) == _host(raw.final_url)
+            and url != urldefrag(raw.final_url).url
+        ):
             found.append(_Frame(tag[2].lower(), tag.start(), tag.end(), tag[3], url))
     return text, found
 
@@ -125,7 +142,11 @@ def _joined(base: str, address: str) -> str:
         parts = urlsplit(url)
     except ValueError:
         return ""
-    return url if parts.scheme in {"http", "https"} and not _NO_PAGE.search(parts.path) else ""
+    return (
+        url
+        if parts.scheme in {"http", "https"} and not _NO_PAGE.search(parts.path)
+        else ""
+    )
 
 
 def _host(url: str) -> str:
@@ -157,7 +178,10 @@ def _filled(text: str, frames: list[_Frame], inside: dict[str, str]) -> str:
             end = closing.end()
         attributes = frame.attributes.rstrip(" /")
         closed = "" if frame.name == "iframe" else "</iframe>"
-        parts += [text[at : frame.start], f'<iframe{attributes} srcdoc="{escape(held)}">{closed}']
+        parts += [
+            text[at : frame.start],
+            f'<iframe{attributes} srcdoc="{escape(held)}">{closed}',
+        ]
         at = end
     filled = "".join([*parts, text[at:]])
     if _SET.search(filled) is None:

@@ -71,9 +71,9 @@ def keep_page(store: Store, page: Page, *, seconds: float = KEEP_SECONDS) -> str
     if NO_COPY in page.notes or (store.shared and page.own):
         store.hold(key, page_to_bytes(page))
         return handle
-    if store.get_json(f"young:{key}") is None or not (store.get_bytes(key) or b"").startswith(
-        facts
-    ):
+    if store.get_json(f"young:{key}") is None or not (
+        store.get_bytes(key) or b""
+    ).startswith(facts):
         kept = page_to_bytes(page)
         if store.set_bytes(key, kept, expire=seconds):
             store.set_json(f"young:{key}", True, expire=seconds / 10)
@@ -91,7 +91,9 @@ def _note_version(store: Store, page: Page, handle: str) -> None:
         versions.pop()
     listed = [*versions, (handle, page.fetched_at)]
     kept = [*listed[:1], *listed[1:][1 - MOST_VERSIONS :]]
-    store.set_json(f"versions:{page.final_url}", [list(one) for one in kept], expire=KEEP_SECONDS)
+    store.set_json(
+        f"versions:{page.final_url}", [list(one) for one in kept], expire=KEEP_SECONDS
+    )
 
 
 def _versions(store: Store, url: str) -> list[tuple[str, str]]:
@@ -123,7 +125,11 @@ def find_version(store: Store, url: str, since: str, *, but: str) -> Page | None
 def find_page(store: Store, handle: str) -> Page | None:
     """Return the page that a handle names, None when it is unknown, expired or no handle at all."""
     match = _HANDLE.match(handle.strip())
-    return page_from_bytes(store.get_bytes(f"page:{match.group(1)}") or b"") if match else None
+    return (
+        page_from_bytes(store.get_bytes(f"page:{match.group(1)}") or b"")
+        if match
+        else None
+    )
 
 
 def is_handle(source: str) -> bool:
@@ -155,7 +161,10 @@ def find_answer(store: Store, url: str) -> Known | None:
         } if page := find_page(store, handle):
             headers = {str(name): str(value) for name, value in asked.items()}
             return Known(
-                replace(page, fetched_at=fetched_at), float(fresh_until), headers, lifetime
+                replace(page, fetched_at=fetched_at),
+                float(fresh_until),
+                headers,
+                lifetime,
             )
     return None
 
@@ -168,7 +177,9 @@ def page_to_bytes(page: Page) -> bytes:
     UTF-8.
     """
     asked = json.dumps({"url": page.url, "fetched_at": page.fetched_at}).encode("ascii")
-    return b"".join((_facts(page), asked, b"\n", page.html.encode("utf-8", "surrogatepass")))
+    return b"".join(
+        (_facts(page), asked, b"\n", page.html.encode("utf-8", "surrogatepass"))
+    )
 
 
 def page_from_bytes(value: bytes) -> Page | None:
@@ -191,7 +202,9 @@ def page_from_bytes(value: bytes) -> Page | None:
 def _facts(page: Page) -> bytes:
     apart = {"html", "url", "fetched_at", "age"}
     facts = {
-        field.name: getattr(page, field.name) for field in fields(Page) if field.name not in apart
+        field.name: getattr(page, field.name)
+        for field in fields(Page)
+        if field.name not in apart
     }
     # ASCII, so that no line break stands in it but the last.
     return json.dumps(facts).encode("ascii") + b"\n"

@@ -25,7 +25,13 @@ _PASSING: Final = frozenset((500, 502, 503, 504))
 """What proxies say when the site behind them is away; worth a second try, as a refused connection
 is."""
 _SOCKS_REPLIES: Final = (
-    *("", "general failure", "not allowed by its rules", "network unreachable", "host unreachable"),
+    *(
+        "",
+        "general failure",
+        "not allowed by its rules",
+        "network unreachable",
+        "host unreachable",
+    ),
     *(
         "connection refused",
         "time to live expired",
@@ -80,13 +86,24 @@ def parse_proxy(text: str, *, resolves: bool = False) -> Proxy:
     if parts.scheme not in _PORTS:
         shown = (
             parts.scheme
-            if parts.scheme.isalnum() and len(parts.scheme) < 12 and "@" not in parts.scheme
+            if parts.scheme.isalnum()
+            and len(parts.scheme) < 12
+            and "@" not in parts.scheme
             else ""
         )
-        raise UsageError(f"The proxy's scheme {shown!r} is none that is known.", hint=hint)
-    if not host or port == 0 or parts.path not in {"", "/"} or parts.query or parts.fragment:
         raise UsageError(
-            "The proxy's address must be a scheme, a host and a port, and nothing else.", hint=hint
+            f"The proxy's scheme {shown!r} is none that is known.", hint=hint
+        )
+    if (
+        not host
+        or port == 0
+        or parts.path not in {"", "/"}
+        or parts.query
+        or parts.fragment
+    ):
+        raise UsageError(
+            "The proxy's address must be a scheme, a host and a port, and nothing else.",
+            hint=hint,
         )
     user, password = unquote(parts.username or ""), unquote(parts.password or "")
     if (
@@ -97,11 +114,18 @@ def parse_proxy(text: str, *, resolves: bool = False) -> Proxy:
         )
     names = parts.scheme == "socks5h"
     scheme = "socks5" if names else parts.scheme
-    return Proxy(scheme, host, port or _PORTS[parts.scheme], user, password, resolves or names)
+    return Proxy(
+        scheme, host, port or _PORTS[parts.scheme], user, password, resolves or names
+    )
 
 
 async def open_tunnel(
-    stream: httpcore2.AsyncNetworkStream, proxy: Proxy, host: str, port: int, *, seconds: float
+    stream: httpcore2.AsyncNetworkStream,
+    proxy: Proxy,
+    host: str,
+    port: int,
+    *,
+    seconds: float,
 ) -> None:
     """Have `proxy`, to which `stream` is open, connect it to `host`; what is written after that
     goes to the host.
@@ -119,13 +143,19 @@ async def open_tunnel(
 
 
 async def _connect(
-    stream: httpcore2.AsyncNetworkStream, proxy: Proxy, host: str, port: int, seconds: float
+    stream: httpcore2.AsyncNetworkStream,
+    proxy: Proxy,
+    host: str,
+    port: int,
+    seconds: float,
 ) -> None:
     """HTTP's CONNECT (RFC 9110 §9.3.6)."""
     place = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     lines = [f"CONNECT {place} HTTP/1.1", f"Host: {place}"]
     if proxy.user or proxy.password:
-        token = base64.b64encode(f"{proxy.user}:{proxy.password}".encode()).decode("ascii")
+        token = base64.b64encode(f"{proxy.user}:{proxy.password}".encode()).decode(
+            "ascii"
+        )
         lines.append(f"Proxy-Authorization: Basic {token}")
     await stream.write("\r\n".join([*lines, "", ""]).encode("ascii"), seconds)
     head = bytearray()
@@ -135,11 +165,15 @@ async def _connect(
         if not piece or len(head) > 16_384:  # a proxy that says more is no proxy
             raise httpcore2.ConnectError(f"the proxy {proxy} gave no answer to CONNECT")
     version, _, rest = bytes(head).partition(b" ")
-    status = int(rest[:3]) if version.startswith(b"HTTP/1.") and rest[:3].isdigit() else 0
+    status = (
+        int(rest[:3]) if version.startswith(b"HTTP/1.") and rest[:3].isdigit() else 0
+    )
     if 200 <= status < 300 and head.endswith(b"\r\n\r\n"):
         return
     if status in _PASSING:
-        raise httpcore2.ConnectError(f"the proxy {proxy} answered {status} for {host} port {port}")
+        raise httpcore2.ConnectError(
+            f"the proxy {proxy} answered {status} for {host} port {port}"
+        )
     why = str(status) if status else "its answer is no HTTP"
     if status == 407:
         why = "it asks for another user name or password (407)"
@@ -149,15 +183,25 @@ async def _connect(
 
 
 async def _socks(
-    stream: httpcore2.AsyncNetworkStream, proxy: Proxy, host: str, port: int, seconds: float
+    stream: httpcore2.AsyncNetworkStream,
+    proxy: Proxy,
+    host: str,
+    port: int,
+    seconds: float,
 ) -> None:
     """SOCKS5's CONNECT (RFC 1928), with a user name and password where there are some (RFC
     1929)."""
     with_password = bool(proxy.user or proxy.password)
-    await stream.write(b"\x05\x02\x00\x02" if with_password else b"\x05\x01\x00", seconds)
+    await stream.write(
+        b"\x05\x02\x00\x02" if with_password else b"\x05\x01\x00", seconds
+    )
     version, method = await _exactly(stream, proxy, 2, seconds)
     if version != 5 or method not in ({0, 2} if with_password else {0}):
-        why = "it asks for a user name and password" if version == 5 else "its answer is no SOCKS5"
+        why = (
+            "it asks for a user name and password"
+            if version == 5
+            else "its answer is no SOCKS5"
+        )
         raise _unwilling(proxy, host, port, why)
     if method == 2:
         user, password = proxy.user.encode(), proxy.password.encode()
@@ -165,11 +209,17 @@ async def _socks(
             bytes((1, len(user))) + user + bytes((len(password),)) + password, seconds
         )
         if (await _exactly(stream, proxy, 2, seconds))[1] != 0:
-            raise _unwilling(proxy, host, port, "it asks for another user name or password")
-    await stream.write(b"\x05\x01\x00" + _socks_place(host) + port.to_bytes(2, "big"), seconds)
+            raise _unwilling(
+                proxy, host, port, "it asks for another user name or password"
+            )
+    await stream.write(
+        b"\x05\x01\x00" + _socks_place(host) + port.to_bytes(2, "big"), seconds
+    )
     _, reply, _, kind = await _exactly(stream, proxy, 4, seconds)
     if reply != 0:
-        what = _SOCKS_REPLIES[reply] if reply < len(_SOCKS_REPLIES) else f"reply {reply}"
+        what = (
+            _SOCKS_REPLIES[reply] if reply < len(_SOCKS_REPLIES) else f"reply {reply}"
+        )
         if reply in _SOCKS_PASSING:
             raise httpcore2.ConnectError(f"the proxy {proxy} says: {what}")
         raise _unwilling(proxy, host, port, what)
@@ -201,5 +251,7 @@ async def _exactly(
 
 def _unwilling(proxy: Proxy, host: str, port: int, why: str) -> SourceUnavailable:
     return SourceUnavailable(
-        f"The proxy {proxy} does not connect to {host} port {port}: {why}.", source=host, hint=_HINT
+        f"The proxy {proxy} does not connect to {host} port {port}: {why}.",
+        source=host,
+        hint=_HINT,
     )

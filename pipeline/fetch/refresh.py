@@ -35,10 +35,21 @@ _SAID: Final = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _TAG: Final = re.compile(
-    r"<(/?)([a-z][a-z0-9]*)((?:[^<>\"']|\"[^\"]{0,2000}\"|'[^']{0,2000}')*)>", re.IGNORECASE
+    r"<(/?)([a-z][a-z0-9]*)((?:[^<>\"']|\"[^\"]{0,2000}\"|'[^']{0,2000}')*)>",
+    re.IGNORECASE,
 )
 _RAW: Final = frozenset(
-    {"script", "style", "title", "textarea", "template", "iframe", "xmp", "noembed", "noframes"}
+    {
+        "script",
+        "style",
+        "title",
+        "textarea",
+        "template",
+        "iframe",
+        "xmp",
+        "noembed",
+        "noframes",
+    }
 )
 """Elements whose content is no markup of the page."""
 _SCRIPT: Final = re.compile(
@@ -93,15 +104,21 @@ def _scripted(headers: Mapping[str, str], body: bytes, url: str) -> Refresh | No
     if len(body) > _BEGINNING or b"location" not in body:
         return None
     html = _text(body, headers)
-    scripts = (unescape(found[1] or found[2] or found[3]) for found in _SCRIPT.finditer(html))
-    goes = next((found for script in scripts if (found := _GOES.fullmatch(script))), None)
+    scripts = (
+        unescape(found[1] or found[2] or found[3]) for found in _SCRIPT.finditer(html)
+    )
+    goes = next(
+        (found for script in scripts if (found := _GOES.fullmatch(script))), None
+    )
     if goes is None or shows(html, _NO_TEXT):
         return None
     sent = _parsed(f"{int(goes[3] or 0) // 1000};url={goes[2]}", url)
     return sent if sent is not None and sent.address != url.partition("#")[0] else None
 
 
-def _said_by(headers: Mapping[str, str], body: bytes) -> Iterator[tuple[str, str, bool]]:
+def _said_by(
+    headers: Mapping[str, str], body: bytes
+) -> Iterator[tuple[str, str, bool]]:
     """Yield what header and markup say of it, with the base of addresses, and whether it is for who
     runs no scripts."""
     yield headers.get("refresh", ""), "", False
@@ -130,7 +147,9 @@ def _parsed(content: str, base: str, own: str = "") -> Refresh | None:
         said = said[1:].partition(said[0])[0]
     try:
         address = urljoin(base, said.strip()).partition("#")[0]
-        known = urlsplit(address).scheme in {"http", "https"} and 0 < len(said) <= _LONGEST
+        known = (
+            urlsplit(address).scheme in {"http", "https"} and 0 < len(said) <= _LONGEST
+        )
     except ValueError:
         return None
     return Refresh(float(found[1] or 0), address) if known else None

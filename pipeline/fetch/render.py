@@ -26,7 +26,14 @@ from pipeline.work import in_thread
 RENDERED: Final = "the page was rendered by a browser, its scripts run"
 UNSETTLED: Final = "the page was still at work when its time in the browser was up"
 _BROWSERS: Final = (
-    *("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "msedge"),
+    *(
+        "chromium",
+        "chromium-browser",
+        "google-chrome",
+        "google-chrome-stable",
+        "chrome",
+        "msedge",
+    ),
     "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
     "/Applications/Chromium.app/Contents/MacOS/Chromium",
     "C:/Program Files/Google/Chrome/Application/chrome.exe",
@@ -150,6 +157,8 @@ async def page_of(
         return await renderer.page(raw)
     except SourceError as failure:
         if plain is not None:
-            return replace(plain, notes=(*plain.notes, f"rendering failed: {failure.shown}"))
+            return replace(
+                plain, notes=(*plain.notes, f"rendering failed: {failure.shown}")
+            )
         what = f"{raw.url} is empty until its scripts run, and rendering it failed: {failure.shown}"
         raise NeedsBrowser(what, source=raw.url, hint=failure.hint) from failure

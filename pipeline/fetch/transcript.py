@@ -56,7 +56,9 @@ def _has_signs(body: bytes) -> bool:
     return any(sign in lowered for sign in _SIGNS)
 
 
-async def with_transcript(raw: Raw, get: Callable[[str], Awaitable[bytes]], seconds: float) -> Raw:
+async def with_transcript(
+    raw: Raw, get: Callable[[str], Awaitable[bytes]], seconds: float
+) -> Raw:
     """Return a web page with its transcript as `raw.spoken`; a note says where it has a film or
     sound and gives none.
 
@@ -80,9 +82,17 @@ async def with_transcript(raw: Raw, get: Callable[[str], Awaitable[bytes]], seco
     spoken = await in_thread(lambda: timed_to_html(decode(body).text))
     if not spoken:
         return replace(
-            raw, notes=(*raw.notes, f"the transcript that the page names could not be read: {why}")
+            raw,
+            notes=(
+                *raw.notes,
+                f"the transcript that the page names could not be read: {why}",
+            ),
         )
-    made = "automatic, with its errors" if tracks[0].is_automatic else "as the page gives it"
+    made = (
+        "automatic, with its errors"
+        if tracks[0].is_automatic
+        else "as the page gives it"
+    )
     return replace(
         raw,
         spoken=f"<section><h2>Transcript</h2>\n{spoken}\n</section>",
@@ -106,10 +116,17 @@ def _tracks(raw: Raw) -> tuple[list[_Track], bool]:
                     (given.get("srclang") or given.get("hreflang") or "")[:2],
                 )
             )
-    shows = top is not None and top.css_first("video[controls], audio[controls]") is not None
+    shows = (
+        top is not None
+        and top.css_first("video[controls], audio[controls]") is not None
+    )
     language = (top.attributes.get("lang") or "")[:2] if top is not None else ""
-    found = [track for track in found if urlsplit(track.url).scheme in {"http", "https"}]
-    return sorted(found, key=lambda track: (track.is_automatic, track.language != language)), shows
+    found = [
+        track for track in found if urlsplit(track.url).scheme in {"http", "https"}
+    ]
+    return sorted(
+        found, key=lambda track: (track.is_automatic, track.language != language)
+    ), shows
 
 
 def _players(html: str) -> list[_Track]:
@@ -118,7 +135,9 @@ def _players(html: str) -> list[_Track]:
     if place < 0:
         return []
     try:
-        listed, _ = json.JSONDecoder().raw_decode(html[place + len(_CAPTIONS) :].lstrip()[:200_000])
+        listed, _ = json.JSONDecoder().raw_decode(
+            html[place + len(_CAPTIONS) :].lstrip()[:200_000]
+        )
     except (ValueError, RecursionError):
         return []
     tracks = []
@@ -126,10 +145,15 @@ def _players(html: str) -> list[_Track]:
         if isinstance(one, dict) and isinstance(address := one.get("baseUrl"), str):
             parts = urlsplit(urljoin("https://www.youtube.com/", address))
             asked = urlencode(
-                [pair for pair in parse_qsl(parts.query) if pair[0] != "fmt"] + [("fmt", "vtt")]
+                [pair for pair in parse_qsl(parts.query) if pair[0] != "fmt"]
+                + [("fmt", "vtt")]
             )
             spoken = str(one.get("languageCode", ""))[:2]
             tracks.append(
-                _Track(parts._replace(query=asked).geturl(), spoken, one.get("kind") == "asr")
+                _Track(
+                    parts._replace(query=asked).geturl(),
+                    spoken,
+                    one.get("kind") == "asr",
+                )
             )
     return tracks

@@ -18,7 +18,8 @@ _BASE: Final = re.compile(
 LINKING: Final = frozenset({"a", "iframe"})
 """Nodes of a cleaned tree that lead to another page."""
 _ATTRIBUTE: Final = re.compile(
-    r"""(?<![a-z-])([a-z-]++)\s{0,9}=\s{0,9}(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""", re.IGNORECASE
+    r"""(?<![a-z-])([a-z-]++)\s{0,9}=\s{0,9}(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""",
+    re.IGNORECASE,
 )
 
 
@@ -37,7 +38,9 @@ def base_of(html: str, url: str) -> str:
     if "<base" not in html and "<BASE" not in html:
         return url
     tags = (found[2] for found in _BASE.finditer(html) if found[2])
-    said = next((href for tag in tags if (href := attributes_of(tag).get("href"))), None)
+    said = next(
+        (href for tag in tags if (href := attributes_of(tag).get("href"))), None
+    )
     if said is None:
         return url
     try:
@@ -54,6 +57,9 @@ def rebase(root: Node, base: str) -> None:
         href = node.attrs.get("href", "") if node.tag in LINKING else ""
         if href and not href.startswith("#"):
             try:
-                node.attrs = {**node.attrs, "href": urljoin(base, "".join(href.split()))}
+                node.attrs = {
+                    **node.attrs,
+                    "href": urljoin(base, "".join(href.split())),
+                }
             except ValueError:
                 continue

@@ -39,7 +39,9 @@ def block_tree(root: Node, *, max_words: int) -> tuple[Block, ...]:
             continue
         for child, label in zip(children, label_children(node), strict=True):
             queue.append((child, f"{path}/{label}"))
-        own = " ".join(" ".join(child for child in node.children if isinstance(child, str)).split())
+        own = " ".join(
+            " ".join(child for child in node.children if isinstance(child, str)).split()
+        )
         if own:
             shell = Node(node.tag, node.attrs)
             shell.children = [own]
@@ -64,5 +66,7 @@ def _word_counts(root: Node) -> dict[int, int]:
             )
             continue
         stack.append((node, True))
-        stack.extend((child, False) for child in node.children if isinstance(child, Node))
+        stack.extend(
+            (child, False) for child in node.children if isinstance(child, Node)
+        )
     return counts

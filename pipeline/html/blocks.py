@@ -59,7 +59,18 @@ _BEGIN: Final = 3
 """Units with which an item may begin, of which the first that may have a number has the item's."""
 _NUMBERED: Final = frozenset({"code", "heading", "item"})
 _SCOPES: Final = frozenset(
-    {"aside", "blockquote", "footer", "nav", "td", "th", "dialog", "details", "li", "dd"}
+    {
+        "aside",
+        "blockquote",
+        "footer",
+        "nav",
+        "td",
+        "th",
+        "dialog",
+        "details",
+        "li",
+        "dd",
+    }
 )
 """Elements whose headings say nothing about what follows them."""
 _FLOW: Final = frozenset({"p", "ul", "ol", "dl", "pre"})
@@ -123,23 +134,29 @@ def _boxes(units: Sequence[Unit]) -> dict[int, str]:
             if not box or before.startswith(f"{box}/"):
                 break
             if box[-1].isdecimal():
-                alike.setdefault((box.rpartition("/")[0], shape_of(unit.path[len(box) :])), {})[
-                    number
-                ] = box
+                alike.setdefault(
+                    (box.rpartition("/")[0], shape_of(unit.path[len(box) :])), {}
+                )[number] = box
         before = unit.path
     found: dict[int, str] = {}
     for boxes in alike.values():
         if len(boxes) >= NEIGHBOURS:
             found |= {
-                number: min(box, found.get(number, box), key=len) for number, box in boxes.items()
+                number: min(box, found.get(number, box), key=len)
+                for number, box in boxes.items()
             }
     return found
 
 
 def _name_record(record: list[Unit]) -> None:
-    first = next((number for number, unit in enumerate(record) if not _is_label(unit)), len(record))
+    first = next(
+        (number for number, unit in enumerate(record) if not _is_label(unit)),
+        len(record),
+    )
     told = (
-        unit.text for unit in record[:first] if unit.kind != "heading" and _NAMED.search(unit.text)
+        unit.text
+        for unit in record[:first]
+        if unit.kind != "heading" and _NAMED.search(unit.text)
     )
     labels = list(dict.fromkeys(told))
     if 0 < len(labels) <= MOST_LABELS and any(
@@ -209,7 +226,9 @@ def _is_inset(box: Node, around: _Container) -> bool:
     siblings, after = around.node.children, around.position
     before = siblings[max(after - 1 - _INSETS, 0) : max(after - 1, 0)]
     others = (one for one in siblings[after : after + _INSETS] if _says(one))
-    following = next((one for one in others if isinstance(one, str) or not _is_headed(one)), "")
+    following = next(
+        (one for one in others if isinstance(one, str) or not _is_headed(one)), ""
+    )
     return _flows(following) and any(map(_flows, before))
 
 
@@ -271,12 +290,16 @@ class _UnitCollector:
             self._flush(frame)
             self._begin(child)
             self._enter(frame, child, f"{frame.path}/{label}")
-        for (first, place), (end, _) in pairwise([*self._places, (len(self._units), "")]):
+        for (first, place), (end, _) in pairwise(
+            [*self._places, (len(self._units), "")]
+        ):
             for unit in self._units[first:end]:
                 unit.place = place
         for first, path, ordinal in self._ordinals:
             begins = (
-                unit for unit in self._units[first : first + _BEGIN] if unit.path.startswith(path)
+                unit
+                for unit in self._units[first : first + _BEGIN]
+                if unit.path.startswith(path)
             )
             if begun := next((unit for unit in begins if unit.kind in _NUMBERED), None):
                 begun.ordinal = ordinal
@@ -288,7 +311,13 @@ class _UnitCollector:
             self._places.append((len(self._units), node.place))
 
     def _push(
-        self, node: Node, path: str, kind: BlockKind, *, mark: Mark | None, lead: str = ""
+        self,
+        node: Node,
+        path: str,
+        kind: BlockKind,
+        *,
+        mark: Mark | None,
+        lead: str = "",
     ) -> _Container:
         several = node.tag == "article" and path[-1].isdigit()
         inset = bool(self._stack) and _is_inset(node, self._stack[-1])
@@ -300,7 +329,13 @@ class _UnitCollector:
         return frame
 
     def _open(
-        self, node: Node, path: str, kind: BlockKind, *, mark: Mark | None, lead: str = ""
+        self,
+        node: Node,
+        path: str,
+        kind: BlockKind,
+        *,
+        mark: Mark | None,
+        lead: str = "",
     ) -> None:
         """Read a container; one that holds a single text, as most do, is a unit at once."""
         only = node.children[0] if len(node.children) == 1 else None
@@ -316,7 +351,9 @@ class _UnitCollector:
         if text:
             tag = _WRAPPERS[kind]
             html = f"<{tag}>{escaped(only)}</{tag}>"
-            self._units.append(Unit(path, self._titles, text, text, html, kind, mark, 0, lead=lead))
+            self._units.append(
+                Unit(path, self._titles, text, text, html, kind, mark, 0, lead=lead)
+            )
 
     def _finish(self, frame: _Container) -> None:
         self._flush(frame)
@@ -325,7 +362,12 @@ class _UnitCollector:
             if frame.node.tag == "dd" and self._stack:
                 self._stack[-1].term = frame.term
             else:
-                self._emit(frame, f"{frame.path}/text{frame.runs + 1}", frame.term, "definition")
+                self._emit(
+                    frame,
+                    f"{frame.path}/text{frame.runs + 1}",
+                    frame.term,
+                    "definition",
+                )
                 frame.runs += 1
         if frame.headings is not None:
             self._set_headings(frame.headings)
@@ -338,7 +380,12 @@ class _UnitCollector:
         """Read a block-level child: emit it where it is one unit, else open it."""
         tag = child.tag
         mark = _mark_of(child, frame.mark)
-        if frame.term and frame.kind == "definition" and tag != "p" and tag not in _PASSING:
+        if (
+            frame.term
+            and frame.kind == "definition"
+            and tag != "p"
+            and tag not in _PASSING
+        ):
             self._say_term(frame)
         if tag in _HEADINGS:
             self._heading(frame, child, path, mark=mark)
@@ -368,11 +415,15 @@ class _UnitCollector:
         elif tag != "title":
             self._open(child, path, "paragraph" if tag == "p" else "block", mark=mark)
 
-    def _enter_list(self, frame: _Container, child: Node, path: str, *, mark: Mark | None) -> None:
+    def _enter_list(
+        self, frame: _Container, child: Node, path: str, *, mark: Mark | None
+    ) -> None:
         """Read a list, an item, a term or its definition."""
         if child.tag == "dt":
             term = text_of(child).rstrip(":： ")
-            frame.term = f"{frame.term}, {term}" if frame.term and term else frame.term or term
+            frame.term = (
+                f"{frame.term}, {term}" if frame.term and term else frame.term or term
+            )
         elif child.tag == "dd":
             self._define(frame, child, path, mark=mark)
         elif child.tag == "li":
@@ -380,14 +431,21 @@ class _UnitCollector:
                 self._ordinals.append((len(self._units), path, ordinal))
             self._open(child, path, "item", mark=mark, lead=frame.lead)
         else:
-            lead = self._lead_in(frame) or (frame.lead if frame.kind == "definition" else "")
+            lead = self._lead_in(frame) or (
+                frame.lead if frame.kind == "definition" else ""
+            )
             inner = self._push(child, path, "block", mark=mark, lead=lead)
             inner.ordinals = ordinals_of(child) if child.tag == "ol" else None
 
-    def _define(self, frame: _Container, child: Node, path: str, *, mark: Mark | None) -> None:
+    def _define(
+        self, frame: _Container, child: Node, path: str, *, mark: Mark | None
+    ) -> None:
         """Open a definition under the term that waits for it; a further one has it as its lead."""
         inner = self._push(
-            child, path, "definition" if frame.term or frame.lead else "block", mark=mark
+            child,
+            path,
+            "definition" if frame.term or frame.lead else "block",
+            mark=mark,
         )
         inner.term, frame.term = frame.term, ""
         inner.lead = "" if inner.term else frame.lead
@@ -413,7 +471,11 @@ class _UnitCollector:
         words = last.text.split(" ")
         if len(words) <= LEAD_WORDS:
             return last.text
-        return last.text[last.text.rfind(". ") + 2 :] if not nested and ". " in last.text else ""
+        return (
+            last.text[last.text.rfind(". ") + 2 :]
+            if not nested and ". " in last.text
+            else ""
+        )
 
     def _flush(self, frame: _Container) -> None:
         """Emit the inline content since the last block, cut at empty lines."""
@@ -426,13 +488,23 @@ class _UnitCollector:
         described: list[str] = []
         for part in parts:
             described += [
-                alt for item in part if isinstance(item, Node) for alt in _descriptions(item)
+                alt
+                for item in part
+                if isinstance(item, Node)
+                for alt in _descriptions(item)
             ]
-            inner = [item if isinstance(item, str) else "".join(pieces(item)) for item in part]
+            inner = [
+                item if isinstance(item, str) else "".join(pieces(item))
+                for item in part
+            ]
             text = " ".join("".join(inner).split())
             if not text:
                 continue
-            path = frame.path if whole and len(parts) == 1 else f"{frame.path}/text{frame.runs + 1}"
+            path = (
+                frame.path
+                if whole and len(parts) == 1
+                else f"{frame.path}/text{frame.runs + 1}"
+            )
             kind: BlockKind = frame.kind
             if frame.runs and kind in {"item", "definition", "caption"}:
                 kind = "block"
@@ -442,7 +514,15 @@ class _UnitCollector:
             html = f"<p>{escaped(alt)}</p>"
             path = f"{frame.path}/text0{len(self._units)}"  # runs of text count from 1
             unit = Unit(
-                path, self._titles, alt, alt, html, "caption", frame.mark, 0, described=True
+                path,
+                self._titles,
+                alt,
+                alt,
+                html,
+                "caption",
+                frame.mark,
+                0,
+                described=True,
             )
             self._units.append(unit)
 
@@ -456,17 +536,31 @@ class _UnitCollector:
     ) -> None:
         nodes = [node for item in part if isinstance(item, Node) for node in walk(item)]
         linked = sum(len(text_of(node)) for node in nodes if node.tag == "a")
-        inner = "".join(escaped(item) if isinstance(item, str) else to_html(item) for item in part)
+        inner = "".join(
+            escaped(item) if isinstance(item, str) else to_html(item) for item in part
+        )
         html = f"<{_WRAPPERS[kind]}>{inner}</{_WRAPPERS[kind]}>"
         if kind == "definition" and frame.term:
             html = f"<dl><dt>{escaped(frame.term)}</dt>{html if part else ''}</dl>"
             text = f"{frame.term}: {text}" if part else text
             frame.term = ""
         self._units.append(
-            Unit(path, self._titles, text, text, html, kind, frame.mark, linked, lead=frame.lead)
+            Unit(
+                path,
+                self._titles,
+                text,
+                text,
+                html,
+                kind,
+                frame.mark,
+                linked,
+                lead=frame.lead,
+            )
         )
 
-    def _heading(self, frame: _Container, node: Node, path: str, *, mark: Mark | None) -> None:
+    def _heading(
+        self, frame: _Container, node: Node, path: str, *, mark: Mark | None
+    ) -> None:
         text = text_of(node).strip(_SIGNS).strip()
         if not text:
             return
@@ -478,13 +572,17 @@ class _UnitCollector:
         self._set_headings((*above, (level, text)))
         frame.runs += frame.kind == "caption"
 
-    def _code(self, frame: _Container, node: Node, path: str, *, mark: Mark | None) -> None:
+    def _code(
+        self, frame: _Container, node: Node, path: str, *, mark: Mark | None
+    ) -> None:
         listing = code_of(node)
         if not listing.strip():
             return
         parts = _cut_listing(listing)
         numbers = listing.replace("\n", "").replace(" ", "").isdigit()
-        named = next((inner.attrs["class"] for inner in walk(node) if "class" in inner.attrs), "")
+        named = next(
+            (inner.attrs["class"] for inner in walk(node) if "class" in inner.attrs), ""
+        )
         opening = f'<pre class="{named}">' if named else "<pre>"
         for number, part in enumerate(parts, start=1):
             html = f"{opening}{escaped(part)}</pre>"
@@ -506,7 +604,9 @@ class _UnitCollector:
 
     def _caption(self, frame: _Container) -> None:
         if stray := " ".join(
-            "".join(child for child in frame.node.children if isinstance(child, str)).split()
+            "".join(
+                child for child in frame.node.children if isinstance(child, str)
+            ).split()
         ):
             self._emit(frame, f"{frame.path}/text1", stray, "block", [stray])
         nodes = [child for child in frame.node.children if isinstance(child, Node)]
@@ -516,7 +616,9 @@ class _UnitCollector:
                 html = f"<p>{escaped(words)}</p>"
                 path = f"{frame.path}/{label}"
                 self._units.append(
-                    Unit(path, self._titles, words, words, html, "caption", frame.mark, 0)
+                    Unit(
+                        path, self._titles, words, words, html, "caption", frame.mark, 0
+                    )
                 )
 
     def _next_row(self, frame: _Container, grid: Grid) -> None:
@@ -531,8 +633,14 @@ class _UnitCollector:
         self._begin(row.node)
         shown = row.shown.strip()
         if shown.strip("| "):
-            header = f"| {' | '.join(grid.headers)} |" if grid.headers and not row.is_header else ""
-            lead = "\n".join(part for part in (frame.caption, row.group, header) if part)
+            header = (
+                f"| {' | '.join(grid.headers)} |"
+                if grid.headers and not row.is_header
+                else ""
+            )
+            lead = "\n".join(
+                part for part in (frame.caption, row.group, header) if part
+            )
             unit = Unit(
                 path,
                 self._titles,
@@ -546,7 +654,9 @@ class _UnitCollector:
             unit.cells, unit.carried, unit.lead = row.cells, row.carried, lead
             self._units.append(unit)
         cells = (
-            [child for child in row.node.children if isinstance(child, Node)] if row.opened else []
+            [child for child in row.node.children if isinstance(child, Node)]
+            if row.opened
+            else []
         )
         labels = label_children(row.node) if row.opened else []
         for place in reversed(row.opened):
@@ -653,7 +763,9 @@ def resolve(root: Node, path: str) -> Node | None:
     return node
 
 
-def content_blocks(root: Node, about: Sequence[str] = ()) -> tuple[str, tuple[Block, ...]]:
+def content_blocks(
+    root: Node, about: Sequence[str] = ()
+) -> tuple[str, tuple[Block, ...]]:
     """Return the visible text of a cleaned tree, one content unit a line, and the units in reading
     order.
 
@@ -669,7 +781,10 @@ def content_blocks(root: Node, about: Sequence[str] = ()) -> tuple[str, tuple[Bl
     units = read_units(root)
     main = judge(units)
     if units:
-        units = [*(_about(root, place, text) for place, text in enumerate(about, start=1)), *units]
+        units = [
+            *(_about(root, place, text) for place, text in enumerate(about, start=1)),
+            *units,
+        ]
         main = [*[True] * (len(units) - len(main)), *main]
     starts = list(accumulate((len(unit.shown) + 1 for unit in units), initial=0))
     tokens = count_each([unit.text for unit in units])
@@ -693,7 +808,9 @@ def content_blocks(root: Node, about: Sequence[str] = ()) -> tuple[str, tuple[Bl
             trust=_trust(unit),
             closed=unit.mark is not None and unit.mark.closed and not unit.described,
         )
-        for unit, start, count, main in zip(units, starts[:-1], tokens, main, strict=True)
+        for unit, start, count, main in zip(
+            units, starts[:-1], tokens, main, strict=True
+        )
     )
     return "\n".join(unit.shown for unit in units), blocks
 
@@ -707,5 +824,12 @@ def _trust(unit: Unit) -> Trust:
 
 def _about(root: Node, place: int, text: str) -> Unit:
     return Unit(
-        f"{root.tag}/head/about{place}", (), text, text, f"<p>{escaped(text)}</p>", "about", None, 0
+        f"{root.tag}/head/about{place}",
+        (),
+        text,
+        text,
+        f"<p>{escaped(text)}</p>",
+        "about",
+        None,
+        0,
     )

@@ -74,7 +74,9 @@ from pipeline.html.values import bare_tex, stands_for, title_of
 from pipeline.text.frame import LONGEST
 from pipeline.work import check_cancelled
 
-_COPIES: Final = frozenset({"copy", "copied", "copied!", "copy code", "copy to clipboard"})
+_COPIES: Final = frozenset(
+    {"copy", "copied", "copied!", "copy code", "copy to clipboard"}
+)
 _DRAWN_TEXT: Final = re.compile(r"math|latex|tex\b|emoji", re.IGNORECASE)
 
 MAX_NODES: Final = 60_000
@@ -104,13 +106,19 @@ def clean_parsed(top: LexborNode) -> tuple[Node, int, bool]:
     styles = StyleJudge(top)  # once for all readings
     sight = Sight(top, styles)
     root, unseen = _Builder(sight).build()
-    bodies = [child for child in root.children if isinstance(child, Node) and child.tag != "title"]
+    bodies = [
+        child
+        for child in root.children
+        if isinstance(child, Node) and child.tag != "title"
+    ]
     if sight.hid and not bodies:
         return _Builder(Sight(top, styles, show="all")).build()[0], 0, True
     if max(sight.soft_words, sight.covered_words) <= WAITING_WORDS:
         return root, unseen, False
     waits = sight.soft_words > 2 * sum(content_words(body) for body in bodies)
-    is_covered = sight.covered_words > sum(count_words(text_of(body)) for body in bodies)
+    is_covered = sight.covered_words > sum(
+        count_words(text_of(body)) for body in bodies
+    )
     if not (waits or is_covered):
         return root, unseen, False
     sight = Sight(
@@ -157,7 +165,9 @@ class _Builder:
                     text = seen.text_content or ""
                     if pre or not text.isspace():
                         add_text(node, text, pre=pre)
-                    elif node.children or node.tag not in LINES:  # most are between blocks
+                    elif (
+                        node.children or node.tag not in LINES
+                    ):  # most are between blocks
                         add_space(node)
                     continue
                 if not (steps := steps + 1) & 0x3FFF:
@@ -217,7 +227,9 @@ class _Builder:
             return None
         return self._open(seen, tag, kind, found, parent, pre)
 
-    def _open(self, seen: Seen, tag: Tag, kind: int, found: int, parent: Node, pre: bool) -> _Begun:
+    def _open(
+        self, seen: Seen, tag: Tag, kind: int, found: int, parent: Node, pre: bool
+    ) -> _Begun:
         """Return where the inside of an element is added, begun as its kind asks."""
         boxed = found & APART != 0 or CELL < kind < NODE
         if kind == NODE:
@@ -231,7 +243,9 @@ class _Builder:
             add_line(parent, _LINE_MARKS[kind])
         return parent, pre, boxed
 
-    def _as_found(self, seen: Seen, kind: int, parent: Node, pre: bool) -> tuple[Tag, int, int]:
+    def _as_found(
+        self, seen: Seen, kind: int, parent: Node, pre: bool
+    ) -> tuple[Tag, int, int]:
         """Return what an element is by what was found of it, and what was found that counts in its
         parent; what says a value is written, and dropped."""
         current, tag, attributes, found, _, _, _ = seen
@@ -240,7 +254,9 @@ class _Builder:
             return tag, DROP, found
         if pre or found & (MARKED | LINED):
             lined = found & LINED != 0
-            tag, kind = as_marked(current, tag, kind, attributes, parent, pre, lined=lined)
+            tag, kind = as_marked(
+                current, tag, kind, attributes, parent, pre, lined=lined
+            )
         if is_empty and not tag.alone:
             return tag, DROP, found
         if pre and kind == THROUGH and found & BOXED:
@@ -258,7 +274,11 @@ class _Builder:
         current, tag, attributes, _, _, shade, place = seen
         if kind == SAYS and tag.name != "svg":
             is_metadata = tag.name == "script" and parent.tag in ROOTS
-            said = "" if is_metadata else stands_for(current, tag.name, attributes, parent.tag)
+            said = (
+                ""
+                if is_metadata
+                else stands_for(current, tag.name, attributes, parent.tag)
+            )
             if said and tag.name == "math" and attributes.get("display") != "block":
                 add_text(parent, said, pre=False)
             elif said:
@@ -273,13 +293,18 @@ class _Builder:
                 words = self._sight.words_in(current, shade, place)
                 _add_drawing(parent, current, attributes, words)
 
-    def _add_frame(self, parent: Node, name: str, attributes: Mapping[str, str | None]) -> None:
+    def _add_frame(
+        self, parent: Node, name: str, attributes: Mapping[str, str | None]
+    ) -> None:
         """Read what a frame holds in place of it; of another keep the address."""
         self._frames += 1
         held = attributes.get("srcdoc") or ""
         top = (
             parse(held)
-            if held and name == "iframe" and not self._is_frame and self._frames <= MAX_FRAMES
+            if held
+            and name == "iframe"
+            and not self._is_frame
+            and self._frames <= MAX_FRAMES
             else None
         )
         if top is not None:
@@ -317,7 +342,9 @@ class _Builder:
             add_text(parent, text, pre=True)
             if kind == LINE:
                 add_line(parent)
-        elif (verbatim := pre or tag.name in VERBATIM) or tag.stays or not text.isspace():
+        elif (
+            (verbatim := pre or tag.name in VERBATIM) or tag.stays or not text.isspace()
+        ):
             node = self._make(seen, tag, parent, pre)
             add_text(node, text, pre=verbatim)
             attach(parent, node)

@@ -37,7 +37,13 @@ _NO_CONTENT: Final = frozenset(
     {"alert", "listbox", "menu", "navigation", "search", "status", "tooltip"}
 )
 """Roles of closed things that hold no content."""
-CONTROLLING: Final = ("aria-controls", "popovertarget", "data-target", "data-bs-target", "href")
+CONTROLLING: Final = (
+    "aria-controls",
+    "popovertarget",
+    "data-target",
+    "data-bs-target",
+    "href",
+)
 CONTROLS: Final = (
     "[aria-controls], [popovertarget], [data-target], [data-bs-target], "
     "a[href^='#'][role=button], a[href^='#'][data-toggle], a[href^='#'][data-bs-toggle]"
@@ -56,10 +62,13 @@ _LOOKED_AT: Final = 200
 """Nodes of an element that are looked at; elements of a kind may stand in each other."""
 _MOVING: Final = ("data-animat", "data-aos", "data-reveal", "data-sal", "data-scroll")
 """Attributes by which scripts know what to move into sight."""
-_MOVED: Final = re.compile(r"\b(?:aos|animate|fade-?(?:in|up)|reveal|scroll-?(?:in|trigger)|wow)")
+_MOVED: Final = re.compile(
+    r"\b(?:aos|animate|fade-?(?:in|up)|reveal|scroll-?(?:in|trigger)|wow)"
+)
 """Names of what scripts move into sight as a reader scrolls to it."""
 _DRAWN: Final = re.compile(
-    r"icon|glyph|\bfa-|\bfa[bslr]?\b|katex|mathjax|mjx|material|symbol|emoji", re.IGNORECASE
+    r"icon|glyph|\bfa-|\bfa[bslr]?\b|katex|mathjax|mjx|material|symbol|emoji",
+    re.IGNORECASE,
 )
 """Names of what letters draw without saying them: icons, formulas."""
 _WORDS: Final = re.compile(r"\d|[^\W\d_]{2}\W+[^\W\d_]{2}")
@@ -84,12 +93,17 @@ def can_be_opened(
         return True
     before = current.prev
     while (
-        before is not None and not before.is_element_node and (before.text_content or "").isspace()
+        before is not None
+        and not before.is_element_node
+        and (before.text_content or "").isspace()
     ):
         before = before.prev
     if before is not None and (
         _is_ticked_open(before)
-        or any(_says_that_it_opens(node) for node in islice(before.traverse(), _OPENER_NODES))
+        or any(
+            _says_that_it_opens(node)
+            for node in islice(before.traverse(), _OPENER_NODES)
+        )
         or _opens(before, current, label)
     ):
         return True
@@ -127,7 +141,9 @@ def _opens(before: LexborNode, current: LexborNode, label: str) -> bool:
     if not asks and before.tag not in _OPENERS:
         return False
     names = f"{label} {own if is_named else ''} {_names(around)}"
-    if _SHUT.search(names) or (not _FOLDED.search(names) and not (asks and _has_like(before))):
+    if _SHUT.search(names) or (
+        not _FOLDED.search(names) and not (asks and _has_like(before))
+    ):
         return False
     return not _is_menu(current)
 
@@ -152,7 +168,9 @@ def _is_menu(current: LexborNode) -> bool:
         if node.is_text_node
     ]
     sizes = [(len(node.text_content or ""), node.parent) for node in words]
-    linked = sum(size for size, around in sizes if around is not None and around.tag == "a")
+    linked = sum(
+        size for size, around in sizes if around is not None and around.tag == "a"
+    )
     return 2 * linked > sum(size for size, _ in sizes)
 
 
@@ -166,7 +184,9 @@ def _has_like(button: LexborNode) -> bool:
     ):
         return own is not None or button.tag in {"button", "dt", "label"}
     boxes = (
-        _beside(around) if around is not None and (own or around.attributes.get("class")) else ()
+        _beside(around)
+        if around is not None and (own or around.attributes.get("class"))
+        else ()
     )
     return any(
         box.attributes.get("class") == around.attributes.get("class")
@@ -196,7 +216,9 @@ def _names(node: LexborNode) -> str:
 
 
 def moves_into_sight(
-    current: LexborNode, attributes: Mapping[str, str | None], others_move: Callable[[], bool]
+    current: LexborNode,
+    attributes: Mapping[str, str | None],
+    others_move: Callable[[], bool],
 ) -> bool:
     """Return whether a section that is clear now is one that scripts move into sight as a reader
     scrolls to it.
@@ -210,7 +232,9 @@ def moves_into_sight(
         return False
     named = any(name.startswith(_MOVING) for name in attributes)
     return (
-        named or _MOVED.search((attributes.get("class") or "").lower()) is not None or others_move()
+        named
+        or _MOVED.search((attributes.get("class") or "").lower()) is not None
+        or others_move()
     )
 
 
@@ -218,7 +242,8 @@ def something_moves(top: LexborNode) -> bool:
     """Return whether an element of a page is clear by its own style until an animation begins."""
     found = islice(top.css('[style*="opacity"]'), _SAID)
     return any(
-        how_hidden(declarations(node.attributes.get("style") or "")) == "begun" for node in found
+        how_hidden(declarations(node.attributes.get("style") or "")) == "begun"
+        for node in found
     )
 
 
@@ -242,11 +267,15 @@ def is_covered_part(current: LexborNode, attributes: Mapping[str, str | None]) -
         return False
     inner = [node.tag for node in islice(current.traverse(), 1, _LOOKED_AT)]
     parts = sum(name in _PARTS for name in inner)
-    is_story = parts > 0 and (any(name in _HEADINGS for name in inner) or is_long(current))
+    is_story = parts > 0 and (
+        any(name in _HEADINGS for name in inner) or is_long(current)
+    )
     return "table" in inner or parts > 1 or is_story
 
 
-def is_seen_all_the_same(current: LexborNode, attributes: Mapping[str, str | None]) -> bool:
+def is_seen_all_the_same(
+    current: LexborNode, attributes: Mapping[str, str | None]
+) -> bool:
     """Return whether words that are hidden from screen readers alone are part of what is seen
     around them.
 
@@ -260,9 +289,11 @@ def is_seen_all_the_same(current: LexborNode, attributes: Mapping[str, str | Non
     if not _WORDS.search(words) or count_words(words) > LABEL_WORDS:
         return False
     names = f"{_names(current)} {_names(around)}"
-    if _DRAWN.search(names) or not {"aria-label", "title", "aria-labelledby"}.isdisjoint(
-        around.attributes
-    ):
+    if _DRAWN.search(names) or not {
+        "aria-label",
+        "title",
+        "aria-labelledby",
+    }.isdisjoint(around.attributes):
         return False
     return not any(
         other.tag == "math"

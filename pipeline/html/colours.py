@@ -60,7 +60,9 @@ _LONGEST: Final = 300
 _DIGITS: Final = re.compile(r"#(?:[\da-f]{3,4}|[\da-f]{6}|[\da-f]{8})")
 _FUNCTION: Final = re.compile(r"([a-z-]+)\((.*)\)")
 _WITHIN: Final = re.compile(r"[a-z-]+\([^()]*\)")
-_NUMBER: Final = re.compile(r"(none|[-+]?\d*\.?\d+(?:e[-+]?\d+)?)(%|deg|grad|rad|turn)?")
+_NUMBER: Final = re.compile(
+    r"(none|[-+]?\d*\.?\d+(?:e[-+]?\d+)?)(%|deg|grad|rad|turn)?"
+)
 _TURNS: Final = {"deg": 1.0, "grad": 0.9, "rad": 180 / math.pi, "turn": 360.0}
 """Degrees of a unit of angles."""
 _SHARE: Final = re.compile(r"\s([\d.]+)%\s*$|^\s*([\d.]+)%\s")
@@ -109,7 +111,9 @@ def is_clear_colour(value: str) -> bool:
     """Whether a colour is no colour at all; of a longer value the first colour counts."""
     parsed = _parsed(value)
     if parsed is None:
-        parsed = next(filter(None, (_parsed(one[0]) for one in _WITHIN.finditer(value))), None)
+        parsed = next(
+            filter(None, (_parsed(one[0]) for one in _WITHIN.finditer(value))), None
+        )
     return parsed is not None and parsed[3] < LEAST_ALPHA
 
 
@@ -136,7 +140,9 @@ def _curved(part: float) -> float:
 
 
 def _times(matrix: _Matrix, vector: Sequence[float]) -> Rgb:
-    one, two, three = (sum(a * b for a, b in zip(row, vector, strict=True)) for row in matrix)
+    one, two, three = (
+        sum(a * b for a, b in zip(row, vector, strict=True)) for row in matrix
+    )
     return one, two, three
 
 
@@ -154,10 +160,16 @@ def _parsed(value: str, depth: int = 0) -> _Parsed | None:
         return _CLEAR
     value = f"#{_COLOURS[value]}" if value in _COLOURS else value
     if _DIGITS.fullmatch(value):
-        digits = value[1:] if len(value) > 5 else "".join(2 * digit for digit in value[1:])
+        digits = (
+            value[1:] if len(value) > 5 else "".join(2 * digit for digit in value[1:])
+        )
         parts = [int(digits[at : at + 2], 16) / 255 for at in range(0, len(digits), 2)]
         return parts[0], parts[1], parts[2], parts[3] if len(parts) > 3 else 1.0
-    found = _FUNCTION.fullmatch(value) if len(value) <= _LONGEST and depth < _DEEPEST else None
+    found = (
+        _FUNCTION.fullmatch(value)
+        if len(value) <= _LONGEST and depth < _DEEPEST
+        else None
+    )
     if found is None:
         return None
     name, inner = found[1], found[2].strip()
@@ -185,7 +197,9 @@ def _of_function(name: str, inner: str, depth: int) -> _Parsed | None:
     numbers = [_number(*one) for one in _NUMBER.findall(own)]
     if len(numbers) < 3:  # names of the other's own parts
         return base
-    alpha = numbers[3:4] or ([_number(*one) for one in _NUMBER.findall(behind)] if slash else [])
+    alpha = numbers[3:4] or (
+        [_number(*one) for one in _NUMBER.findall(behind)] if slash else []
+    )
     red, green, blue = how(numbers)
     return red, green, blue, _share(alpha[0]) if alpha else 1.0
 
@@ -234,7 +248,10 @@ def _polar(numbers: Sequence[_Number], whole: float) -> list[_Number]:
 
 
 def _lab(numbers: Sequence[_Number]) -> Rgb:
-    light, green, blue = (numbers[0][0] + 16) / 116, *(_share(one, 125) for one in numbers[1:3])
+    light, green, blue = (
+        (numbers[0][0] + 16) / 116,
+        *(_share(one, 125) for one in numbers[1:3]),
+    )
     roots = light + green / 500, light, light - blue / 200
     cubes = [one**3 if one > 6 / 29 else (116 * one - 16) / 903.3 for one in roots]
     return _from_linear(_FROM_D50, [a * b for a, b in zip(cubes, _D50, strict=True)])
@@ -268,7 +285,13 @@ _SPACES: Final[dict[str, Callable[[Sequence[_Number]], Rgb]]] = {
     "color xyz-d65": lambda numbers: _from_linear(_FROM_D65, _plain(numbers)),
     "color xyz-d50": lambda numbers: _from_linear(_FROM_D50, _plain(numbers)),
     **dict.fromkeys(
-        ("color srgb", "color display-p3", "color a98-rgb", "color prophoto-rgb", "color rec2020"),
+        (
+            "color srgb",
+            "color display-p3",
+            "color a98-rgb",
+            "color prophoto-rgb",
+            "color rec2020",
+        ),
         _plain,
     ),
 }
@@ -294,7 +317,8 @@ def _mixed(inner: str, depth: int) -> _Parsed | None:
     total = first + second or 1.0
     alpha = (first * found[0][3] + second * found[1][3]) / total
     red, green, blue = (
-        (first * one * found[0][3] + second * other * found[1][3]) / (total * alpha or 1.0)
+        (first * one * found[0][3] + second * other * found[1][3])
+        / (total * alpha or 1.0)
         for one, other in zip(found[0][:3], found[1][:3], strict=True)
     )
     return red, green, blue, alpha * min(total, 1.0)

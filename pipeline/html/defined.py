@@ -13,13 +13,17 @@ from typing import Final, NamedTuple
 from pipeline.html.rules import COMMENT, declarations
 from pipeline.html.style import SHADING, how_hidden
 
-DEFINES: Final = re.compile(r"@(?:-webkit-)?keyframes\b|@property\b|@function\b", re.IGNORECASE)
+DEFINES: Final = re.compile(
+    r"@(?:-webkit-)?keyframes\b|@property\b|@function\b", re.IGNORECASE
+)
 _FRAMES: Final = re.compile(
     r"@(?:-webkit-)?keyframes\s+[\"']?([\w-]++)[\"']?\s*\{((?:[^{}]*+\{[^{}]*+\})*+)"
 )
 _FRAME: Final = re.compile(r"([^{}]*+)\{([^{}]*+)\}")
 _PROPERTY: Final = re.compile(r"@property\s+(--[\w-]++)\s*\{([^{}]*+)\}")
-_FUNCTION: Final = re.compile(r"@function\s+(--[\w-]++)\s*\(([^(){}]*+)\)[^{}]*+\{([^{}]*+)\}")
+_FUNCTION: Final = re.compile(
+    r"@function\s+(--[\w-]++)\s*\(([^(){}]*+)\)[^{}]*+\{([^{}]*+)\}"
+)
 _LAST: Final = frozenset({"to", "100%"})
 _KEPT: Final = frozenset({"both", "forwards"})
 _NEVER: Final = frozenset({"infinite", "paused"})
@@ -61,7 +65,9 @@ class Defined(NamedTuple):
             return None
         if any("timeline" in name for name in found) or _seconds(said) > _LONGEST:
             return None
-        still = {name: value for name, value in found.items() if "animation" not in name}
+        still = {
+            name: value for name, value in found.items() if "animation" not in name
+        }
         for name in sorted(names):
             still |= self.ends[name]
         return still

@@ -28,11 +28,10 @@ from pipeline.html.scripts import linked_data, may_be_filled, script_texts
 from pipeline.text.frame import LONGEST, LONGEST_AUTHOR, one_line
 from pipeline.text.words import meanings
 
-FROM_SCRIPTS: Final = (
-    "the page is built by scripts in a browser; text was taken from its JSON-LD or script data"
-)
+FROM_SCRIPTS: Final = "the page is built by scripts in a browser; text was taken from its JSON-LD or script data"
 _TAGGED: Final = re.compile(
-    r"</?(?:p|div|ul|ol|li|h[1-6]|br|table|strong|em|a|span|blockquote|section)\b", re.IGNORECASE
+    r"</?(?:p|div|ul|ol|li|h[1-6]|br|table|strong|em|a|span|blockquote|section)\b",
+    re.IGNORECASE,
 )
 
 
@@ -74,9 +73,14 @@ def read_document(page: Page) -> Document:
         page = replace(page, trust="script")
     if unseen >= LABEL_WORDS:  # fewer are labels that a design moves away
         page = replace(page, hidden=page.hidden + unseen)
-        notes = (*notes, f"{unseen} words that no reader of the page sees were left out")
+        notes = (
+            *notes,
+            f"{unseen} words that no reader of the page sees were left out",
+        )
     if page.html.count("<") > MAX_TAGS:
-        page = replace(page, unread=f"what follows its first {MAX_TAGS:,} tags", tables_whole=False)
+        page = replace(
+            page, unread=f"what follows its first {MAX_TAGS:,} tags", tables_whole=False
+        )
     page = replace(page, notes=notes)
     return Document(page=page, html=to_html(root), text=text, blocks=blocks, root=root)
 
@@ -85,7 +89,9 @@ def _filled(page: Page, known: "Metadata") -> tuple[Page, Page]:
     """Return a page with author and date as it says them itself, and with all that is found of
     it."""
     said = replace(
-        page, author=page.author or known.author, published=page.published or known.published
+        page,
+        author=page.author or known.author,
+        published=page.published or known.published,
     )
     # In a text file or PDF any date of the text would be taken for its own.
     silent = not said.published and "html" in page.media_type
@@ -103,7 +109,10 @@ def _about(page: Page) -> list[str]:
     """Return who wrote a page and when it came out, named in its language: what is asked of pages,
     and seldom so named in their text."""
     names = meanings("about", page.language or "en") or meanings("about", "en")
-    said = {"author": one_line(page.author)[:LONGEST_AUTHOR], "published": page.published}
+    said = {
+        "author": one_line(page.author)[:LONGEST_AUTHOR],
+        "published": page.published,
+    }
     return [f"{names[key]}: {value}" for key, value in said.items() if value]
 
 
@@ -112,7 +121,9 @@ def _drawn(html: str, blocks: tuple[Block, ...]) -> Node | None:
     alone."""
     shown = [block for block in blocks if block.main]
     framing = [
-        block.text for block in shown if _FRAMING.search(block.path) or _OWNED.search(block.text)
+        block.text
+        for block in shown
+        if _FRAMING.search(block.path) or _OWNED.search(block.text)
     ]
     if not may_be_filled(
         html, [block.text for block in shown if block.text not in framing], framing
@@ -125,13 +136,19 @@ def _drawn(html: str, blocks: tuple[Block, ...]) -> Node | None:
         elif tag == "noscript" or _TAGGED.search(text):
             body.children += _fragment(text)
         else:
-            body.children += [_leaf(tag, line) for line in text.split("\n") if line.strip()]
+            body.children += [
+                _leaf(tag, line) for line in text.split("\n") if line.strip()
+            ]
     return body if body.children else None
 
 
 def _fragment(html: str) -> list[Node]:
     """Return the body of HTML that came inside something else, as a block of another page."""
-    nodes = [node for node in clean(html).children if isinstance(node, Node) and node.tag == "body"]
+    nodes = [
+        node
+        for node in clean(html).children
+        if isinstance(node, Node) and node.tag == "body"
+    ]
     for node in nodes:
         node.tag = "div"
     return nodes
@@ -173,7 +190,9 @@ _BYLINES: Final = (
 )
 _TIMES: Final = '[itemprop="datePublished"], time[datetime], time[pubdate]'
 _DATE: Final = re.compile(r"(\d{4})-(\d{2})-(\d{2})")
-_BY: Final = re.compile(r"^\s*(?:written\s+|posted\s+|published\s+)?by[:\s]+", re.IGNORECASE)
+_BY: Final = re.compile(
+    r"^\s*(?:written\s+|posted\s+|published\s+)?by[:\s]+", re.IGNORECASE
+)
 _NO_NAME: Final = re.compile(
     r"https?://|@|\b(?:admin|editor|staff writer|unknown|guest)\b$|\d{3}", re.IGNORECASE
 )
@@ -240,7 +259,11 @@ def _meta(top: LexborNode) -> dict[str, str]:
     said: dict[str, str] = {}
     for node in top.css("meta[content]")[:500]:
         attributes = node.attributes
-        name = attributes.get("property") or attributes.get("name") or attributes.get("itemprop")
+        name = (
+            attributes.get("property")
+            or attributes.get("name")
+            or attributes.get("itemprop")
+        )
         name = name or attributes.get("http-equiv")
         content = " ".join((attributes.get("content") or "").split())
         if name and content:
@@ -248,9 +271,13 @@ def _meta(top: LexborNode) -> dict[str, str]:
     return said
 
 
-def _title(top: LexborNode, said: Mapping[str, str], linked: list[dict[str, Json]]) -> str:
+def _title(
+    top: LexborNode, said: Mapping[str, str], linked: list[dict[str, Json]]
+) -> str:
     heads = [
-        text for node in top.css("h1")[:10] if (text := " ".join(node.text(deep=True).split()))
+        text
+        for node in top.css("h1")[:10]
+        if (text := " ".join(node.text(deep=True).split()))
     ]
     element = top.css_first("head title")
     named = " ".join(element.text(deep=True).split()) if element is not None else ""
@@ -260,12 +287,19 @@ def _title(top: LexborNode, said: Mapping[str, str], linked: list[dict[str, Json
             return head[:LONGEST]
     said_title = next((said[name] for name in _TITLES.split() if name in said), "")
     headline = next(
-        (value for item in linked if isinstance(value := item.get("headline"), str) and value), ""
+        (
+            value
+            for item in linked
+            if isinstance(value := item.get("headline"), str) and value
+        ),
+        "",
     )
     return (said_title or headline or named or (heads[0] if heads else ""))[:LONGEST]
 
 
-def _author(top: LexborNode, said: Mapping[str, str], linked: list[dict[str, Json]]) -> str:
+def _author(
+    top: LexborNode, said: Mapping[str, str], linked: list[dict[str, Json]]
+) -> str:
     for item in linked:
         names = [name for name in _names(item.get("author")) if _is_name(name)]
         if names:
@@ -290,7 +324,9 @@ def _names(value: Json) -> list[str]:
             for name in (_names(item) if not isinstance(item, list) else [])
         ]
     if isinstance(value, dict):
-        return _names(value.get("name")) if not isinstance(value.get("name"), dict) else []
+        return (
+            _names(value.get("name")) if not isinstance(value.get("name"), dict) else []
+        )
     return []
 
 
@@ -298,8 +334,12 @@ def _is_name(text: str) -> bool:
     return 1 < len(text) <= LONGEST_AUTHOR and not _NO_NAME.search(text)
 
 
-def _published(top: LexborNode, said: Mapping[str, str], linked: list[dict[str, Json]]) -> str:
-    candidates = [value for item in linked if isinstance(value := item.get("datePublished"), str)]
+def _published(
+    top: LexborNode, said: Mapping[str, str], linked: list[dict[str, Json]]
+) -> str:
+    candidates = [
+        value for item in linked if isinstance(value := item.get("datePublished"), str)
+    ]
     candidates += [said[name] for name in _DATES.split() if name in said]
     candidates += [
         node.attributes.get("datetime") or node.attributes.get("content") or ""
@@ -318,14 +358,18 @@ def _iso_date(text: str) -> str:
         return ""
 
 
-def _language(top: LexborNode, said: Mapping[str, str], linked: list[dict[str, Json]]) -> str:
+def _language(
+    top: LexborNode, said: Mapping[str, str], linked: list[dict[str, Json]]
+) -> str:
     spoken = [top.attributes.get("lang") or "", top.attributes.get("xml:lang") or ""]
     spoken += [
         said.get("og:locale", ""),
         said.get("content-language", ""),
         said.get("language", ""),
     ]
-    spoken += [value for item in linked if isinstance(value := item.get("inLanguage"), str)]
+    spoken += [
+        value for item in linked if isinstance(value := item.get("inLanguage"), str)
+    ]
     for value in spoken:
         code = re.split(r"[-_,;\s]", value.strip().lower(), maxsplit=1)[0]
         if len(code) == 2 and code.isalpha() and code.isascii():

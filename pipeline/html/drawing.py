@@ -39,10 +39,15 @@ _SIZES: Final = re.compile(r"-?(?:\d{1,9}(?:\.\d{0,9})?|\.\d{1,9})")
 _NUMBER: Final = re.compile(r"\s*(-?(?:\d{1,9}(?:\.\d{0,9})?|\.\d{1,9}))")
 
 
-def words_of(svg: LexborNode, look: Look, shade: Shade, place: ElementContext | None) -> list[str]:
+def words_of(
+    svg: LexborNode, look: Look, shade: Shade, place: ElementContext | None
+) -> list[str]:
     """Return the texts that a drawing shows, in its order; `shade` and `place` are those of the
     drawing itself."""
-    said = next((value for name, value in svg.attributes.items() if name.lower() == "viewbox"), "")
+    said = next(
+        (value for name, value in svg.attributes.items() if name.lower() == "viewbox"),
+        "",
+    )
     box = [float(part) for part in _SIZES.findall(said or "")[:4]]
     edges = (
         (box[0], box[0] + box[2], box[1], box[1] + box[3])
@@ -69,7 +74,9 @@ def words_of(svg: LexborNode, look: Look, shade: Shade, place: ElementContext | 
         if name in _TEXTS:
             found += filter(None, [_text_of(node, look, behind, around)])
         else:
-            waiting += [(child, behind, around) for child in reversed(list(node.iter()))]
+            waiting += [
+                (child, behind, around) for child in reversed(list(node.iter()))
+            ]
     size = 0
     for number, text in enumerate(found):
         size += len(text)
@@ -90,7 +97,9 @@ def presented(own: dict[str, str | None]) -> dict[str, str | None]:
     return {**own, "style": ";".join([*said, style])} if said or style else own
 
 
-def _is_inside(own: Mapping[str, str | None], edges: tuple[float, float, float, float]) -> bool:
+def _is_inside(
+    own: Mapping[str, str | None], edges: tuple[float, float, float, float]
+) -> bool:
     """Whether the place of an element is within its drawing, as far as it names one."""
     left, right, top, bottom = edges
     for name, least, most in (("x", left, right), ("y", top, bottom)):
@@ -105,10 +114,14 @@ def _is_inside(own: Mapping[str, str | None], edges: tuple[float, float, float, 
     return True
 
 
-def _text_of(text: LexborNode, look: Look, shade: Shade, place: ElementContext | None) -> str:
+def _text_of(
+    text: LexborNode, look: Look, shade: Shade, place: ElementContext | None
+) -> str:
     """Return the words of a text, those of lines of it and of what stands in it parted."""
     parts: list[str] = []
-    waiting: list[tuple[LexborNode, Shade, ElementContext | None]] = [(text, shade, place)]
+    waiting: list[tuple[LexborNode, Shade, ElementContext | None]] = [
+        (text, shade, place)
+    ]
     for _ in range(_MOST):
         if not waiting:
             break
@@ -121,8 +134,11 @@ def _text_of(text: LexborNode, look: Look, shade: Shade, place: ElementContext |
             hidden, behind, around = look(node, own, behind, around)
             if hidden or behind.unseen or (node.tag or "") in _UNDRAWN:
                 continue
-            parts.append(" " if {"x", "y", "dy"} & own.keys() or node.tag != "tspan" else "")
+            parts.append(
+                " " if {"x", "y", "dy"} & own.keys() or node.tag != "tspan" else ""
+            )
         waiting += [
-            (child, behind, around) for child in reversed(list(node.iter(include_text=True)))
+            (child, behind, around)
+            for child in reversed(list(node.iter(include_text=True)))
         ]
     return " ".join("".join(parts).split())

@@ -125,13 +125,16 @@ def says_furniture(label: str) -> bool:
     """Whether classes and ids, in lower case, name navigation, a dialog or the like."""
     if not _names_it(label):  # as nearly all do not
         return False
-    names = [name for name in label.split() if not any(sign in name for sign in _STYLE_SIGNS)]
+    names = [
+        name for name in label.split() if not any(sign in name for sign in _STYLE_SIGNS)
+    ]
     return any(_names_it(name) and len(_parts(name)) <= ALONE for name in names)
 
 
 def _names_it(label: str) -> bool:
     return (
-        not _BOILERPLATE.isdisjoint(_parts(label)) or _BOILERPLATE_PAIRS.search(label) is not None
+        not _BOILERPLATE.isdisjoint(_parts(label))
+        or _BOILERPLATE_PAIRS.search(label) is not None
     )
 
 
@@ -140,7 +143,9 @@ def is_title_of(label: str, element: LexborNode) -> bool:
     `session-cookie-age`)."""
     names = _parts(label.lower())
     heading = element.css_first("h1, h2, h3, h4, h5, h6") if len(names) > 1 else None
-    return heading is not None and set(names) <= set(_WORD.findall(heading.text(deep=True).lower()))
+    return heading is not None and set(names) <= set(
+        _WORD.findall(heading.text(deep=True).lower())
+    )
 
 
 def _parts(label: str) -> list[str]:
@@ -156,7 +161,9 @@ def content_words(body: Node) -> int:
     while stack:
         node = stack.pop()
         if not node.furniture:
-            words += sum(count_words(child) for child in node.children if isinstance(child, str))
+            words += sum(
+                count_words(child) for child in node.children if isinstance(child, str)
+            )
             stack.extend(child for child in node.children if isinstance(child, Node))
     return words
 
@@ -171,13 +178,18 @@ def _judge(units: Sequence[Unit]) -> list[bool]:
     words = [count_words(unit.text) for unit in units]
     _believe(units, words)
     covered = [unit.mark is not None and unit.mark.believed for unit in units]
-    main = [unit.main and not hidden for unit, hidden in zip(units, covered, strict=True)]
-    if sum(count for kept, count in zip(main, words, strict=True) if kept) < (1 - WHOLE) * sum(
-        words
-    ):
+    main = [
+        unit.main and not hidden for unit, hidden in zip(units, covered, strict=True)
+    ]
+    if sum(count for kept, count in zip(main, words, strict=True) if kept) < (
+        1 - WHOLE
+    ) * sum(words):
         main = [
             unit.main
-            and not (hidden and (_AROUND.search(unit.path) or 2 * unit.linked > len(unit.shown)))
+            and not (
+                hidden
+                and (_AROUND.search(unit.path) or 2 * unit.linked > len(unit.shown))
+            )
             for unit, hidden in zip(units, covered, strict=True)
         ]
     links = [_is_link(unit, count) for unit, count in zip(units, words, strict=True)]
@@ -243,7 +255,10 @@ def _is_index(units: Sequence[Unit], words: Sequence[int], run: range) -> bool:
     fields = defaultdict[str, list[int]](list)
     for number in run:
         fields[shape_of(units[number].path)].append(words[number])
-    return any(len(of) >= NEIGHBOURS and sum(of) >= TITLE_WORDS * len(of) for of in fields.values())
+    return any(
+        len(of) >= NEIGHBOURS and sum(of) >= TITLE_WORDS * len(of)
+        for of in fields.values()
+    )
 
 
 def _is_link(unit: Unit, words: int) -> bool:
@@ -260,10 +275,14 @@ def _believe(units: Sequence[Unit], words: Sequence[int]) -> None:
     """Decide on the marks from the outermost inwards."""
     inwards, running = _counted(units, words)
     most = WHOLE * sum(words)
-    centre = [number for number, unit in enumerate(units) if _THE_MAIN.search(unit.path)]
+    centre = [
+        number for number, unit in enumerate(units) if _THE_MAIN.search(unit.path)
+    ]
     for mark in inwards:
         around = mark.around is not None and mark.around.believed
-        own = (mark.words <= most or _is_menu(mark, units)) and not _is_story(mark, units, running)
+        own = (mark.words <= most or _is_menu(mark, units)) and not _is_story(
+            mark, units, running
+        )
         own = own and not (centre and _holds(mark, units, centre))
         mark.believed = around or own
         is_content = not own or (mark.opens and 2 * mark.linked < mark.shown)
@@ -285,7 +304,17 @@ def _counted(units: Sequence[Unit], words: Sequence[int]) -> tuple[list[Mark], i
         mark = unit.mark
         if mark is not None:
             _add(
-                mark, Mark(None, False, count, prose, len(unit.shown), unit.linked, number, number)
+                mark,
+                Mark(
+                    None,
+                    False,
+                    count,
+                    prose,
+                    len(unit.shown),
+                    unit.linked,
+                    number,
+                    number,
+                ),
             )
         while mark is not None and id(mark) not in marks:
             marks[id(mark)] = mark
@@ -299,7 +328,9 @@ def _counted(units: Sequence[Unit], words: Sequence[int]) -> tuple[list[Mark], i
 
 def _is_prose(unit: Unit, words: int) -> bool:
     return (
-        words >= PROSE and unit.kind not in _NO_PROSE and unit.linked < FEW_LINKS * len(unit.shown)
+        words >= PROSE
+        and unit.kind not in _NO_PROSE
+        and unit.linked < FEW_LINKS * len(unit.shown)
     )
 
 
@@ -320,7 +351,10 @@ def _path_of(mark: Mark, units: Sequence[Unit]) -> str:
 def _is_menu(mark: Mark, units: Sequence[Unit]) -> bool:
     """Whether an element nav or footer holds links and little else, and so is furniture however
     long it is."""
-    return 2 * mark.linked > mark.shown and _AROUND.search(_path_of(mark, units)) is not None
+    return (
+        2 * mark.linked > mark.shown
+        and _AROUND.search(_path_of(mark, units)) is not None
+    )
 
 
 def _holds(mark: Mark, units: Sequence[Unit], centre: Sequence[int]) -> bool:
@@ -339,7 +373,10 @@ def _is_story(mark: Mark, units: Sequence[Unit], running: int) -> bool:
     path = _path_of(mark, units)
     if not _IN_MAIN.search(path):
         return False
-    is_text = mark.prose >= (1 - FEW_LINKS) * mark.words and mark.linked < FEW_LINKS * mark.shown
+    is_text = (
+        mark.prose >= (1 - FEW_LINKS) * mark.words
+        and mark.linked < FEW_LINKS * mark.shown
+    )
     if is_text and (mark.prose >= MAIN_PROSE * running or _ASIDE.search(path)):
         return True
     item = _IN_ITEM.match(path)

@@ -40,7 +40,8 @@ _GOING_ON: Final = re.compile(
 """A value that may be quoted and hold a `>`, so that the tag goes on behind it; a group is what it
 may go on with."""
 _GATHERING: Final = re.compile(
-    rb"<[bcefhinstu](?:|ig|ody|ode|m|ont|tml|obr|mall|trike|trong|t)(?=[\s/>])[^>]*>", re.IGNORECASE
+    rb"<[bcefhinstu](?:|ig|ody|ode|m|ont|tml|obr|mall|trike|trong|t)(?=[\s/>])[^>]*>",
+    re.IGNORECASE,
 )
 """Formatting elements (`b big code em font i nobr s small strike strong tt u`), which the parser
 opens again in every paragraph, and the roots, whose attributes gather on one element. One class of
@@ -66,8 +67,12 @@ _RAW_TEXT: Final = tags(
 """Read up to their end tag; all but style, text area and title hold nothing that a reader sees."""
 _DROPPED: Final = tags("frame frameset plaintext")
 _FORMATTING: Final = tags("b big code em font i nobr s small strike strong tt u")
-_PHRASES: Final = _FORMATTING | tags("a abbr cite del ins kbd mark q samp span sub sup time var")
-_VOID: Final = tags("area base br col embed hr img input link meta param source track wbr")
+_PHRASES: Final = _FORMATTING | tags(
+    "a abbr cite del ins kbd mark q samp span sub sup time var"
+)
+_VOID: Final = tags(
+    "area base br col embed hr img input link meta param source track wbr"
+)
 _IMPLIED: Final = tags(
     "body caption col colgroup dd dt head html li optgroup option p rp rt rb rtc tbody td tfoot "
     "th thead tr"
@@ -98,7 +103,9 @@ def parse(html: str) -> LexborNode | None:
     if not _is_harmless(source, min(found, MAX_TAGS)):
         source = rebuild(source.decode()).encode()
     # With events each option of a `select` is looked at anew for every further one.
-    root = LexborHTMLParser(source, scripting=True, options=LexborDocumentOptions.WO_EVENTS).root
+    root = LexborHTMLParser(
+        source, scripting=True, options=LexborDocumentOptions.WO_EVENTS
+    ).root
     if root is not None and shadowed:
         _assign(root)
     return root
@@ -124,7 +131,9 @@ _SHADOW: Final = "shadow-root"
 _OF_HOST: Final = "data-shadow-host"
 """Attribute of ours that names a host to the sheets of its shadow root; any other on the page is
 written over."""
-_HOST_RULE: Final = re.compile(r"::slotted\((?P<inner>[^()]*)\)|:host(?:\([^()]*\))?(?![\w-])")
+_HOST_RULE: Final = re.compile(
+    r"::slotted\((?P<inner>[^()]*)\)|:host(?:\([^()]*\))?(?![\w-])"
+)
 _HOST: Final = re.compile(
     "article|aside|blockquote|body|div|footer|h[1-6]|header|main|nav|p|section|span|[a-z].*-.*",
     re.DOTALL,
@@ -143,21 +152,31 @@ def _assign(root: LexborNode) -> None:
         if time.thread_time() > ends:
             return
         host = shadow.parent
-        if host is None or _OF_HOST in host.attributes or not _HOST.fullmatch(host.tag or ""):
+        if (
+            host is None
+            or _OF_HOST in host.attributes
+            or not _HOST.fullmatch(host.tag or "")
+        ):
             shadow.decompose()  # a template like any other
             continue
         slots = {slot.attributes.get("name") or "" for slot in shadow.css("slot")}
         child = host.first_child
         while child is not None:
             current, child = child, child.next
-            own = (current.attributes.get("slot") or "") if current.is_element_node else ""
+            own = (
+                (current.attributes.get("slot") or "")
+                if current.is_element_node
+                else ""
+            )
             if own not in slots and current.mem_id != shadow.mem_id:
                 current.decompose()
         host.attrs[_OF_HOST] = str(number)
         for style in shadow.css("style"):
             text = style.text(deep=True)
             if ":host" in text or "::slotted" in text:
-                style.inner_html = _HOST_RULE.sub(partial(_of_host, number=number), text)
+                style.inner_html = _HOST_RULE.sub(
+                    partial(_of_host, number=number), text
+                )
 
 
 def _of_host(found: re.Match[str], number: int) -> str:
@@ -183,7 +202,10 @@ def _is_harmless(source: bytes, found: int) -> bool:
         return False
     # Names of their own take three characters and more, on average, so that a small page has no
     # room for many.
-    return len(source) < 3 * MAX_ATTRIBUTES or _attribute_work(source, roots) <= MAX_ATTRIBUTES**2
+    return (
+        len(source) < 3 * MAX_ATTRIBUTES
+        or _attribute_work(source, roots) <= MAX_ATTRIBUTES**2
+    )
 
 
 def _attribute_work(source: bytes, roots: Collection[bytes]) -> int:
@@ -198,7 +220,8 @@ def _attribute_work(source: bytes, roots: Collection[bytes]) -> int:
     longest = stretches.pop() if stretches else 0
     longest += sum(map(_most_attributes, roots))
     longest += sum(
-        _most_attributes(double or single) for double, single in _GOING_ON.findall(source)
+        _most_attributes(double or single)
+        for double, single in _GOING_ON.findall(source)
     )
     return longest**2 + sum(count**2 for count in stretches)
 
@@ -207,7 +230,11 @@ def _most_attributes(stretch: bytes) -> int:
     """Return at how many offsets an attribute may begin: after blanks, after a slash, after a
     quoted value."""
     quotes = stretch.count(b'"') + stretch.count(b"'")
-    return len(stretch.split()) + stretch.count(b"/") + min(quotes // 2, stretch.count(b"="))
+    return (
+        len(stretch.split())
+        + stretch.count(b"/")
+        + min(quotes // 2, stretch.count(b"="))
+    )
 
 
 def rebuild(html: str) -> str:
@@ -328,7 +355,11 @@ class _NestedWriter:
 
 
 def _quoted(value: str) -> str:
-    return entities.escape(entities.unescape(value)) if "&" in value else entities.escape(value)
+    return (
+        entities.escape(entities.unescape(value))
+        if "&" in value
+        else entities.escape(value)
+    )
 
 
 # Pages streamed by React: what came later and is moved to its place by a script.

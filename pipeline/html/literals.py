@@ -27,9 +27,18 @@ _TOKEN: Final = re.compile(
     re.DOTALL,
 )
 _ESCAPE: Final = re.compile(
-    r"\\(?:x([\da-fA-F]{2})|u([\da-fA-F]{4})|u\{([\da-fA-F]{1,6})\}|\r?\n|(.))", re.DOTALL
+    r"\\(?:x([\da-fA-F]{2})|u([\da-fA-F]{4})|u\{([\da-fA-F]{1,6})\}|\r?\n|(.))",
+    re.DOTALL,
 )
-_ESCAPED: Final = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v", "0": ""}
+_ESCAPED: Final = {
+    "n": "\n",
+    "t": "\t",
+    "r": "\r",
+    "b": "\b",
+    "f": "\f",
+    "v": "\v",
+    "0": "",
+}
 _PAIR: Final = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 _HALF: Final = re.compile("[\ud800-\udfff]")
 _CONSTANTS: Final[Mapping[str, Json]] = {
@@ -62,7 +71,11 @@ class Literals:
         self._left = MOST_STEPS
 
     def value(
-        self, source: str, at: int, names: Mapping[str, Json] = _CONSTANTS, depth: int = 0
+        self,
+        source: str,
+        at: int,
+        names: Mapping[str, Json] = _CONSTANTS,
+        depth: int = 0,
     ) -> tuple[Json, int]:
         """Return the value at a place and where it ends; raises `NoLiteral` where there is none."""
         kind, text, end = self._token(source, at)
@@ -94,7 +107,9 @@ class Literals:
         filled in."""
         found: list[Json] = []
         for _, made in zip(range(_LOOKED_AT), _FUNCTION.finditer(source), strict=False):
-            parameters = [name.strip() for name in (made[1] or made[2] or "").split(",")]
+            parameters = [
+                name.strip() for name in (made[1] or made[2] or "").split(",")
+            ]
             for _, back in zip(
                 range(_LOOKED_AT), _RETURN.finditer(source, made.end()), strict=False
             ):
@@ -135,7 +150,9 @@ class Literals:
         other nothing."""
         if name in {"void", "new"}:
             return self.value(source, end, names, depth + 1)
-        if name in {"function", "async", "class", "return"} or source.startswith("=>", end):
+        if name in {"function", "async", "class", "return"} or source.startswith(
+            "=>", end
+        ):
             raise NoLiteral
         if name not in names and source.startswith("(", end):
             given, end = self._list(source, end + 1, ")", names, depth)
@@ -189,7 +206,8 @@ def string_of(quoted: str) -> str:
         return inner
     text = _ESCAPE.sub(_plain, inner)
     text = _PAIR.sub(
-        lambda pair: pair[0].encode("utf-16-le", "surrogatepass").decode("utf-16-le"), text
+        lambda pair: pair[0].encode("utf-16-le", "surrogatepass").decode("utf-16-le"),
+        text,
     )
     return _HALF.sub("\ufffd", text)
 

@@ -46,7 +46,9 @@ _NODES: Final = 12
 _LONGEST: Final = 24
 """Characters of a name, and of a cell's text that may be the name of an icon."""
 _SAYING: Final = frozenset({"class", "data-value"})
-_NAMING: Final = frozenset({"data-icon", "data-testid", "data-value", "icon", "name", "title"})
+_NAMING: Final = frozenset(
+    {"data-icon", "data-testid", "data-value", "icon", "name", "title"}
+)
 _ICON: Final = re.compile(r"icon|material|symbol")
 _PRESSED: Final = frozenset({"a", "button"})
 _BOXES: Final = frozenset({"checkbox", "radio"})
@@ -74,7 +76,9 @@ def mark_cells(cells: Iterable[tuple[Node, LexborNode]]) -> None:
 
 def _may_be_marked(cell: Node, current: LexborNode) -> bool:
     if not cell.children:
-        return current.first_child is not None or not _SAYING.isdisjoint(current.attributes)
+        return current.first_child is not None or not _SAYING.isdisjoint(
+            current.attributes
+        )
     text = cell.children[0] if len(cell.children) == 1 else None
     return isinstance(text, str) and may_be_icon(text)
 
@@ -84,7 +88,9 @@ def may_be_icon(text: str) -> bool:
     return text.strip() in _LIGATURES
 
 
-_LIGATURES: Final = frozenset({"", "cancel", "check", "check_circle", "clear", "close", "done"})
+_LIGATURES: Final = frozenset(
+    {"", "cancel", "check", "check_circle", "clear", "close", "done"}
+)
 """Texts that a font draws as an icon."""
 
 
@@ -108,7 +114,9 @@ def _said(cell: Node, current: LexborNode) -> Iterator[str]:
                 )
         elif not cell.children:
             yield from _of_names(_names(node.tag or "", attributes))
-        if cell.children and _ICON.search(f"{node.tag} {attributes.get('class') or ''}"):
+        if cell.children and _ICON.search(
+            f"{node.tag} {attributes.get('class') or ''}"
+        ):
             yield from _of_names(re.split(r"\W+", node.text(deep=True)[:_LONGEST]))
 
 
@@ -120,7 +128,9 @@ def _names(tag: str, attributes: Mapping[str, str | None]) -> Iterator[str]:
     if tag == "img" and (file := _FILE.search(attributes.get("src") or "")):
         yield file[1]
     if tag == "use" and (
-        place := _FRAGMENT.search(attributes.get("href") or attributes.get("xlink:href") or "")
+        place := _FRAGMENT.search(
+            attributes.get("href") or attributes.get("xlink:href") or ""
+        )
     ):
         yield place[1]
 
@@ -128,7 +138,11 @@ def _names(tag: str, attributes: Mapping[str, str | None]) -> Iterator[str]:
 def _of_names(names: Iterable[str]) -> Iterator[str]:
     """Yield `yes` or `no` for each name that says one of them and nothing else."""
     for name in names:
-        words = {word.lower() for word in _WORD.findall(name)} if len(name) <= _LONGEST else set()
+        words = (
+            {word.lower() for word in _WORD.findall(name)}
+            if len(name) <= _LONGEST
+            else set()
+        )
         told = words - _PLAIN
         if told and told <= _YES | _NO | _NOT:
             yield "no" if told & (_NO | _NOT) else "yes"

@@ -113,7 +113,9 @@ class Tag:
         self.listing = name in _LISTINGS
         self.linking = name == "a"
         self.marking = (
-            _MARKING | {"style"} if self.kind == THROUGH or valued else _MARKING - {"value"}
+            _MARKING | {"style"}
+            if self.kind == THROUGH or valued
+            else _MARKING - {"value"}
         )
         if name == "table":
             self.marking |= {"class"}

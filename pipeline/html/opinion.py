@@ -94,8 +94,15 @@ def main_content(document: Document) -> list[bool]:
     """Return for each block whether it is main content."""
     blocks = document.blocks
     # 1. What may be content: no furniture, nothing around the story, no way to other pages.
-    words = [_WORD.findall(block.text.lower()) if block.kind != "about" else [] for block in blocks]
-    runs = _other_runs(document) if sum(map(len, words)) >= LONG else Counter[tuple[str, ...]]()
+    words = [
+        _WORD.findall(block.text.lower()) if block.kind != "about" else []
+        for block in blocks
+    ]
+    runs = (
+        _other_runs(document)
+        if sum(map(len, words)) >= LONG
+        else Counter[tuple[str, ...]]()
+    )
     kept = [block.main or block.closed for block in blocks]
     for number in _misnamed(blocks, words, runs):
         kept[number] = True
@@ -108,15 +115,20 @@ def main_content(document: Document) -> list[bool]:
     words = [of if told else [] for of, told in zip(words, kept, strict=True)]
 
     # 2. Where it begins and ends, by what another reader has as well.
-    agreed = _agreed(blocks, words, of_all, runs, story) if of_all >= LONG else set[int]()
+    agreed = (
+        _agreed(blocks, words, of_all, runs, story) if of_all >= LONG else set[int]()
+    )
     parts = _Parts.of(blocks, words, agreed)
     first, last = _span(blocks, words, titles, agreed)
 
     # 3. What stands there a second time, and labels among it.
     inside = [number for number in range(first, last + 1) if words[number]]
-    left = _again(blocks, words, inside) | _labels(document, words, inside, first, parts)
+    left = _again(blocks, words, inside) | _labels(
+        document, words, inside, first, parts
+    )
     return [
-        told and (block.kind in _WHOLE or (first <= number <= last and number not in left))
+        told
+        and (block.kind in _WHOLE or (first <= number <= last and number not in left))
         for number, (block, told) in enumerate(zip(blocks, kept, strict=True))
     ]
 
@@ -155,7 +167,10 @@ class _Parts:
     def of(
         cls, blocks: Sequence[Block], words: Sequence[Sequence[str]], agreed: set[int]
     ) -> "_Parts":
-        fields, boxes = defaultdict[str, _Alike](_Alike), defaultdict[str, _Alike](_Alike)
+        fields, boxes = (
+            defaultdict[str, _Alike](_Alike),
+            defaultdict[str, _Alike](_Alike),
+        )
         for number, of in enumerate(words):
             if of:
                 path, shared = blocks[number].path, len(of) * (number in agreed)
@@ -163,14 +178,22 @@ class _Parts:
                 for box in _boxes(path):
                     boxes[shape_of(box)].add(box, len(of), shared)
         parts = cls(agreed)
-        others = [number for number, of in enumerate(words) if of and number not in agreed]
+        others = [
+            number for number, of in enumerate(words) if of and number not in agreed
+        ]
         for number in others if agreed else ():
             alike = fields[shape_of(blocks[number].path)]
             if alike.repeats and 2 * alike.agreed >= alike.words:
                 parts.like.add(number)
-            elif alike.repeats and not alike.agreed and _is_field(blocks[number], words[number]):
+            elif (
+                alike.repeats
+                and not alike.agreed
+                and _is_field(blocks[number], words[number])
+            ):
                 records = (boxes[shape_of(box)] for box in _boxes(blocks[number].path))
-                record = next((one for one in records if one.repeats and one.agreed), None)
+                record = next(
+                    (one for one in records if one.repeats and one.agreed), None
+                )
                 if record is not None and _are_posts(record):
                     parts.badges.add(number)
         return parts
@@ -184,7 +207,9 @@ def _is_field(block: Block, words: Sequence[str]) -> bool:
 
 def _are_posts(records: _Alike) -> bool:
     """Whether records are running text by most of their words."""
-    return 2 * records.agreed >= records.words and records.agreed >= POST * len(records.places)
+    return 2 * records.agreed >= records.words and records.agreed >= POST * len(
+        records.places
+    )
 
 
 def _boxes(path: str) -> Iterator[str]:
@@ -206,7 +231,9 @@ def _span(
     first = min(agreed)
     heading = _heading_over(blocks, first)
     passed_over = sum(map(len, words[heading + 1 : first]))
-    return max(top, heading if passed_over <= PASSED_OVER else first), _end(blocks, max(agreed))
+    return max(top, heading if passed_over <= PASSED_OVER else first), _end(
+        blocks, max(agreed)
+    )
 
 
 def _density(words: Sequence[Sequence[str]], first: int, agreed: Set[int]) -> float:
@@ -294,7 +321,9 @@ def _around(
         apart = [number for number in story if not blocks[number].path.startswith(box)]
         if box and held >= MOST * sum(map(len, words)) and _prose(words, apart) < STORY:
             outside |= {
-                number for number, block in enumerate(blocks) if not block.path.startswith(box)
+                number
+                for number, block in enumerate(blocks)
+                if not block.path.startswith(box)
             }
     return sorted(outside)
 
@@ -329,16 +358,28 @@ def _asides(blocks: Sequence[Block], words: Sequence[Sequence[str]]) -> list[int
         if (
             running.get(_box(blocks[number]), number) >= number
         ):  # an inset, not a section of the text itself
-            below = (place for place in range(number, end) if len(words[place]) >= PROSE)
-            end = next((place for place in below if running[_box(blocks[place])] < number), end)
+            below = (
+                place for place in range(number, end) if len(words[place]) >= PROSE
+            )
+            end = next(
+                (place for place in below if running[_box(blocks[place])] < number), end
+            )
         size = before[end] - before[number]
-        if size <= (1 - MOST) * before[-1] or (lead == "comments" and size <= before[number]):
-            found += (place for place in range(number, end) if blocks[place].kind not in _WHOLE)
+        if size <= (1 - MOST) * before[-1] or (
+            lead == "comments" and size <= before[number]
+        ):
+            found += (
+                place
+                for place in range(number, end)
+                if blocks[place].kind not in _WHOLE
+            )
             reached = end
     return found
 
 
-def _leads_away(block: Block, words: Sequence[str]) -> Literal["", "comments", "heading", "label"]:
+def _leads_away(
+    block: Block, words: Sequence[str]
+) -> Literal["", "comments", "heading", "label"]:
     """Return how a block says that what is below it is about other pages, asks for something, or
     shares this one."""
     is_label = block.kind in {"block", "paragraph"} and _length(block, words) <= LABEL
@@ -357,7 +398,11 @@ def _end_of_section(blocks: Sequence[Block], number: int) -> int:
     """Return where the section of a heading ends: before the next of its level, or with the box
     that it begins."""
     end, head = number + 1, blocks[number]
-    while head.kind == "heading" and end < len(blocks) and head.text in blocks[end].heading_path:
+    while (
+        head.kind == "heading"
+        and end < len(blocks)
+        and head.text in blocks[end].heading_path
+    ):
         end += 1
     before = f"{blocks[number - 1].path}/" if number else ""
     box = head.path
@@ -390,12 +435,16 @@ def _buttons(html: str) -> dict[str, set[tuple[str, ...]]]:
     for part in html.split("<button")[1:]:
         head, _, rest = part.partition(">")
         text = unescape(_TAG.sub(" ", rest.partition("</button")[0]))
-        if "aria-expanded" not in head and (words := tuple(_WORD.findall(text.lower()))):
+        if "aria-expanded" not in head and (
+            words := tuple(_WORD.findall(text.lower()))
+        ):
             found.setdefault(words[0], set()).add(words)
     return found
 
 
-def _is_buttons(words: Sequence[str], buttons: Mapping[str, Set[tuple[str, ...]]]) -> bool:
+def _is_buttons(
+    words: Sequence[str], buttons: Mapping[str, Set[tuple[str, ...]]]
+) -> bool:
     """Whether a text is what stands on one button after another."""
     ends = {0}
     for begin, word in enumerate(words):
@@ -414,7 +463,9 @@ def _titles(document: Document, words: Sequence[Sequence[str]]) -> list[int]:
     it has either."""
     blocks = document.blocks
     heads = [
-        number for number, block in enumerate(blocks) if words[number] and block.kind == "heading"
+        number
+        for number, block in enumerate(blocks)
+        if words[number] and block.kind == "heading"
     ]
     first = [number for number in heads if blocks[number].html.startswith("<h1>")]
     title = f" {' '.join(_WORD.findall(document.page.title.lower()))} "
@@ -435,7 +486,10 @@ def _prose(words: Sequence[Sequence[str]], numbers: Iterable[int]) -> int:
 
 
 def _top(
-    blocks: Sequence[Block], titles: Sequence[int], words: Sequence[Sequence[str]], agreed: Set[int]
+    blocks: Sequence[Block],
+    titles: Sequence[int],
+    words: Sequence[Sequence[str]],
+    agreed: Set[int],
 ) -> int:
     """Return the number of the heading over the story, else 0.
 
@@ -443,11 +497,16 @@ def _top(
     or of all words; or, as behind a banner in every language, nothing of it in the same element
     main.
     """
-    counts = [len(of) if number in agreed or not agreed else 0 for number, of in enumerate(words)]
+    counts = [
+        len(of) if number in agreed or not agreed else 0
+        for number, of in enumerate(words)
+    ]
     for top in titles:
         main = _REGIONS[0].match(blocks[top].path)
         above = [
-            number for number in range(top) if main and blocks[number].path.startswith(main[0])
+            number
+            for number in range(top)
+            if main and blocks[number].path.startswith(main[0])
         ]
         begins = main is not None and not any(counts[number] for number in above)
         if begins or 2 * sum(counts[:top]) < sum(counts):
@@ -459,7 +518,9 @@ def _heading_over(blocks: Sequence[Block], first: int) -> int:
     """Return the nearest heading that a block stands under, else the block: trafilatura may begin
     below its title."""
     above = blocks[first].heading_path
-    over = (place for place in range(first - 1, -1, -1) if blocks[place].kind == "heading")
+    over = (
+        place for place in range(first - 1, -1, -1) if blocks[place].kind == "heading"
+    )
     return next((place for place in over if blocks[place].text in above), first)
 
 
@@ -470,10 +531,14 @@ def _length(block: Block, words: Sequence[str]) -> int:
 
 def _is_label(block: Block, words: int, *, apart: bool) -> bool:
     """Whether a block is a label or a caption."""
-    return block.kind == "caption" or (block.kind == "block" and apart and words <= LABEL)
+    return block.kind == "caption" or (
+        block.kind == "block" and apart and words <= LABEL
+    )
 
 
-def _told(blocks: Sequence[Block], words: Sequence[Sequence[str]], numbers: Iterable[int]) -> int:
+def _told(
+    blocks: Sequence[Block], words: Sequence[Sequence[str]], numbers: Iterable[int]
+) -> int:
     """Return the words of running text in some blocks, and of links of several words, as a board
     lists its threads."""
     return sum(
@@ -482,7 +547,8 @@ def _told(blocks: Sequence[Block], words: Sequence[Sequence[str]], numbers: Iter
         if len(words[number]) >= PROSE
         or (
             len(words[number]) >= TOLD
-            and 2 * sum(map(len, _LINK.findall(blocks[number].html))) > len(blocks[number].text)
+            and 2 * sum(map(len, _LINK.findall(blocks[number].html)))
+            > len(blocks[number].text)
         )
     )
 
@@ -496,7 +562,11 @@ def _agreed(
 ) -> set[int]:
     """Return the blocks that trafilatura calls content as well, with the text under the page's title
     where it lacks that; none where it has too little."""
-    found = {number for number, of in enumerate(words) if len(of) >= TOLD and _is_in(of, runs)}
+    found = {
+        number
+        for number, of in enumerate(words)
+        if len(of) >= TOLD and _is_in(of, runs)
+    }
     shared = sum(len(words[number]) for number in found)
     lacking = _told(blocks, words, set(story) - found)
     if not found:
@@ -506,11 +576,15 @@ def _agreed(
         shared = sum(len(words[number]) for number in found)
     span = sum(map(len, words[min(found) : max(found) + 1]))
     least = STORY if min(found) in story else LONG
-    return found if shared >= min(AGREED * of_all, max(least, COMPACT * span)) else set()
+    return (
+        found if shared >= min(AGREED * of_all, max(least, COMPACT * span)) else set()
+    )
 
 
 def _misnamed(
-    blocks: Sequence[Block], words: Sequence[Sequence[str]], runs: Counter[tuple[str, ...]]
+    blocks: Sequence[Block],
+    words: Sequence[Sequence[str]],
+    runs: Counter[tuple[str, ...]],
 ) -> set[int]:
     """Return what stands in boxes whose names alone say that they are furniture, and that much of
     the other's text is from: the story of a page, the dishes of an inn in its `menu`."""

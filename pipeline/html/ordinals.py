@@ -42,7 +42,11 @@ def ordinals_of(items: Node) -> Iterator[Ordinal]:
 
 def items_of(items: Node) -> list[Node]:
     """Return the items of a list."""
-    return [child for child in items.children if isinstance(child, Node) and child.tag == "li"]
+    return [
+        child
+        for child in items.children
+        if isinstance(child, Node) and child.tag == "li"
+    ]
 
 
 def _begin(item: Node) -> str:

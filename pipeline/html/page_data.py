@@ -21,7 +21,9 @@ from urllib.parse import unquote
 from pipeline.document.converted import MAX_ITEMS
 from pipeline.html.literals import Json, Literals, NoLiteral
 
-_JSON_TYPE: Final = re.compile(r"""\btype\s{0,3}=\s{0,3}["']?[\w.+/-]*json""", re.IGNORECASE)
+_JSON_TYPE: Final = re.compile(
+    r"""\btype\s{0,3}=\s{0,3}["']?[\w.+/-]*json""", re.IGNORECASE
+)
 _OTHER_TYPE: Final = re.compile(
     r"""\btype\s{0,3}=\s{0,3}["']?(?!module|text/javascript|application/javascript)\w""",
     re.IGNORECASE,
@@ -30,7 +32,9 @@ _BEGINS: Final = re.compile(
     r"(?:=>?|[(,:?]|\breturn)\s{0,5}(?=[{\[])|[=(,]\s{0,5}(?=[\"'`]\s{0,20}(?:(?:[A-Z]?\d*:)?[{\[]|%[57]B|eyJ|W3si|<[a-z]))"
 )
 """Where an object or list may begin in a script, or a string that holds one, or markup."""
-_VALUE: Final = r"\s{0,5}(?:[a-z_$][\w$.]{0,40}\s{0,3}=\s{0,3})?(?:[{\[]|%[57]B|eyJ|W3si)"
+_VALUE: Final = (
+    r"\s{0,5}(?:[a-z_$][\w$.]{0,40}\s{0,3}=\s{0,3})?(?:[{\[]|%[57]B|eyJ|W3si)"
+)
 _ATTRIBUTE: Final = re.compile(
     rf"""\s[:a-z][\w:-]{{1,60}}\s{{0,3}}=\s{{0,3}}(?:"({_VALUE}[^"]*+)"|'({_VALUE}[^']*+)')""",
     re.IGNORECASE,
@@ -161,7 +165,9 @@ class _Decoder:
         return value, end
 
 
-def _script_values(script: str, literals: Literals, decoder: _Decoder) -> Iterator[Json]:
+def _script_values(
+    script: str, literals: Literals, decoder: _Decoder
+) -> Iterator[Json]:
     """Yield the values that a script of code assigns, or hands to functions."""
     called = literals.called(script)
     yield from map(opened, called)
@@ -219,9 +225,13 @@ def _joined(values: list[Json]) -> Json:
     else the list."""
     first = values[0] if values else None
     by_number = any(
-        isinstance(value, dict) and any(map(_BY_NUMBER.fullmatch, value)) for value in values
+        isinstance(value, dict) and any(map(_BY_NUMBER.fullmatch, value))
+        for value in values
     )
-    marked = isinstance(first, list) and first[:1] in (["ShallowReactive"], ["Reactive"])
+    marked = isinstance(first, list) and first[:1] in (
+        ["ShallowReactive"],
+        ["Reactive"],
+    )
     return _put_together(values) if by_number or marked else values
 
 
@@ -229,7 +239,11 @@ def _put_together(values: list[Json]) -> Json:
     """Return the objects of a list that name their parts by number, and the texts that none of them
     names."""
     # One level is enough: each object stands in the list itself, and with it what it names.
-    leaves = {at: value for at, value in enumerate(values) if not isinstance(value, dict | list)}
+    leaves = {
+        at: value
+        for at, value in enumerate(values)
+        if not isinstance(value, dict | list)
+    }
     named: set[int] = set()
 
     def name(key: str) -> str:
@@ -251,7 +265,11 @@ def _put_together(values: list[Json]) -> Json:
     ]
     return [
         *objects,
-        *(value for at, value in leaves.items() if isinstance(value, str) and at not in named),
+        *(
+            value
+            for at, value in leaves.items()
+            if isinstance(value, str) and at not in named
+        ),
     ]
 
 
@@ -259,7 +277,8 @@ def _unwrapped(value: dict[str, Json]) -> dict[str, Json]:
     """Return the properties of an island without the numbers of their types, where all have one
     (Astro)."""
     if value and all(
-        isinstance(one, list) and len(one) == 2 and one[0] in range(12) for one in value.values()
+        isinstance(one, list) and len(one) == 2 and one[0] in range(12)
+        for one in value.values()
     ):
         return {key: one[1] for key, one in value.items() if isinstance(one, list)}
     return value

@@ -13,7 +13,16 @@ from selectolax.lexbor import LexborNode
 
 from pipeline.document.converted import PLACE
 from pipeline.document.tree import NAMED, ROLE_ROW, Node, add_boxed, add_line, tags
-from pipeline.html.names import DROP, FURNITURE, LINE, NAMED_TAGS, NODE, THROUGH, Tag, tag_of
+from pipeline.html.names import (
+    DROP,
+    FURNITURE,
+    LINE,
+    NAMED_TAGS,
+    NODE,
+    THROUGH,
+    Tag,
+    tag_of,
+)
 from pipeline.html.ordinals import type_of
 from pipeline.html.values import is_listing, language_of, said_by
 
@@ -27,9 +36,17 @@ _GRID_ROLES: Final = {
 _LINED: Final = tags("article blockquote code div p samp section span")
 """What may be a listing by its style."""
 _TABLE_TAGS: Final = tags("table tbody td tfoot th thead tr")
-_HOLDERS: Final = {"table": "", "tr": "table", "td": ROLE_ROW, "th": ROLE_ROW, "span": "table"}
+_HOLDERS: Final = {
+    "table": "",
+    "tr": "table",
+    "td": ROLE_ROW,
+    "th": ROLE_ROW,
+    "span": "table",
+}
 """The element that a table's part must stand in; elsewhere a role makes no table."""
-_DRAWN_AS_LINE: Final = re.compile(r"display\s*:\s*(?:block|flex|grid|list-item|table(?!-cell))")
+_DRAWN_AS_LINE: Final = re.compile(
+    r"display\s*:\s*(?:block|flex|grid|list-item|table(?!-cell))"
+)
 _LINE_CLASSES: Final = tags("line code-line codeLine view-line")
 _ROLES: Final = {
     "banner": "header",
@@ -62,26 +79,34 @@ def line_keepers(sheets: Iterable[str]) -> frozenset[str]:
     for text in sheets:
         for kept in islice(_KEEPS_LINES.finditer(text), _RULES):
             opening = text.rfind("{", max(0, kept.start() - _LONG_RULE), kept.start())
-            before = max(text.rfind("}", max(0, opening - _LONG_RULE), max(opening, 0)), 0)
+            before = max(
+                text.rfind("}", max(0, opening - _LONG_RULE), max(opening, 0)), 0
+            )
             found.update(_CLASS.findall(text[before : max(opening, 0)]))
     return frozenset(found)
 
 
-def _is_code(current: LexborNode, attributes: dict[str, str | None], *, lined: bool) -> bool:
+def _is_code(
+    current: LexborNode, attributes: dict[str, str | None], *, lined: bool
+) -> bool:
     """Whether an element is a listing by its style: it keeps line breaks, has some, and reads or is
     named like code."""
     style = (attributes.get("style") or "").lower()
     if not lined and ("white-space" not in style or not _KEEPS_LINES.search(style)):
         return False
     nodes = islice(current.traverse(include_text=True), _TEXTS)
-    text = "".join(node.text_content or "" for node in nodes if node.is_text_node).strip("\n\r ")
+    text = "".join(
+        node.text_content or "" for node in nodes if node.is_text_node
+    ).strip("\n\r ")
     if "\n" not in text:
         return False
     named = f"{current.tag} {attributes.get('class') or ''} {style}".lower()
     return _CODE.search(named) is not None or _INDENTED.search(text) is not None
 
 
-def keep(node: Node, tag: Tag, attributes: dict[str, str | None], current: LexborNode) -> bool:
+def keep(
+    node: Node, tag: Tag, attributes: dict[str, str | None], current: LexborNode
+) -> bool:
     """Give a node those attributes that mean something; return whether its names are asked for
     furniture."""
     node.place = attributes.get(PLACE) or ""
@@ -143,7 +168,11 @@ def as_marked(
 
 
 def _in_listing(
-    current: LexborNode, tag: Tag, kind: int, attributes: dict[str, str | None], parent: Node
+    current: LexborNode,
+    tag: Tag,
+    kind: int,
+    attributes: dict[str, str | None],
+    parent: Node,
 ) -> int:
     """Begin the lines that an element of a listing begins; return its kind there."""
     drawn = kind == THROUGH

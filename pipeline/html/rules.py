@@ -45,9 +45,7 @@ _ALIASES: Final = {
 old."""
 _ALWAYS: Final = "inherit|initial|unset|revert|revert-layer"
 _LENGTH: Final = r"[-+]?\d*\.?\d+(?:e[-+]?\d+)?(?:[a-z]{1,5}|%)?"
-_SIZES: Final = (
-    rf"{_LENGTH}|auto|none|(?:-webkit-)?(?:min|max|fit)-content|-webkit-fill-available|stretch"
-)
+_SIZES: Final = rf"{_LENGTH}|auto|none|(?:-webkit-)?(?:min|max|fit)-content|-webkit-fill-available|stretch"
 _OVERFLOWS: Final = "visible|hidden|clip|scroll|auto|overlay"
 _VALUES: Final = {
     name: re.compile(rf"(?:{values}|{_ALWAYS})")
@@ -176,7 +174,9 @@ PIXELS: Final = {
     "vb": 8.0, "cqw": 12.0, "cqh": 8.0, "dvw": 12.0, "dvh": 8.0, "svw": 12.0, "svh": 8.0, "lvw": 12.0, "lvh": 8.0,
 }  # fmt: skip
 _NUMBER: Final = re.compile(r"([-+]?\d*\.?\d+(?:e[-+]?\d+)?)\s*([a-z%]*)")
-_SUM: Final = re.compile(r"calc\(\s*(-?[\d.]+)([a-z%]*)\s*(?:([-+*/])\s*(-?[\d.]+)([a-z%]*)\s*)?\)")
+_SUM: Final = re.compile(
+    r"calc\(\s*(-?[\d.]+)([a-z%]*)\s*(?:([-+*/])\s*(-?[\d.]+)([a-z%]*)\s*)?\)"
+)
 _CHOICE: Final = re.compile(r"(?<![\w-])(min|max|clamp)\(([^()]*)\)")
 
 
@@ -224,7 +224,9 @@ def _branch(branch: str) -> str | None:
     return branch[asked.end() :].strip() if holds else None
 
 
-_ASKED: Final = re.compile(r"\s*(?:else|(media|supports|style)(\((?:[^()]|\([^()]*\))*\)))\s*:")
+_ASKED: Final = re.compile(
+    r"\s*(?:else|(media|supports|style)(\((?:[^()]|\([^()]*\))*\)))\s*:"
+)
 
 
 def _sum(found: re.Match[str]) -> str:
@@ -234,7 +236,8 @@ def _sum(found: re.Match[str]) -> str:
         one, other = float(found[1]), float(found[4] or 0)
         if found[2] and found[5] and found[2] != found[5] and found[3] in {"+", "-"}:
             one, other = (
-                length(f"{part:f}{of}") or 0.0 for part, of in ((one, found[2]), (other, found[5]))
+                length(f"{part:f}{of}") or 0.0
+                for part, of in ((one, found[2]), (other, found[5]))
             )
             unit = "px"
         done = {
@@ -277,7 +280,9 @@ _DESKTOP: Final = {
 }  # fmt: skip
 """What a person's desktop answers to media queries."""
 _FEATURE: Final = re.compile(r"\(\s*([a-z-]+)\s*(?::\s*([\w.-]+)\s*)?\)")
-_RANGE: Final = re.compile(r"\(\s*(width|height)\s*([<>])=?\s*([\d.]+)(px|em|rem)?\s*\)")
+_RANGE: Final = re.compile(
+    r"\(\s*(width|height)\s*([<>])=?\s*([\d.]+)(px|em|rem)?\s*\)"
+)
 _BOUNDS: Final = re.compile(
     r"\(\s*([\d.]+[a-z]*)\s*([<>])=?\s*(width|height)\s*(?:([<>])=?\s*([\d.]+[a-z]*)\s*)?\)"
 )
@@ -299,7 +304,8 @@ _LEAF: Final = re.compile(
 )
 """A rule with no other in it."""
 _TOKEN: Final = re.compile(
-    r"""\\.|"(?:[^"\\\n]|\\.)*+"?|'(?:[^'\\\n]|\\.)*+'?|url\([^)"']*+|[{};]""", re.DOTALL
+    r"""\\.|"(?:[^"\\\n]|\\.)*+"?|'(?:[^'\\\n]|\\.)*+'?|url\([^)"']*+|[{};]""",
+    re.DOTALL,
 )
 """What parts a style sheet; escapes, strings and addresses are passed over."""
 
@@ -377,12 +383,14 @@ def listed(selectors: str) -> Iterator[str]:
 def specificity(selector: str) -> int:
     """Return the weight of a selector, its ids before classes before names (Selectors 4, §17)."""
     return sum(
-        10_000 if an_id else 100 if a_class else 1 for an_id, a_class in _WEIGHED.findall(selector)
+        10_000 if an_id else 100 if a_class else 1
+        for an_id, a_class in _WEIGHED.findall(selector)
     )
 
 
 _WEIGHED: Final = re.compile(
-    r"(#[\w-])|(\.[\w-]|\[|(?<!:):(?!:|not|is|where|has))|(?:^|[\s>+~(,])[a-z]", re.IGNORECASE
+    r"(#[\w-])|(\.[\w-]|\[|(?<!:):(?!:|not|is|where|has))|(?:^|[\s>+~(,])[a-z]",
+    re.IGNORECASE,
 )
 """What counts in a selector: an id, a class or its like, else a name."""
 
@@ -398,14 +406,18 @@ def _holds_on_desktop(condition: str) -> bool:
         return "not" not in query
     if condition.startswith("@container"):
         return _container_holds(condition.removeprefix("@container"))
-    return condition.startswith("@media") and media_holds(condition.removeprefix("@media"))
+    return condition.startswith("@media") and media_holds(
+        condition.removeprefix("@media")
+    )
 
 
 @lru_cache(256)
 def media_holds(queries: str) -> bool:
     """Whether a list of media queries, in lower case, is true on a desktop's screen; an empty one
     is."""
-    return not queries.strip() or any(map(_query_holds, re.split(r",|\)\s*or\b", queries)))
+    return not queries.strip() or any(
+        map(_query_holds, re.split(r",|\)\s*or\b", queries))
+    )
 
 
 def _container_holds(query: str) -> bool:
@@ -424,11 +436,16 @@ def _as_media(found: re.Match[str]) -> str:
 
 
 def _query_holds(query: str) -> bool:
-    query = _BOUNDS.sub(_ranges, query if query.count("(") == query.count(")") else f"{query})")
+    query = _BOUNDS.sub(
+        _ranges, query if query.count("(") == query.count(")") else f"{query})"
+    )
     if _NO_SCREENS.search(query):
         return query.split()[0] == "not"
     words = (
-        _FEATURE.sub(" ", _RANGE.sub(" ", query)).replace("only", " ").replace("and", " ").split()
+        _FEATURE.sub(" ", _RANGE.sub(" ", query))
+        .replace("only", " ")
+        .replace("and", " ")
+        .split()
     )
     if not set(words) <= {"screen", "all", "not"} or "not" in words[1:]:
         return False
@@ -448,18 +465,23 @@ def _query_holds(query: str) -> bool:
 def _ranges(bounds: re.Match[str]) -> str:
     """Return a range that begins with a size as one or two that begin with what is measured."""
     least, sign, side, other, most = bounds.groups()
-    return f"({side} {_TURNED[sign]} {least})" + (f"({side} {other} {most})" if other else "")
+    return f"({side} {_TURNED[sign]} {least})" + (
+        f"({side} {other} {most})" if other else ""
+    )
 
 
 # Where the sheets of a page are
 
 _SHEET_TYPES: Final = frozenset({"", "text/css"})
 _IMPORTED: Final = re.compile(
-    r"""@import\s+(?:url\(\s*)?["']?(data:[^"')]+)["']?\s*\)?([^;]*)(?:;|\Z)""", re.IGNORECASE
+    r"""@import\s+(?:url\(\s*)?["']?(data:[^"')]+)["']?\s*\)?([^;]*)(?:;|\Z)""",
+    re.IGNORECASE,
 )
 _LINKED: Final = re.compile(r"@import(?!\s+(?:url\(\s*)?[\"']?data:)", re.IGNORECASE)
 _CONTAINER: Final = re.compile(r"(?<!@)container(?:-type)?\s*:", re.IGNORECASE)
-_ASKED_CONTAINER: Final = re.compile(r"@container(?![^{]{0,200}\bstyle\()", re.IGNORECASE)
+_ASKED_CONTAINER: Final = re.compile(
+    r"@container(?![^{]{0,200}\bstyle\()", re.IGNORECASE
+)
 """A query of sizes; any element can be asked for its style."""
 _IMPORTS: Final = 3
 """Sheets within sheets."""
@@ -478,7 +500,9 @@ def sheets_of(top: LexborNode) -> tuple[list[str], bool, list[str]]:
         if not media_holds((about.get("media") or "").lower()):
             continue
         if not is_link:
-            text = texts[-1] if (about.get("type") or "").lower() in _SHEET_TYPES else ""
+            text = (
+                texts[-1] if (about.get("type") or "").lower() in _SHEET_TYPES else ""
+            )
         else:
             text = _of_data(about.get("href") or "")
             linked |= not text and "disabled" not in about
@@ -491,7 +515,9 @@ def sheets_of(top: LexborNode) -> tuple[list[str], bool, list[str]]:
         and not any(map(_CONTAINER.search, sheets))
         and top.css_first('[style*="container" i]') is None
     ):
-        sheets = [_ASKED_CONTAINER.sub("@none", sheet) for sheet in sheets]  # none to ask
+        sheets = [
+            _ASKED_CONTAINER.sub("@none", sheet) for sheet in sheets
+        ]  # none to ask
     return list(filter(None, sheets)), linked, texts
 
 
@@ -512,8 +538,8 @@ def _of_data(address: str) -> str:
         return ""
     try:
         whole = unquote_to_bytes(held)
-        return (b64decode(whole + b"==") if ";base64" in about.lower() else whole).decode(
-            "utf-8", "replace"
-        )
+        return (
+            b64decode(whole + b"==") if ";base64" in about.lower() else whole
+        ).decode("utf-8", "replace")
     except ValueError:
         return ""

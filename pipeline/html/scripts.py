@@ -68,7 +68,8 @@ _FRAME: Final = re.compile(
     r"<(?:i?frame|embed)\b[^<>]*\bsrc\s*=|<object\b[^<>]*\bdata\s*=", re.IGNORECASE
 )
 _LANG: Final = re.compile(
-    r"""\b(?:xml:)?lang\s{0,3}=\s{0,3}["']?\s{0,3}([A-Za-z]{2})(?![A-Za-z])""", re.IGNORECASE
+    r"""\b(?:xml:)?lang\s{0,3}=\s{0,3}["']?\s{0,3}([A-Za-z]{2})(?![A-Za-z])""",
+    re.IGNORECASE,
 )
 _NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9:-]{0,40}")
 
@@ -87,7 +88,9 @@ def look_at(html: str, *, rendered: bool = False) -> Converted:
     scan = _Scan(html)
     scan.run()
     if rendered and scan.letters == 0:
-        raise Unreadable("it shows no text even after its scripts have run in a browser")
+        raise Unreadable(
+            "it shows no text even after its scripts have run in a browser"
+        )
     if scan.letters == 0 and not scan.has_scripts:
         if _FRAME.search(html) is None:
             raise Unreadable("it is a page without visible text")
@@ -99,7 +102,11 @@ def look_at(html: str, *, rendered: bool = False) -> Converted:
             f"it is an empty page that scripts fill in a browser (needs JavaScript); it shows "
             f"{shows}"
         )
-    notes = (MAY_NEED_BROWSER,) if is_shell or (not rendered and scan.has_empty_root()) else ()
+    notes = (
+        (MAY_NEED_BROWSER,)
+        if is_shell or (not rendered and scan.has_empty_root())
+        else ()
+    )
     return Converted(html, scan.title, scan.language, notes=notes)
 
 
@@ -193,7 +200,9 @@ class _Scan:
         if name == "html" and not self.language:
             lang = _LANG.search(tag)
             self.language = lang.group(1).lower() if lang else ""
-        if name in _ROOT_NAMES or (name in {"div", "main", "body", "html"} and _ROOT.search(tag)):
+        if name in _ROOT_NAMES or (
+            name in {"div", "main", "body", "html"} and _ROOT.search(tag)
+        ):
             self.is_shell_form = True
         if (
             name not in _SILENT
@@ -204,7 +213,9 @@ class _Scan:
             return end + 1
         closing = _CLOSING[name].search(self.html, end + 1)
         if closing is None:
-            self._unclosed.add(name)  # so that a page of unclosed tags is still read once only
+            self._unclosed.add(
+                name
+            )  # so that a page of unclosed tags is still read once only
             return len(self.html) if name in {"script", "style"} else end + 1
         self._silent(name, end + 1, closing.start())
         return closing.start()
@@ -250,7 +261,14 @@ _DRAWN: Final = {
 }  # fmt: skip
 """Elements of a flight that hold a text of their own, as what they are read."""
 _ABOUT_THE_SITE: Final = frozenset(
-    ["BreadcrumbList", "ImageObject", "Organization", "Person", "SiteNavigationElement", "WebSite"]
+    [
+        "BreadcrumbList",
+        "ImageObject",
+        "Organization",
+        "Person",
+        "SiteNavigationElement",
+        "WebSite",
+    ]
 )
 _MARKUP: Final = re.compile(r"<style[^<]*</style>|<[^<>]*>")
 
@@ -333,8 +351,14 @@ def _texts(data: Iterable[Json], keys: Sequence[str] = ()) -> Iterator[tuple[str
             if pair := _pair(item):
                 yield "dd", pair
                 continue
-            name = next((value for key in _NAMES if isinstance(value := item.get(key), str)), "")
-            inner = [value for key in keys or item if (value := item.get(key)) and value != name]
+            name = next(
+                (value for key in _NAMES if isinstance(value := item.get(key), str)), ""
+            )
+            inner = [
+                value
+                for key in keys or item
+                if (value := item.get(key)) and value != name
+            ]
             price = _price(item)
             says = price or any(
                 isinstance(value, str) and _reads_like_text(value) for value in inner
@@ -349,7 +373,9 @@ def _texts(data: Iterable[Json], keys: Sequence[str] = ()) -> Iterator[tuple[str
 def _pair(item: dict[str, Json]) -> str:
     """Return `name: value` of an object that is a label with its value, as of a specification;
     empty for any other."""
-    label = next((value for key in _LABELS if isinstance(value := item.get(key), str)), "").strip()
+    label = next(
+        (value for key in _LABELS if isinstance(value := item.get(key), str)), ""
+    ).strip()
     value = item.get("value")
     if (
         isinstance(value, bool)
@@ -372,9 +398,13 @@ def _price(item: dict[str, Json]) -> str:
     inner = item.get("price")
     if isinstance(inner, dict):
         item = inner
-    currency = next((value for key in _CURRENCIES if isinstance(value := item.get(key), str)), "")
+    currency = next(
+        (value for key in _CURRENCIES if isinstance(value := item.get(key), str)), ""
+    )
     values = [
-        str(value) for key in _PRICES if isinstance(value := item.get(key), str | int | float)
+        str(value)
+        for key in _PRICES
+        if isinstance(value := item.get(key), str | int | float)
     ]
     prices = dict.fromkeys(value for value in values if _PRICE.fullmatch(value))
     return f"price: {' to '.join(prices)} {currency}" if prices and currency else ""
@@ -407,7 +437,9 @@ def _flight_texts(html: str) -> Iterator[tuple[str, str]]:
             continue
         with suppress(ValueError, RecursionError):  # a module's name, a hint
             yield from _drawn(
-                json.loads(source[begin : end if end >= 0 else len(source)], strict=False)
+                json.loads(
+                    source[begin : end if end >= 0 else len(source)], strict=False
+                )
             )
         if end < 0:
             return
@@ -424,18 +456,26 @@ def _drawn(value: Json) -> Iterator[tuple[str, str]]:
         item = waiting.pop()
         if isinstance(item, dict):
             waiting.extend(
-                reversed([inner for inner in item.values() if isinstance(inner, list | dict)])
+                reversed(
+                    [inner for inner in item.values() if isinstance(inner, list | dict)]
+                )
             )
         elif isinstance(item, list):
             name, properties = _element(item)
-            if isinstance(name, str) and name in _DRAWN and isinstance(properties, dict):
-                if text := " ".join("".join(_strings(properties.get("children"))).split()):
+            if (
+                isinstance(name, str)
+                and name in _DRAWN
+                and isinstance(properties, dict)
+            ):
+                if text := " ".join(
+                    "".join(_strings(properties.get("children"))).split()
+                ):
                     yield _DRAWN[name], text
             elif isinstance(properties, dict):
                 # Text that stands in it without an element around
-                if isinstance(children := properties.get("children"), str) and _reads_like_text(
-                    children
-                ):
+                if isinstance(
+                    children := properties.get("children"), str
+                ) and _reads_like_text(children):
                     yield "p", children.strip()
                 waiting.append(properties)
             else:
@@ -460,7 +500,11 @@ def _strings(value: Json) -> list[str]:
             text = str(item)
             # A dollar leads in a reference, two a text that begins with one.
             found.append(
-                text[1:] if text.startswith("$$") else "" if text.startswith("$") else text
+                text[1:]
+                if text.startswith("$$")
+                else ""
+                if text.startswith("$")
+                else text
             )
         elif isinstance(item, list):
             name, inner = _element(item)
@@ -484,5 +528,7 @@ def _reads_like_text(text: str) -> bool:
     if len(text.split(maxsplit=SENTENCE_WORDS)) >= SENTENCE_WORDS:
         return True
     return (
-        letters >= 2 * SENTENCE_WORDS and not start.isascii() and start.count(" ") * 20 < len(start)
+        letters >= 2 * SENTENCE_WORDS
+        and not start.isascii()
+        and start.count(" ") * 20 < len(start)
     )

@@ -24,7 +24,17 @@ from pipeline.html.closed import (
 )
 from pipeline.html.drawing import BLANK_FILL, presented, words_of
 from pipeline.html.guard import Segments
-from pipeline.html.names import DROP, FRAME, IMAGE, PLACED, SAYS, SHUT, WATCHED, Tag, tag_of
+from pipeline.html.names import (
+    DROP,
+    FRAME,
+    IMAGE,
+    PLACED,
+    SAYS,
+    SHUT,
+    WATCHED,
+    Tag,
+    tag_of,
+)
 from pipeline.html.roles import Verdict, line_keepers
 from pipeline.html.sheets import ElementContext, StyleJudge
 from pipeline.html.style import READER_CLASSES, Hiding, Shade, is_long, is_pixel
@@ -49,7 +59,9 @@ its class keeps line breaks; a reader opens it; it is drawn apart from the words
 by its own style; nobody sees the texts right in it; it holds nothing."""
 _SAYS_NOTHING: Final[Verdict] = ""
 _Attributes = dict[str, str | None]
-Seen = tuple[LexborNode, Tag, _Attributes, int, LexborNode | None, Shade, ElementContext | None]
+Seen = tuple[
+    LexborNode, Tag, _Attributes, int, LexborNode | None, Shade, ElementContext | None
+]
 """An element, what is done with its name, its attributes, what was found of it, its first node,
 what text in it inherits, and its place among the page's rules."""
 
@@ -72,7 +84,9 @@ class _Verdicts(dict[str | None, Verdict]):
         """Return and remember what is said by classes that were not asked for before."""
         names, found = (classes or "").split(), _SAYS_NOTHING
         if not self._saying.isdisjoint(names):
-            found = next(said for known, said in self._said if not known.isdisjoint(names))
+            found = next(
+                said for known, said in self._said if not known.isdisjoint(names)
+            )
         self[classes] = found
         return found
 
@@ -164,7 +178,9 @@ class Sight:
         tag = self._met[number] = tag_of((current.tag or "-")[:LONGEST])
         return tag
 
-    def _placed(self, tag: Tag, current: LexborNode) -> tuple[LexborNode | None, LexborNode | None]:
+    def _placed(
+        self, tag: Tag, current: LexborNode
+    ) -> tuple[LexborNode | None, LexborNode | None]:
         """Return the first node of what belongs in place of an element that is left out, none for
         nothing, and the node to go on with."""
         return (None, current.next) if tag.kind == DROP else self._segments.at(current)
@@ -186,7 +202,10 @@ class Sight:
             return None
         found, shade = EMPTY * (below is None), behind
         if tag.kind == SHUT and "open" not in attributes:
-            if not (self._show or can_be_opened(current, attributes, lambda: self._controlled)):
+            if not (
+                self._show
+                or can_be_opened(current, attributes, lambda: self._controlled)
+            ):
                 return None
             found |= OPENS
         if not tag.shown:
@@ -319,14 +338,20 @@ class Sight:
         own = presented(attributes) if tag.kind == SAYS else attributes
         own = {name: value for name, value in own.items() if name != "aria-hidden"}
         hiding, shade, _ = self._asked(current, own, self.styles.ground, place)
-        if hiding not in _DRAWN_ALL_THE_SAME[tag.kind] or "hidden" in own or is_pixel(own):
+        if (
+            hiding not in _DRAWN_ALL_THE_SAME[tag.kind]
+            or "hidden" in own
+            or is_pixel(own)
+        ):
             return None
         # Its own opacity and the like means nothing, and frameworks set it until it has come.
         style = own.get("style")
         is_styled = hiding or (place is not None and not place.is_plain)
         return None if style and is_styled and self.styles.hides_image(style) else shade
 
-    def words_in(self, svg: LexborNode, shade: Shade, place: ElementContext | None) -> list[str]:
+    def words_in(
+        self, svg: LexborNode, shade: Shade, place: ElementContext | None
+    ) -> list[str]:
         """Return the words that a drawing shows; none where a style sheet may fill letters so that
         nobody sees them."""
         if svg.css_first("text, foreignobject") is None:
@@ -351,7 +376,9 @@ class Sight:
         return hiding != "", shade, place
 
 
-def _is_line_number(current: LexborNode, attributes: _Attributes, verdict: Verdict) -> bool:
+def _is_line_number(
+    current: LexborNode, attributes: _Attributes, verdict: Verdict
+) -> bool:
     """Whether an element holds the number of a listing's line, by its class or since copying leaves
     it out."""
     if verdict == "number" and not current.text(deep=True).strip("0123456789 \t\r\n"):

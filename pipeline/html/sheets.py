@@ -59,7 +59,9 @@ ancestors and siblings, so that `i ~ p ~ p ~ p` takes 2.4 s over 400 paragraphs,
 three nested `:has`."""
 LEXBOR_SECONDS: Final = 0.5
 """Processor time for all selectors of a page that Lexbor matches."""
-_VARIABLE: Final = re.compile(r"(?:var\(\s*(--[\w-]+)|env\(\s*([a-z-]+)[\d ]*)\s*(?:,([^()]*))?\)")
+_VARIABLE: Final = re.compile(
+    r"(?:var\(\s*(--[\w-]+)|env\(\s*([a-z-]+)[\d ]*)\s*(?:,([^()]*))?\)"
+)
 """A custom property, or a measure of the device, of which a desktop has none."""
 _NESTED_VARIABLES: Final = 5
 _CUTS: Final = frozenset({"overflow", "overflow-x", "overflow-y"})
@@ -143,17 +145,33 @@ class ElementContext:
     """What rules can tell of an element: its own names and attributes, and those of all around
     it."""
 
-    __slots__ = ("above", "attributes", "below", "inner", "is_plain", "names", "single", "style")
+    __slots__ = (
+        "above",
+        "attributes",
+        "below",
+        "inner",
+        "is_plain",
+        "names",
+        "single",
+        "style",
+    )
 
     def __init__(
-        self, above: "ElementContext | None", names: frozenset[str], attributes: _Attributes
+        self,
+        above: "ElementContext | None",
+        names: frozenset[str],
+        attributes: _Attributes,
     ) -> None:
         """Make a place that no rule is known to match."""
         self.above = above
         self.names = names
         """Of its tag, its classes as `.a` and its id as `#a` those that rules name."""
         self.inner: frozenset[str] = (
-            names if above is None else above.inner if names <= above.inner else above.inner | names
+            names
+            if above is None
+            else above.inner
+            if names <= above.inner
+            else above.inner | names
         )
         """All names that what stands in it is under."""
         self.attributes = attributes
@@ -214,11 +232,15 @@ class _Compound(NamedTuple):
         """Whether the element of a place is such a one."""
         return (
             self.names <= place.names
-            and (not self.tests or all(test.holds(place.attributes) for test in self.tests))
+            and (
+                not self.tests
+                or all(test.holds(place.attributes) for test in self.tests)
+            )
             and (
                 not self.sides
                 or all(
-                    any(one.fits(place) for one in some) is wanted for wanted, some in self.sides
+                    any(one.fits(place) for one in some) is wanted
+                    for wanted, some in self.sides
                 )
             )
         )
@@ -325,7 +347,11 @@ class StyleJudge:
             self._read(top)
 
     def look(
-        self, place: ElementContext | None, node: LexborNode, attributes: _Attributes, around: Shade
+        self,
+        place: ElementContext | None,
+        node: LexborNode,
+        attributes: _Attributes,
+        around: Shade,
     ) -> tuple[Hiding, Shade]:
         """Return how an element is hidden, and what its text inherits where `around` is what it
         stands in."""
@@ -399,13 +425,19 @@ class StyleJudge:
                 not SHADING.isdisjoint(style.given)
                 or any("var(" in value for _, value in style.given.values())
                 or self._of(style)[1] != SHOWN
-                or bool(self._defined.ends and not SHADING.isdisjoint(self._of(style)[0]))
+                or bool(
+                    self._defined.ends and not SHADING.isdisjoint(self._of(style)[0])
+                )
             )
             if self._cutting and not style.said:
-                style.said = style.may_be_cut = _hides_if_cut(self._of(style)[0]) != SHOWN
+                style.said = style.may_be_cut = (
+                    _hides_if_cut(self._of(style)[0]) != SHOWN
+                )
         return style
 
-    def _found(self, style: _Style, own: str | None) -> tuple[Mapping[str, str], Hiding]:
+    def _found(
+        self, style: _Style, own: str | None
+    ) -> tuple[Mapping[str, str], Hiding]:
         """Return the declarations that count for an element, and how they hide it."""
         if not own:
             return self._of(style)
@@ -461,12 +493,18 @@ class StyleJudge:
         return self._placed(above, (names, *asked), names, attributes)
 
     def _placed(
-        self, above: ElementContext, key: object, names: frozenset[str], attributes: _Attributes
+        self,
+        above: ElementContext,
+        key: object,
+        names: frozenset[str],
+        attributes: _Attributes,
     ) -> ElementContext:
         """Return the place within another that a key stands for, made at its first use."""
         place = above.below.get(key)
         if place is None:
-            place = self._met(ElementContext(above, names, attributes if self._asked else {}))
+            place = self._met(
+                ElementContext(above, names, attributes if self._asked else {})
+            )
             self._places += 1
             if self._places <= MAX_ITEMS:
                 above.below[key] = place
@@ -487,7 +525,10 @@ class StyleJudge:
 
     def _met(self, place: ElementContext) -> ElementContext:
         """Match a new place with the rules."""
-        names, around = place.names, place.above.inner if place.above is not None else frozenset()
+        names, around = (
+            place.names,
+            place.above.inner if place.above is not None else frozenset(),
+        )
         rules: list[_Rule] = []
         for name in (
             *names,
@@ -533,7 +574,9 @@ class StyleJudge:
         if rule.said is None:
             rule.said = self._used.get(rule.body)
             if rule.said is None:
-                said = [one for one in declared(rule.body) if one[1] and is_used(one[0])]
+                said = [
+                    one for one in declared(rule.body) if one[1] and is_used(one[0])
+                ]
                 rule.said = self._used[rule.body] = tuple(said)
             rule.weight = specificity(rule.selector)
         self._steps += len(rule.said)
@@ -551,13 +594,17 @@ class StyleJudge:
                 began = time.thread_time()
                 if self._most_steps(rule.selector) <= LEXBOR_STEPS:
                     with suppress(SelectolaxError):  # what only one browser knows
-                        rule.nodes = {node.mem_id for node in self._top.css(rule.selector)}
+                        rule.nodes = {
+                            node.mem_id for node in self._top.css(rule.selector)
+                        }
                 self._lexbor -= time.thread_time() - began
         return rule.nodes
 
     def _most_steps(self, selector: str) -> int:
         """Return how many steps Lexbor may take for a selector at worst."""
-        bare = re.sub(r"\s*([>+~,()])\s*", r"\1", re.sub(r"\[[^\]]*\]", "[]", selector)).strip()
+        bare = re.sub(
+            r"\s*([>+~,()])\s*", r"\1", re.sub(r"\[[^\]]*\]", "[]", selector)
+        ).strip()
         steps: int = self._bound("*") ** (1 + bare.count(":has("))
         if blanks := bare.count(" "):
             steps *= comb(self._bound(">"), blanks)
@@ -573,7 +620,8 @@ class StyleJudge:
                 self._bounds[joint] = len(css("*"))
             else:
                 self._bounds[joint] = next(
-                    (most for most in sizes if not css("*" + f"{joint}*" * most)), MAX_ITEMS
+                    (most for most in sizes if not css("*" + f"{joint}*" * most)),
+                    MAX_ITEMS,
                 )
         return self._bounds.get(joint, 0)
 
@@ -582,7 +630,9 @@ class StyleJudge:
         if (known := self._owned.get(style)) is not None:
             return known
         low = style.lower()
-        if not NOT_PLAIN.search(low) and not (self._defined.ends and "animation" in low):
+        if not NOT_PLAIN.search(low) and not (
+            self._defined.ends and "animation" in low
+        ):
             known = {}, SHOWN
         elif "--" not in low and "env(" not in low and not self._defined.ends:
             known = _plainly(low)
@@ -594,7 +644,8 @@ class StyleJudge:
         if "--" in low:
             self._set(found.items())
         found = {
-            name: self._filled(value) if "(" in value else value for name, value in found.items()
+            name: self._filled(value) if "(" in value else value
+            for name, value in found.items()
         }
         return self._seen(found)
 
@@ -665,13 +716,19 @@ class StyleJudge:
         if ":" in selector:
             selector = _ODDLY_SAID.sub(lambda said: _PLAINLY[said[0].lower()], selector)
             selector = _LANG.sub(r':is([lang|="\1"], [lang|="\1"] *)', selector)
-        bare = _BRACKETS.sub(":_", selector) if "(" in selector or "[" in selector else selector
+        bare = (
+            _BRACKETS.sub(":_", selector)
+            if "(" in selector or "[" in selector
+            else selector
+        )
         called: Iterable[str] = _CALLED.findall(bare)
         if self._folds or "\\" in bare:
             called = self._folded(called)
         if len(selector) > LONGEST or not self._present.issuperset(called):
             return
-        if (":" in bare and _POINTED_AT.search(bare.lower())) or self._read_rules >= MAX_ITEMS:
+        if (
+            ":" in bare and _POINTED_AT.search(bare.lower())
+        ) or self._read_rules >= MAX_ITEMS:
             return
         self._read_rules += 1
         chains = _chains(selector, folds=self._folds)
@@ -680,13 +737,17 @@ class StyleJudge:
         if chains is not None:
             key = self._read_chains(rule, chains)
         elif "\\" not in bare:
-            *around, last = _BESIDE.sub("", bare).replace(">", " ").rsplit(None, 1) or [""]
+            *around, last = _BESIDE.sub("", bare).replace(">", " ").rsplit(None, 1) or [
+                ""
+            ]
             rule.names, rule.around = (
                 self._folded(_NAMES.findall(last)),
                 self._folded(_NAMES.findall("".join(around))),
             )
             self._named |= rule.names | rule.around
-        self._rules.setdefault(max(rule.names, key=_weighed, default=key), []).append(rule)
+        self._rules.setdefault(max(rule.names, key=_weighed, default=key), []).append(
+            rule
+        )
 
     def _read_chains(self, rule: _Rule, chains: tuple[_Chain, ...]) -> str:
         """Note what the compounds of a rule name and ask for; return where it is looked up without
@@ -703,7 +764,9 @@ class StyleJudge:
     def _folded(self, names: Iterable[str]) -> frozenset[str]:
         """Return names in a selector as they are compared."""
         found = [
-            name.lower() if self._folds or name[0] not in ".#" else name for name in names if name
+            name.lower() if self._folds or name[0] not in ".#" else name
+            for name in names
+            if name
         ]
         return frozenset(
             [_ESCAPED.sub(unescaped, name) if "\\" in name else name for name in found]
@@ -849,7 +912,11 @@ def _part(piece: re.Match[str], *, folds: bool) -> _Compound | None:
             return None
         others.append(found[0][0])
     wanted = piece["how"] != "not"
-    return others[0] if wanted and len(others) == 1 else _Compound(sides=((wanted, tuple(others)),))
+    return (
+        others[0]
+        if wanted and len(others) == 1
+        else _Compound(sides=((wanted, tuple(others)),))
+    )
 
 
 def _folds_case(top: LexborNode) -> bool:

@@ -20,7 +20,14 @@ from typing import Final, Literal, NamedTuple
 from selectolax.lexbor import LexborNode
 
 from pipeline.document.tree import LABEL_WORDS, count_words, tags
-from pipeline.html.colours import LEAST_ALPHA, Rgb, is_clear_colour, is_faint, parted, rgb_of
+from pipeline.html.colours import (
+    LEAST_ALPHA,
+    Rgb,
+    is_clear_colour,
+    is_faint,
+    parted,
+    rgb_of,
+)
 from pipeline.html.rules import PIXELS, length
 
 # What a style hides
@@ -143,13 +150,30 @@ class Shade(NamedTuple):
         if size := _font_size(found):
             tiny = _is_tiny(size) or (tiny and not _OWN_SIZE.fullmatch(size))
         # A ground of the ink's own colour, unless letters are filled with another.
-        drowned = behind.strip() == "currentcolor" and "-webkit-text-fill-color" not in found
+        drowned = (
+            behind.strip() == "currentcolor" and "-webkit-text-fill-color" not in found
+        )
         faint = ink is not None and ground is not None and is_faint(ink, ground)
         unseen = tiny or inkless or drowned or faint
         display = found.get("display", "")
-        parts = "flex" in display or "grid" in display or (self.parts and display == "contents")
-        away = found.get("position") in {"absolute", "fixed"} or found.get("float") == "right"
-        return Shade(ground, ink, inkless, tiny, unseen, away or display.startswith(_BOXES), parts)
+        parts = (
+            "flex" in display
+            or "grid" in display
+            or (self.parts and display == "contents")
+        )
+        away = (
+            found.get("position") in {"absolute", "fixed"}
+            or found.get("float") == "right"
+        )
+        return Shade(
+            ground,
+            ink,
+            inkless,
+            tiny,
+            unseen,
+            away or display.startswith(_BOXES),
+            parts,
+        )
 
 
 def _inked(found: Mapping[str, str], over: str) -> tuple[bool, Rgb | None]:
@@ -198,7 +222,9 @@ def _even(value: str) -> Rgb | None:
     return colours[0] if colours and len({*colours}) == 1 else None
 
 
-_GRADIENT: Final = re.compile(r"(?:linear|radial|conic)-gradient\(((?:[^()]|\([^()]*\))*)\)")
+_GRADIENT: Final = re.compile(
+    r"(?:linear|radial|conic)-gradient\(((?:[^()]|\([^()]*\))*)\)"
+)
 _NO_PAINT: Final = re.compile(
     r"none|transparent|(?:no-)?repeat(?:-[xy])?|scroll|fixed|local|space|round|center|left|right|top|bottom|/|cover"
     r"|contain|auto|(?:border|padding|content)-box|-?[\d.]+(?:px|%|r?em)?"
@@ -210,7 +236,9 @@ SHADING: Final = tags(
     "display position float"
 )
 """Properties that `Shade` depends on."""
-_NO_GROUND: Final = frozenset({"none", "transparent", "inherit", "initial", "unset", "revert"})
+_NO_GROUND: Final = frozenset(
+    {"none", "transparent", "inherit", "initial", "unset", "revert"}
+)
 _KEPT_WORDS: Final = frozenset({"inherit", "currentcolor"})
 
 
@@ -263,7 +291,9 @@ def _font_size(found: Mapping[str, str]) -> str:
         return size
     if not (short := found.get("font", "")):
         return ""
-    sizes = re.findall(r"(?<![\w.#-])(\d*\.?\d+(?:px|pt|em|rem|%|vw|vh)|0(?=[\s/]))", short)
+    sizes = re.findall(
+        r"(?<![\w.#-])(\d*\.?\d+(?:px|pt|em|rem|%|vw|vh)|0(?=[\s/]))", short
+    )
     return sizes[0] if sizes else ""
 
 
@@ -301,7 +331,9 @@ def _is_shifted_away(found: Mapping[str, str], *, cuts: bool) -> bool:
 def _is_far(side: str, size: float) -> bool:
     """Whether pixels from a side, or of a margin or indent, lead off the screen."""
     most = _FROM_RIGHT if side in {"right", "bottom"} else _FAR_RIGHT
-    return size <= _FAR or (size >= most and side not in {"top", "margin-top", "text-indent"})
+    return size <= _FAR or (
+        size >= most and side not in {"top", "margin-top", "text-indent"}
+    )
 
 
 _SHIFTING: Final = ("text-indent", "margin-left", "margin-top")
@@ -315,7 +347,9 @@ def _is_transformed_away(found: Mapping[str, str]) -> bool:
         return True
     if _EDGEWISE.search(turned) or _EDGEWISE.search(found.get("rotate", "")):
         return True
-    moves = [move for match in _SHIFT.finditer(turned) for move in match.groups() if move]
+    moves = [
+        move for match in _SHIFT.finditer(turned) for move in match.groups() if move
+    ]
     moves += found.get("translate", "").split()
     # Slides that wait are a hundred per cent apart.
     far = any((length(move, percent=0.0) or 0.0) >= _FAR_RIGHT for move in moves)
@@ -353,7 +387,9 @@ def _scales_away(factors: str) -> bool:
         found = [found[0], found[1], found[4], found[5], found[12], found[13]]
     if len(found) == 6:
         found = [(abs(found[0] * found[3] - found[1] * found[2])) ** 0.5]
-    return any(abs(factor) * PIXELS["em"] < 1 for factor in found[:2])  # type of less than a pixel
+    return any(
+        abs(factor) * PIXELS["em"] < 1 for factor in found[:2]
+    )  # type of less than a pixel
 
 
 def _is_clipped(found: Mapping[str, str]) -> bool:
@@ -366,12 +402,16 @@ def _is_clipped(found: Mapping[str, str]) -> bool:
     if (path := found.get("clip-path")) is None:
         return False
     corners = _POLYGON.search(path)
-    return _CLIPPED.search(path) is not None or (corners is not None and _is_empty(corners[1]))
+    return _CLIPPED.search(path) is not None or (
+        corners is not None and _is_empty(corners[1])
+    )
 
 
 def _is_empty(corners: str) -> bool:
     """Whether nothing lies within the corners of a polygon: pairs of lengths, parted by commas."""
-    points = [[length(size) for size in corner.split()] for corner in corners.split(",")]
+    points = [
+        [length(size) for size in corner.split()] for corner in corners.split(",")
+    ]
     known = [
         (x, y)
         for point in points
@@ -391,10 +431,14 @@ def _is_empty(corners: str) -> bool:
 def _cuts(found: Mapping[str, str]) -> bool:
     """Whether an element cuts off what does not fit into it."""
     said = " ".join(
-        found[name] for name in ("overflow", "overflow-x", "overflow-y") if name in found
+        found[name]
+        for name in ("overflow", "overflow-x", "overflow-y")
+        if name in found
     )
     return (
-        said.startswith(("hidden", "clip", "auto", "scroll")) or "hidden" in said or "clip" in said
+        said.startswith(("hidden", "clip", "auto", "scroll"))
+        or "hidden" in said
+        or "clip" in said
     )
 
 
@@ -425,7 +469,8 @@ def _is_contained(found: Mapping[str, str]) -> bool:
     """Whether an element is as high as if it were empty, and paints nothing outside of that."""
     contained = found["contain"].split()
     return ("strict" in contained or {"size", "paint"} <= {*contained}) and not any(
-        name in found for name in ("height", "contain-intrinsic-size", "aspect-ratio", "min-height")
+        name in found
+        for name in ("height", "contain-intrinsic-size", "aspect-ratio", "min-height")
     )
 
 
@@ -441,7 +486,9 @@ def _is_masked(found: Mapping[str, str]) -> bool:
     mask = found.get("mask-image") or found.get("mask", "")
     if "gradient(" not in mask:
         return False
-    stops = parted(mask[mask.index("(") + 1 : mask.rindex(")")] if ")" in mask else "", ",")
+    stops = parted(
+        mask[mask.index("(") + 1 : mask.rindex(")")] if ")" in mask else "", ","
+    )
     colours = [
         part
         for stop in stops

@@ -92,7 +92,8 @@ def read_grid(table: Node) -> Grid | None:
     sources = list(_row_nodes(table))
     boxes = sum(node.boxed for _, node, _ in sources)
     if not sources or (
-        2 * boxes >= len(sources) and not (_is_captioned(table) or _has_heads(sources[0]))
+        2 * boxes >= len(sources)
+        and not (_is_captioned(table) or _has_heads(sources[0]))
     ):
         return None
     raw = [(path, node, in_head, _cells(node)) for path, node, in_head in sources]
@@ -120,7 +121,9 @@ def _rows(
         opened = tuple(place for place, cell in enumerate(cells) if cell.is_box)
         if opened:
             text = _readable(placed[number], headers)
-            rows.append(TableRow(path, texts, shown, text, node, False, group, opened=opened))
+            rows.append(
+                TableRow(path, texts, shown, text, node, False, group, opened=opened)
+            )
         elif number in heads:
             rows.append(TableRow(path, texts, shown, "", node, True, ""))
         elif (
@@ -129,12 +132,18 @@ def _rows(
             and cells[0].text
             and (cells[0].width >= width or cells[0].is_head)
         ):
-            group = cells[0].text if count_words(cells[0].text) <= LABEL_WORDS else group
+            group = (
+                cells[0].text if count_words(cells[0].text) <= LABEL_WORDS else group
+            )
             rows.append(TableRow(path, (cells[0].text,), shown, "", node, False, ""))
         else:
-            below = tuple(_carried(placed[number], placed[number - 1] if number else []))
+            below = tuple(
+                _carried(placed[number], placed[number - 1] if number else [])
+            )
             text = _readable(placed[number], headers)
-            rows.append(TableRow(path, texts, shown, text, node, False, group, carried=below))
+            rows.append(
+                TableRow(path, texts, shown, text, node, False, group, carried=below)
+            )
     return rows
 
 
@@ -150,7 +159,9 @@ def _row_nodes(table: Node) -> Iterator[tuple[str, Node, bool]]:
 
 
 def _is_captioned(table: Node) -> bool:
-    return any(isinstance(child, Node) and child.tag == "caption" for child in table.children)
+    return any(
+        isinstance(child, Node) and child.tag == "caption" for child in table.children
+    )
 
 
 def _has_heads(source: tuple[str, Node, bool]) -> bool:
@@ -158,9 +169,15 @@ def _has_heads(source: tuple[str, Node, bool]) -> bool:
     page."""
     _, row, in_head = source
     cells = [
-        child for child in row.children if isinstance(child, Node) and child.tag in {"td", "th"}
+        child
+        for child in row.children
+        if isinstance(child, Node) and child.tag in {"td", "th"}
     ]
-    return not row.boxed and len(cells) > 1 and (in_head or all(cell.tag == "th" for cell in cells))
+    return (
+        not row.boxed
+        and len(cells) > 1
+        and (in_head or all(cell.tag == "th" for cell in cells))
+    )
 
 
 def _labelled(node: Node) -> Iterator[tuple[str, Node]]:
@@ -194,7 +211,9 @@ def _inner_text(cell: Node) -> str:
     else."""
     words = 0
     for node in walk(cell):
-        words += sum(count_words(child) for child in node.children if isinstance(child, str))
+        words += sum(
+            count_words(child) for child in node.children if isinstance(child, str)
+        )
         if words > LONG_CELL or node.tag == "pre":
             return ""
     parts = [
@@ -203,7 +222,11 @@ def _inner_text(cell: Node) -> str:
         if node.tag == "tr" and not node.boxed
     ]
     whole = " ".join(text_of(cell).split())
-    return " / ".join(filter(None, parts)) if " ".join(filter(None, parts)) == whole else whole
+    return (
+        " / ".join(filter(None, parts))
+        if " ".join(filter(None, parts)) == whole
+        else whole
+    )
 
 
 def _is_bold(cell: Node) -> bool:
@@ -224,7 +247,9 @@ def _cell_text(cell: Node) -> str:
     text = " ".join("".join(pieces(cell, marks)).split()) if marks else text_of(cell)
     images = [node.attrs.get("alt", "") for node in walk(cell) if node.tag == "img"]
     said = [
-        alt for alt in dict.fromkeys(images) if alt not in text and count_words(alt) <= LABEL_WORDS
+        alt
+        for alt in dict.fromkeys(images)
+        if alt not in text and count_words(alt) <= LABEL_WORDS
     ]
     return " ".join((*said, text)).strip()
 
@@ -234,14 +259,22 @@ def _span(value: str, most: int) -> int:
 
 
 def _is_layout(table: Node, rows: list[list[_Cell]]) -> bool:
-    if table.attrs.get("role") == "presentation" or not rows or max(len(row) for row in rows) < 2:
+    if (
+        table.attrs.get("role") == "presentation"
+        or not rows
+        or max(len(row) for row in rows) < 2
+    ):
         return True
     tags = {child.tag for child in table.children if isinstance(child, Node)}
     if tags - {"tr", "thead", "caption"}:
         return True
     if _is_captioned(table) or any(cell.is_head for row in rows for cell in row):
         return False
-    inner = {node.tag for node in walk(table) if node is not table} if len(rows) > 1 else set()
+    inner = (
+        {node.tag for node in walk(table) if node is not table}
+        if len(rows) > 1
+        else set()
+    )
     if _is_even(rows):
         inner -= {"table"}
     if not inner.isdisjoint(_PARTS) or len(rows) < 2:
@@ -260,7 +293,10 @@ def _is_even(rows: list[list[_Cell]]) -> bool:
     """Whether rows are as long as each other and their cells short, small tables in them included:
     values, no page."""
     cells = [cell for row in rows for cell in row]
-    even = len(rows) > _FEW_ROWS and len({sum(cell.width for cell in row) for row in rows}) == 1
+    even = (
+        len(rows) > _FEW_ROWS
+        and len({sum(cell.width for cell in row) for row in rows}) == 1
+    )
     return even and all(
         not cell.is_box and count_words(cell.text) <= 2 * LABEL_WORDS for cell in cells
     )
@@ -300,7 +336,9 @@ def _place(rows: list[list[_Cell]]) -> list[list[_Cell | None]]:
 
 def _carried(line: list[_Cell | None], above: list[_Cell | None]) -> Iterator[int]:
     pairs = enumerate(zip(line, above, strict=False))
-    return (column for column, (cell, other) in pairs if cell is not None and cell is other)
+    return (
+        column for column, (cell, other) in pairs if cell is not None and cell is other
+    )
 
 
 def _by_column(line: list[_Cell | None], *, is_header: bool) -> tuple[str, ...]:
@@ -309,7 +347,9 @@ def _by_column(line: list[_Cell | None], *, is_header: bool) -> tuple[str, ...]:
     texts: list[str] = []
     last: _Cell | None = None
     for cell in line:
-        is_again = cell is last and (is_header or cell is line[0] or not _may_be_shared(cell))
+        is_again = cell is last and (
+            is_header or cell is line[0] or not _may_be_shared(cell)
+        )
         texts.append("" if cell is None or is_again else cell.text)
         last = cell
     while texts and not texts[-1]:
@@ -369,7 +409,11 @@ def _is_header(
     # Bold print heads columns where the row below it is bold as well, or plain under a cell over
     # several columns.
     wide = any(cell.width > 1 for cell in filled)
-    below = [cell for cell in raw[number + 1][3] if cell.text] if number + 1 < len(raw) else []
+    below = (
+        [cell for cell in raw[number + 1][3] if cell.text]
+        if number + 1 < len(raw)
+        else []
+    )
     return (
         wide
         and all(cell.is_headlike for cell in filled)
@@ -454,4 +498,6 @@ def _readable(line: list[_Cell | None], headers: tuple[str, ...]) -> str:
             parts.append(f"{header.rstrip(':')}: {cell.text}" if header else cell.text)
     if not headers and not label:
         return ""
-    return f"{label}: {'; '.join(parts)}" if label and parts else "; ".join(parts) or label
+    return (
+        f"{label}: {'; '.join(parts)}" if label and parts else "; ".join(parts) or label
+    )

@@ -23,7 +23,8 @@ _COMMAND: Final = re.compile(
 _DISPLAY: Final = re.compile(r"\{\s*\\(?:displaystyle|textstyle)\s*(.*)\}", re.DOTALL)
 _LONG_WORD: Final = re.compile(r"[A-Za-z]{4,}")
 _RATED: Final = re.compile(
-    r"\d.*(?:out of|/|%|stars?\b|rat(?:ed|ing))|(?:rat(?:ed|ing)|score)\D*\d", re.IGNORECASE
+    r"\d.*(?:out of|/|%|stars?\b|rat(?:ed|ing))|(?:rat(?:ed|ing)|score)\D*\d",
+    re.IGNORECASE,
 )
 _DRAWN_ROLES: Final = frozenset({"img", "meter", "progressbar"})
 _PLAIN_ROLES: Final = frozenset({"", "none", "presentation", "graphics-symbol"})
@@ -54,7 +55,9 @@ def stands_for(
         return formula(current, attributes)
     if name == "script":
         is_tex = (attributes.get("type") or "").startswith("math/tex")
-        tex = current.text(deep=True) if is_tex and not _is_drawn_before(current) else ""
+        tex = (
+            current.text(deep=True) if is_tex and not _is_drawn_before(current) else ""
+        )
         return (
             " ".join(tex.split())
             if len(_LONG_WORD.findall(_COMMAND.sub(" ", tex))) <= LABEL_WORDS
@@ -62,13 +65,23 @@ def stands_for(
         )
     if name == "input":
         behind = current.next
-        if attributes.get("type") != "checkbox" or parent not in _TICKED or behind is None:
+        if (
+            attributes.get("type") != "checkbox"
+            or parent not in _TICKED
+            or behind is None
+        ):
             return ""
         if not behind.text(deep=True).strip() and (
             behind.next is None or not behind.next.text(deep=True).strip()
         ):
             return ""
-        return "[x]" if "checked" in attributes else "[ ]" if "disabled" in attributes else ""
+        return (
+            "[x]"
+            if "checked" in attributes
+            else "[ ]"
+            if "disabled" in attributes
+            else ""
+        )
     bar = _measured(attributes) if name in {"meter", "progress"} else ""
     return _label(current, attributes, parent) or bar
 
@@ -81,7 +94,9 @@ def _measured(attributes: dict[str, str | None]) -> str:
     return f"{value} of {most}" if _MEASURED.fullmatch(most) and most != "1" else value
 
 
-def said_by(current: LexborNode, name: str, attributes: dict[str, str | None], parent: str) -> str:
+def said_by(
+    current: LexborNode, name: str, attributes: dict[str, str | None], parent: str
+) -> str:
     """Return what an element without text says by its attributes, empty for none."""
     if "aria-label" in attributes and (
         said := _label(current, attributes, parent if parent in _CELLS else "")
@@ -127,9 +142,16 @@ def language_of(current: LexborNode) -> str:
     node: LexborNode | None = current
     for level in range(1 + _AROUND * (current.tag == "pre")):
         names = node.attributes if node is not None else {}
-        said = names.get("data-language") or names.get("data-lang") or names.get("language") or ""
+        said = (
+            names.get("data-language")
+            or names.get("data-lang")
+            or names.get("language")
+            or ""
+        )
         found = _LANGUAGE.search(f"{names.get('class') or ''} language-{said}")
-        if found and not (level and found[0].startswith("lang-")):  # the language that people speak
+        if found and not (
+            level and found[0].startswith("lang-")
+        ):  # the language that people speak
             return found[1].lower()
         node = node and node.parent
     return ""
@@ -138,7 +160,11 @@ def language_of(current: LexborNode) -> str:
 def _is_drawn_before(script: LexborNode) -> bool:
     """Whether MathJax has put a formula before its source that can be read."""
     drawn = script.prev
-    return drawn is not None and drawn.tag_id != TEXT_NODE and drawn.css_first("math") is not None
+    return (
+        drawn is not None
+        and drawn.tag_id != TEXT_NODE
+        and drawn.css_first("math") is not None
+    )
 
 
 def bare_tex(tex: str) -> str:
@@ -187,11 +213,25 @@ def _on_a_line(node: LexborNode, depth: int) -> str:
         return f"{_group(parts[0])}/{_group(parts[1])}"
     if len(parts) == 2 and name == "mroot":
         return f"{_group(parts[0])}^(1/{parts[1]})"
-    inner = _NUMBERS.sub(r"\1 ", _BETWEEN.get(name, _SEAM).join(parts)).replace(_SEAM, "")
-    return f"√({inner})" if name == "msqrt" else f"({inner})" if name == "mfenced" else inner
+    inner = _NUMBERS.sub(r"\1 ", _BETWEEN.get(name, _SEAM).join(parts)).replace(
+        _SEAM, ""
+    )
+    return (
+        f"√({inner})"
+        if name == "msqrt"
+        else f"({inner})"
+        if name == "mfenced"
+        else inner
+    )
 
 
-_SCRIPTS: Final = {"msup": "^", "msub": "_", "munder": "_", "msubsup": "_^", "munderover": "_^"}
+_SCRIPTS: Final = {
+    "msup": "^",
+    "msub": "_",
+    "munder": "_",
+    "msubsup": "_^",
+    "munderover": "_^",
+}
 _BETWEEN: Final = {"mtable": "; ", "mtr": " ", "mfenced": ","}
 _SEAM: Final = "\0"
 """Between the parts of a formula that nothing stands between, and in no page (HTML §13.2.5)."""

@@ -61,7 +61,9 @@ class PaperBlocks:
     only."""
 
 
-def paper_blocks(documents: Sequence[Document], *, max_words: int = PAPER_WORDS) -> PaperBlocks:
+def paper_blocks(
+    documents: Sequence[Document], *, max_words: int = PAPER_WORDS
+) -> PaperBlocks:
     """Return the blocks of each document's block tree."""
     found = PaperBlocks()
     for number, document in enumerate(documents):
@@ -96,11 +98,16 @@ def finer_blocks(
         own = [places.get((index, path)) for path in (block.path, *above)]
         inside += [(place, index, block) for place in own if place is not None]
     inside.sort(key=lambda one: one[0])
-    return PaperBlocks([one[1] for one in inside], [one[2] for one in inside], finer.split)
+    return PaperBlocks(
+        [one[1] for one in inside], [one[2] for one in inside], finer.split
+    )
 
 
 def keep_within(
-    documents: Sequence[Document], found: PaperBlocks, order: Sequence[int], max_tokens: int
+    documents: Sequence[Document],
+    found: PaperBlocks,
+    order: Sequence[int],
+    max_tokens: int,
 ) -> tuple[list[int], dict[int, str]]:
     """Delete blocks, lowest first, until what remains is within `max_tokens`; repair the structure.
 
@@ -116,7 +123,8 @@ def keep_within(
     def is_over(count: int) -> bool:
         check_cancelled()
         return (
-            count_tokens("\n".join(_texts(documents, found, order[:count]).values())) > max_tokens
+            count_tokens("\n".join(_texts(documents, found, order[:count]).values()))
+            > max_tokens
         )
 
     kept = bisect_left(range(1, len(order) + 1), True, key=is_over)
@@ -134,7 +142,11 @@ def _texts(
     return {
         index: to_html(repaired)
         for index in sorted(paths)
-        if (repaired := _repaired(documents[index].root, paths[index], found.split[index]))
+        if (
+            repaired := _repaired(
+                documents[index].root, paths[index], found.split[index]
+            )
+        )
     }
 
 
@@ -167,7 +179,10 @@ def _remaining(
         return None
     only = shell.children[0]
     merges = (
-        len(shell.children) == 1 and isinstance(only, Node) and node.tag in _MERGED and only.breaks
+        len(shell.children) == 1
+        and isinstance(only, Node)
+        and node.tag in _MERGED
+        and only.breaks
     )
     return only if merges and isinstance(only, Node) else shell
 
@@ -265,7 +280,9 @@ def path_scorer(
     model = tree_scorer(generator)
     if generator is None or model is None:
         return None
-    return PathScorer(model, documents, context_tokens=generator.context_tokens, seconds=seconds)
+    return PathScorer(
+        model, documents, context_tokens=generator.context_tokens, seconds=seconds
+    )
 
 
 async def rank_finer(
@@ -297,7 +314,9 @@ async def rank_finer(
         kept, _ = await in_thread(keep_within, documents, found, order, limit)
         if not kept:
             break
-        finer = await in_thread(finer_blocks, documents, found, kept, max_words=max_words)
+        finer = await in_thread(
+            finer_blocks, documents, found, kept, max_words=max_words
+        )
         try:
             scores = await scorer.score(query, finer)
         except ContextExceeded:
@@ -306,11 +325,15 @@ async def rank_finer(
             failure = str(error)
             break
         return PathRanking(finer, scores, len(kept), len(found.blocks))
-    return PathRanking(PaperBlocks(), np.zeros(0, dtype=np.float32), 0, len(found.blocks), failure)
+    return PathRanking(
+        PaperBlocks(), np.zeros(0, dtype=np.float32), 0, len(found.blocks), failure
+    )
 
 
 def spread_scores(
-    documents: Sequence[Document], ranking: PathRanking, units: Sequence[tuple[int, int]]
+    documents: Sequence[Document],
+    ranking: PathRanking,
+    units: Sequence[tuple[int, int]],
 ) -> Floats:
     """Return the standardised score of the finer block that each content unit lies in [n].
 
@@ -348,14 +371,19 @@ def block_paths(found: PaperBlocks, *, first: int) -> list[str]:
     roots = _roots(found, first=first)
     paths = []
     for document, block in zip(found.documents, found.blocks, strict=True):
-        steps = [roots[document], *(_label(step, first) for step in block.path.split("/")[1:])]
+        steps = [
+            roots[document],
+            *(_label(step, first) for step in block.path.split("/")[1:]),
+        ]
         opened = block.path in found.split.get(document, ())
         head = " ".join(block.text.split()[:HEAD_WORDS]) if opened else ""
         paths.append("".join(f"<{step}>" for step in steps) + head)
     return paths
 
 
-def numbered_html(documents: Sequence[Document], found: PaperBlocks, *, first: int) -> str:
+def numbered_html(
+    documents: Sequence[Document], found: PaperBlocks, *, first: int
+) -> str:
     """Return the blocks of `found` as HTML whose tags are numbered down to the blocks, as in their
     paths; pages one after another."""
     roots = _roots(found, first=first)
@@ -366,7 +394,9 @@ def numbered_html(documents: Sequence[Document], found: PaperBlocks, *, first: i
     for page, paths in sorted(wanted.items()):
         whole, inner = paths - found.split.get(page, set()), ancestors(paths)
         root = documents[page].root
-        pages.append(_numbered(root, root.tag, roots[page], (paths, whole, inner), first))
+        pages.append(
+            _numbered(root, root.tag, roots[page], (paths, whole, inner), first)
+        )
     return "\n".join(pages)
 
 
@@ -394,7 +424,11 @@ def _label(step: str, first: int) -> str:
 
 
 def _numbered(
-    node: Node, path: str, name: str, kept: tuple[set[str], set[str], set[str]], first: int
+    node: Node,
+    path: str,
+    name: str,
+    kept: tuple[set[str], set[str], set[str]],
+    first: int,
 ) -> str:
     """A node by the paths of all blocks, of those that are whole nodes, and of what stands above
     blocks.

@@ -146,17 +146,25 @@ async def prune(
         reading = await in_thread(_reading_order, documents)
         budget = UNASKED_PAGE if options.max_tokens is None else options.max_tokens
         return await in_thread(
-            _fill_parts, documents, reading, replace(options, max_tokens=budget), open_end=False
+            _fill_parts,
+            documents,
+            reading,
+            replace(options, max_tokens=budget),
+            open_end=False,
         )
     # 1. The core scores every unit; a generator's scores of finer blocks are added
     reading = await read_documents(question, documents, reader=reader)
     by = ""
     if finer is not None:
-        by, reading = await _with_paths(documents, question, reading, options, embedder, finer)
+        by, reading = await _with_paths(
+            documents, question, reading, options, embedder, finer
+        )
     # 2. Fill the budget, once for each part up to the one asked for
     open_end = options.max_tokens is None
     options = replace(options, max_tokens=UNASKED if open_end else options.max_tokens)
-    filled = await in_thread(_fill_parts, documents, reading, options, open_end=open_end)
+    filled = await in_thread(
+        _fill_parts, documents, reading, options, open_end=open_end
+    )
     return replace(filled, scored_by=by)
 
 
@@ -177,13 +185,19 @@ def _reading_order(documents: Sequence[Document]) -> Reading:
 
 
 def _fill_parts(
-    documents: Sequence[Document], reading: Reading, options: PruneOptions, *, open_end: bool
+    documents: Sequence[Document],
+    reading: Reading,
+    options: PruneOptions,
+    *,
+    open_end: bool,
 ) -> Pruned:
     """Return the part that is asked for: passages about the question, or what follows in reading
     order without one."""
     # The title is in the answer's head; the budget is for what it says besides.
     asked = reading.made_by != "content"
-    pages = _Pages(documents, reading, Style(options.format, options.links, titled=True))
+    pages = _Pages(
+        documents, reading, Style(options.format, options.links, titled=True)
+    )
     budget = options.max_tokens or 0
     left = pages.order(WORTH if open_end else 0.0)
     maker = PassageMaker(documents, reading, pages.costs)
@@ -201,7 +215,10 @@ def _fill_parts(
             around = len(left) - len(ready) if ready else 0
             ready = ready or left
             chosen = fill(
-                ready, pages.costs, lambda rows: count_tokens(_text(pages.write(rows))), budget
+                ready,
+                pages.costs,
+                lambda rows: count_tokens(_text(pages.write(rows))),
+                budget,
             )
         written = pages.write(chosen)
         if ready and not chosen:  # the best does not fit: its beginning does
@@ -211,7 +228,9 @@ def _fill_parts(
         taken = set(chosen)
         left = [row for row in left if row not in taken]
     tokens = count_tokens(_text(written))
-    return Pruned(written, tokens, budget, len(left) - around, around=around, reading=reading)
+    return Pruned(
+        written, tokens, budget, len(left) - around, around=around, reading=reading
+    )
 
 
 def _passages(
@@ -223,7 +242,9 @@ def _passages(
         return count_tokens(_text(pages.write(_units_in(passages)))) - budget
 
     chosen = maker.choose(ready, pages.cost, budget, end=end)
-    if chosen and (more := maker.choose(ready, pages.cost, -over(chosen), end=end, further=True)):
+    if chosen and (
+        more := maker.choose(ready, pages.cost, -over(chosen), end=end, further=True)
+    ):
         chosen += more
     while chosen and over(chosen) > 0:
         chosen.pop()
@@ -240,28 +261,38 @@ def _text(pages: Sequence[PrunedPage]) -> str:
 
 
 class _Pages:
-    def __init__(self, documents: Sequence[Document], reading: Reading, style: Style) -> None:
+    def __init__(
+        self, documents: Sequence[Document], reading: Reading, style: Style
+    ) -> None:
         self.documents = documents
         self.places = reading.places
-        self.costs = [tokens + 1 for tokens in count_each([unit.text for _, unit in self.places])]
+        self.costs = [
+            tokens + 1 for tokens in count_each([unit.text for _, unit in self.places])
+        ]
         self._values = reading.values
         self._style = style
         self._content: set[tuple[int, int]] | None = None
         """Page and block of what is content, where nothing is asked."""
         if reading.made_by == "content":
             scored = zip(self.places, reading.values, strict=True)
-            self._content = {(place, unit.block) for (place, unit), value in scored if value > 1}
+            self._content = {
+                (place, unit.block) for (place, unit), value in scored if value > 1
+            }
 
     def _around(self, place: int) -> set[int]:
         """Return the blocks of a page that are none of its content."""
         blocks = range(len(self.documents[place].blocks))
-        return {number for number in blocks if (place, number) not in (self._content or ())}
+        return {
+            number for number in blocks if (place, number) not in (self._content or ())
+        }
 
     def order(self, end: float) -> list[int]:
         """Return the rows that say something by themselves, best first, down to the share `end` of
         the best score."""
         rows: list[int] = np.argsort(-self._values, kind="stable").tolist()
-        worth = [row for row in rows if self._values[row] >= end * self._values[rows[0]]]
+        worth = [
+            row for row in rows if self._values[row] >= end * self._values[rows[0]]
+        ]
         # A page of a word or two is shown all the same.
         return list(filter(self._says_something, worth)) or worth
 
@@ -284,7 +315,10 @@ class _Pages:
         blocks = self.documents[place].blocks
         block = blocks[unit.block]
         if block.kind == "heading":
-            following = unit.block + 1 < len(blocks) and blocks[unit.block + 1].kind != "heading"
+            following = (
+                unit.block + 1 < len(blocks)
+                and blocks[unit.block + 1].kind != "heading"
+            )
             return not following or count_words(block.text) > LABEL_WORDS
         return not is_header_row(blocks, unit.block)
 
@@ -293,7 +327,9 @@ class _Pages:
         for row in rows:
             place = self.places[row][0]
             by_page.setdefault(place, []).append(self._kept(place, row))
-        is_content = self._content is not None and all(self._values[row] > 1 for row in rows)
+        is_content = self._content is not None and all(
+            self._values[row] > 1 for row in rows
+        )
         pages: list[PrunedPage] = []
         for place in sorted(by_page):
             around = self._around(place) if is_content else None
@@ -320,13 +356,21 @@ class _Pages:
 
 
 async def _first_step(
-    documents: Sequence[Document], question: str, options: PruneOptions, embedder: Embedder | None
+    documents: Sequence[Document],
+    question: str,
+    options: PruneOptions,
+    embedder: Embedder | None,
 ) -> tuple[PaperBlocks, list[int]]:
     """Return the paper's blocks and their order (HtmlRAG §3.4.1): by cosine for `paper`, else by
     words and cosine; by words where no embedder reads the question."""
     found = await in_thread(paper_blocks, documents, max_words=options.block_words)
     texts = [block.text for block in found.blocks]
-    if options.method == "paper" and texts and embedder is not None and embedder.reads(question):
+    if (
+        options.method == "paper"
+        and texts
+        and embedder is not None
+        and embedder.reads(question)
+    ):
         asked = await embedder.embed([question], kind="query")
         return found, best_first(await embedder.embed(texts, kind="passage") @ asked[0])
     return found, best_first(await score_texts(texts, question, embedder=embedder))
@@ -384,9 +428,13 @@ async def _prune_as_printed(
         by = _made_by(finer, ranking)
         if ranking.shown:
             scored = best_first(ranking.scores)
-            found = await in_thread(finer_blocks, documents, found, order, max_words=words)
+            found = await in_thread(
+                finer_blocks, documents, found, order, max_words=words
+            )
             order = [*scored, *range(len(scored), len(found.blocks))]
-    return replace(await in_thread(_paper_parts, documents, found, order, options), scored_by=by)
+    return replace(
+        await in_thread(_paper_parts, documents, found, order, options), scored_by=by
+    )
 
 
 def best_first(values: Floats) -> list[int]:
@@ -395,7 +443,10 @@ def best_first(values: Floats) -> list[int]:
 
 
 def _paper_parts(
-    documents: Sequence[Document], found: PaperBlocks, order: list[int], options: PruneOptions
+    documents: Sequence[Document],
+    found: PaperBlocks,
+    order: list[int],
+    options: PruneOptions,
 ) -> Pruned:
     budget = UNASKED_PAGE if options.max_tokens is None else options.max_tokens
     texts: dict[int, str] = {}
@@ -408,10 +459,18 @@ def _paper_parts(
             break
     pages: list[PrunedPage] = []
     for index, text in texts.items():
-        paths = {found.blocks[number].path for number in kept if found.documents[number] == index}
+        paths = {
+            found.blocks[number].path
+            for number in kept
+            if found.documents[number] == index
+        }
         units = kept_units(documents[index], paths, found.split[index])
         pages.append(PrunedPage(index, text, count_tokens(text), units))
-    if not pages and order and (text := _cut_to_form(found.blocks[order[0]].text, "html", budget)):
+    if (
+        not pages
+        and order
+        and (text := _cut_to_form(found.blocks[order[0]].text, "html", budget))
+    ):
         index = found.documents[order[0]]
         path = {found.blocks[order[0]].path}
         units = kept_units(documents[index], path, found.split[index])

@@ -26,13 +26,17 @@ def is_broad(question: str, titles: Sequence[str] = (), *, parts: bool = True) -
     they name the texts, with `parts` also where a title has them only inside a longer word.
     """
     named = frozenset(word for title in titles for word in raw_words(title.lower()))
-    return any(_asks_for_all(question.lower(), language, named, parts) for language in languages())
+    return any(
+        _asks_for_all(question.lower(), language, named, parts)
+        for language in languages()
+    )
 
 
 def has_word_for_all(question: str) -> bool:
     """Whether a question has a word such as "summary": without one, no title makes it broad."""
     return any(
-        _pattern("whole.asking", language).search(question.lower()) for language in languages()
+        _pattern("whole.asking", language).search(question.lower())
+        for language in languages()
     )
 
 
@@ -40,7 +44,8 @@ def names_summary(heading: str) -> bool:
     """Whether a heading says that its section sums the text up: "Summary", "Overview",
     "Abstract"."""
     return any(
-        _pattern("whole.headings", language).search(heading.lower()) for language in languages()
+        _pattern("whole.headings", language).search(heading.lower())
+        for language in languages()
     )
 
 
@@ -57,7 +62,10 @@ def _asks_for_all(text: str, language: str, named: frozenset[str], parts: bool) 
         if word not in stops
     ]
     return not narrowing or (
-        bool(asks) and all(word in named or (parts and _is_part(word, named)) for word in narrowing)
+        bool(asks)
+        and all(
+            word in named or (parts and _is_part(word, named)) for word in narrowing
+        )
     )
 
 

@@ -108,12 +108,16 @@ def cut_parts(request: str) -> tuple[str, ...]:
     if len(items) > 1 and all(_asks(item, rules) for item in items):
         return _bounded(items)
     pieces = [
-        piece for sentence in _sentences(request, rules) for piece in _clauses(sentence, rules)
+        piece
+        for sentence in _sentences(request, rules)
+        for piece in _clauses(sentence, rules)
     ]
     if len(pieces) < 2:
         sides = sides_of(request, rules.language)
         return _bounded(list(sides)) if sides else _compared(request, rules)
-    whole = next((piece for piece in pieces if _own_words(piece, rules) >= _OWN_WORDS), request)
+    whole = next(
+        (piece for piece in pieces if _own_words(piece, rules) >= _OWN_WORDS), request
+    )
     return _bounded([_with_subject(piece, whole, rules) for piece in pieces])
 
 
@@ -127,7 +131,9 @@ def describes(question: str) -> bool:
     """Whether a question describes something instead of naming it: "the film that was shot there",
     "whose"."""
     return bool(
-        _rules(guess_language(question) or "en").describing.search(question.partition(" ")[2])
+        _rules(guess_language(question) or "en").describing.search(
+            question.partition(" ")[2]
+        )
     )
 
 
@@ -150,7 +156,9 @@ def _sentences(request: str, rules: _Rules) -> list[str]:
     telling = ""
     for sentence in _SENTENCE.split(request):
         enough = (
-            len(sentence) > _SHORTEST if is_cjk(sentence) else len(sentence.split()) >= _SHORTEST
+            len(sentence) > _SHORTEST
+            if is_cjk(sentence)
+            else len(sentence.split()) >= _SHORTEST
         )
         if enough and _asks(sentence, rules):
             found.append(f"{telling} {sentence}".strip())
@@ -201,7 +209,9 @@ def _may_end(left: str, right: str, apart: bool, rules: _Rules) -> bool:
         at_head = bool(polar)
     else:
         above = left[: own.start()].rstrip()
-        at_head = len(above.split()) < _HEAD_WORDS or above.endswith((",", ";", ":", "."))
+        at_head = len(above.split()) < _HEAD_WORDS or above.endswith(
+            (",", ";", ":", ".")
+        )
     opening = rules.word.search(right)
     # "people who sail and who row": the same word inside the first question is no question of its
     # own without a comma
@@ -218,7 +228,9 @@ def _with_subject(piece: str, whole: str, rules: _Rules) -> str:
     own = _own_words(piece, rules)
     # A word that points back points, among twice as many, to something in the part itself.
     leans = is_cjk(piece) or own < (2 if rules.back.search(piece) else 1) * _OWN_WORDS
-    return f"{piece} ({whole.rstrip(f'{_MARKS} ')})" if leans and piece != whole else piece
+    return (
+        f"{piece} ({whole.rstrip(f'{_MARKS} ')})" if leans and piece != whole else piece
+    )
 
 
 def _own_words(piece: str, rules: _Rules) -> int:
@@ -247,7 +259,11 @@ def _compared(request: str, rules: _Rules) -> tuple[str, ...]:
                 [f"{head}{side}{right[len(after[0]) :]}" for side in (*sides, after[0])]
             )
     found = rules.bare.search(request) if rules.compared.search(request) else None
-    return tuple(f"{side}{request[found.end() :]}" for side in found.groups()) if found else ()
+    return (
+        tuple(f"{side}{request[found.end() :]}" for side in found.groups())
+        if found
+        else ()
+    )
 
 
 def _listed(left: str) -> list[str]:
@@ -274,7 +290,9 @@ def _rules(language: str) -> _Rules:
     joint = rf"((?:[,;،؛]?\s+(?:{of('and')})|[;؛]){follows})|[,،]\s+(?={asking})"
     unparted = is_cjk(of("words"))
     joined = words("questions.joint", language)
-    endings = "".join(rf"|(?<={ending})\s+" for ending in words("questions.ending", language))
+    endings = "".join(
+        rf"|(?<={ending})\s+" for ending in words("questions.ending", language)
+    )
     also = whole_words(joined).pattern
     clause = rf"\s*(?:[，、；,;]\s*(?:{also})?|{also})\s*{endings}"
     sides = rf"({of('or')})|{of('and')}"
@@ -294,9 +312,13 @@ def _rules(language: str) -> _Rules:
         bare=re.compile(
             rf"^(?:{of('compared')})?(.{{2,{_BARE}}}?)\s*(?:{of('and')})\s*(.{{2,{_BARE}}}?)(?={of('after')})"
         ),
-        compared=re.compile(whole_words(words("questions.compared", language)).pattern, flags),
+        compared=re.compile(
+            whole_words(words("questions.compared", language)).pattern, flags
+        ),
         describing=re.compile(rf"\b(?:{of('describing')})\b", flags),
-        plural=re.compile(rf"\b(?:{of('plural')})\s+(?:(?:{of('article')})\s+)?$", flags),
+        plural=re.compile(
+            rf"\b(?:{of('plural')})\s+(?:(?:{of('article')})\s+)?$", flags
+        ),
     )
 
 
@@ -323,7 +345,11 @@ def split_sites(question: str) -> tuple[str, tuple[str, ...]]:
     """Return a question without the sites that it names as `site:https://…`, and these as
     sources."""
     sites = tuple(SITE + url for url in dict.fromkeys(_NAMED.findall(question)))
-    return (_NAMED.sub("", question).strip() or question, sites) if sites else (question, ())
+    return (
+        (_NAMED.sub("", question).strip() or question, sites)
+        if sites
+        else (question, ())
+    )
 
 
 # Queries
@@ -340,9 +366,12 @@ _PERIODS: Final[dict[str, Freshness]] = {
 }
 """Sections of words; the first in this order that a request has a word of counts, so that the
 narrowest period wins. `daily` holds what changes by the day without a word of time ("weather")."""
-_SECTION_OF: Final = {word: section for section in reversed(_PERIODS) for word in words(section)}
+_SECTION_OF: Final = {
+    word: section for section in reversed(_PERIODS) for word in words(section)
+}
 _INVENTORY: Final = re.compile(
-    rf"[¿\s]*(?:{any_of(words('inventory'))})\s+(\S.{{0,200}}?)[\s?.!？。]*", re.IGNORECASE
+    rf"[¿\s]*(?:{any_of(words('inventory'))})\s+(\S.{{0,200}}?)[\s?.!？。]*",
+    re.IGNORECASE,
 )
 """Asks which documents there are about something, which its group holds."""
 _TIME: Final = whole_words(_SECTION_OF.keys() | words("freshness.none"))
@@ -350,10 +379,16 @@ _TIME: Final = whole_words(_SECTION_OF.keys() | words("freshness.none"))
 _CHANGING: Final = whole_words(words("freshness.changing"))
 """Words for what holds for some years at most: prices, records, ages, "last season"."""
 _SCHOLARLY: Final = whole_words(words("scholarly"))
-_IDENTIFIER: Final = re.compile(r"\b10\.\d{4,9}/\S+|\barxiv:?\s?\d{4}\.\d{4,5}", re.IGNORECASE)
+_IDENTIFIER: Final = re.compile(
+    r"\b10\.\d{4,9}/\S+|\barxiv:?\s?\d{4}\.\d{4,5}", re.IGNORECASE
+)
 """A DOI, or an arXiv number."""
-_YEAR_NUMBER: Final = re.compile(r"(?<![\d.,/$€£-])(1[5-9]\d\d|20\d\d)(?![\d,]|\.\d|[-/]\d{3})")
-_FULL_DATE: Final = re.compile(r"\b\d{4}-\d{2}(?:-\d{2})?\b|\b\d{1,2}[./]\d{1,2}[./]\d{2,4}\b")
+_YEAR_NUMBER: Final = re.compile(
+    r"(?<![\d.,/$€£-])(1[5-9]\d\d|20\d\d)(?![\d,]|\.\d|[-/]\d{3})"
+)
+_FULL_DATE: Final = re.compile(
+    r"\b\d{4}-\d{2}(?:-\d{2})?\b|\b\d{1,2}[./]\d{1,2}[./]\d{2,4}\b"
+)
 
 
 _TALK: Final = re.compile(
@@ -380,7 +415,11 @@ _LANGUAGES: Final = (
 SCHEMA: Final[dict[str, object]] = {
     "type": "object",
     "properties": {
-        "entities": {"type": "array", "items": {"type": "string", "maxLength": 80}, "maxItems": 6},
+        "entities": {
+            "type": "array",
+            "items": {"type": "string", "maxLength": 80},
+            "maxItems": 6,
+        },
         "parts": {
             "type": "array",
             "items": {"type": "string", "maxLength": 300},
@@ -419,7 +458,8 @@ def parse_request(question: str, *, today: date) -> ParsedRequest:
     parts = cut_parts(request)
     scholarly = asks_for_research(request)
     queries = [
-        SearchQuery(text, language, freshness, scholarly=scholarly) for text in (request, *parts)
+        SearchQuery(text, language, freshness, scholarly=scholarly)
+        for text in (request, *parts)
     ]
     if freshness == "any" and _changes(request):
         # Beside the request, not in its place: what changes is often told by pages that carry no
@@ -431,7 +471,9 @@ def parse_request(question: str, *, today: date) -> ParsedRequest:
         queries.append(SearchQuery(short, language, freshness))
     if english := _in_english(short, language, entities):
         queries.insert(1, SearchQuery(english, "en", freshness, scholarly=scholarly))
-    return ParsedRequest(first_distinct(queries), entities, parts, needless=needless(request))
+    return ParsedRequest(
+        first_distinct(queries), entities, parts, needless=needless(request)
+    )
 
 
 def needless(request: str) -> str:
@@ -484,7 +526,9 @@ def freshness_of(text: str, *, today: date) -> Freshness:
 def asks_for_research(text: str) -> bool:
     """Whether `text` asks for published research, by words such as "papers on", or by a DOI or an
     arXiv number."""
-    return bool(_SCHOLARLY.search(text.lower().replace("’", "'")) or _IDENTIFIER.search(text))
+    return bool(
+        _SCHOLARLY.search(text.lower().replace("’", "'")) or _IDENTIFIER.search(text)
+    )
 
 
 def _changes(text: str) -> bool:
@@ -501,10 +545,13 @@ def _short_form(request: str, entities: tuple[str, ...]) -> str:
     """The last question of a long request with the names that it leaves out, within a provider's
     limit."""
     sentences = [
-        part.strip() for part in re.split(r"(?<=[.!?。？！])\s+|\n+", request) if part.strip()
+        part.strip()
+        for part in re.split(r"(?<=[.!?。？！])\s+|\n+", request)
+        if part.strip()
     ]
     asked = next(
-        (part for part in reversed(sentences) if part.endswith(("?", "？"))), sentences[0]
+        (part for part in reversed(sentences) if part.endswith(("?", "？"))),
+        sentences[0],
     )[:LONGEST_QUERY]
     for name in entities:
         if name not in asked and len(asked) + len(name) < LONGEST_QUERY:
@@ -569,11 +616,14 @@ async def parse(question: str, parser: Parser, *, today: date) -> ParsedRequest:
     text = prompt.fill(date=today.isoformat(), request=one_line(question[:LOOKED_AT]))
     asking = AskOptions(ANSWER_TOKENS, parser.seconds, prompt.version, SCHEMA)
     try:
-        reply = await ask(parser.generator, [Said("user", text)], asking, store=parser.store)
+        reply = await ask(
+            parser.generator, [Said("user", text)], asking, store=parser.store
+        )
         return _merged(rules, cast(_Answer, json.loads(reply)))
     except ModelError as error:
         return replace(
-            rules, fallback=f"The generator did not parse the request, rules did: {error}"
+            rules,
+            fallback=f"The generator did not parse the request, rules did: {error}",
         )
 
 
@@ -586,7 +636,9 @@ def _merged(rules: ParsedRequest, said: _Answer) -> ParsedRequest:
     first = rules.queries[0]
     request = first.text
     known = _words(request)
-    names = [name for name in map(one_line, said["entities"]) if name and name in request]
+    names = [
+        name for name in map(one_line, said["entities"]) if name and name in request
+    ]
     entities = [
         *rules.entities,
         *(n for n in names if not any(n in kept for kept in rules.entities)),
@@ -599,7 +651,8 @@ def _merged(rules: ParsedRequest, said: _Answer) -> ParsedRequest:
     queries = [
         SearchQuery(text[:LONGEST_QUERY], one["language"], freshness)
         for one in said["queries"]
-        if (text := held.kept(one["text"], one["language"])) and held.names(text, rules.entities)
+        if (text := held.kept(one["text"], one["language"]))
+        and held.names(text, rules.entities)
     ]
     if not queries:
         raise ModelError(
@@ -607,13 +660,17 @@ def _merged(rules: ParsedRequest, said: _Answer) -> ParsedRequest:
         )
     asked = [held.kept(part, first.language) for part in said["parts"]]
     parts = rules.parts or _parts(asked, known)
-    queries = [*(SearchQuery(part, first.language, first.freshness) for part in parts), *queries]
+    queries = [
+        *(SearchQuery(part, first.language, first.freshness) for part in parts),
+        *queries,
+    ]
     return ParsedRequest(
         first_distinct([first, *queries]),
         tuple(dict.fromkeys(entities))[:MAX_ENTITIES],
         parts,
         made_by="model",
-        needless=rules.needless or ("" if said["search"] else "the model finds that it needs none"),
+        needless=rules.needless
+        or ("" if said["search"] else "the model finds that it needs none"),
     )
 
 
@@ -631,10 +688,16 @@ class _Held:
         self._request = rules.queries[0].text
         self._spoken = rules.queries[0].language
         self._texts = [query.text for query in rules.queries]
-        self._texts += [heard(self._request, language) for language in ("en", self._spoken)]
-        self._written = {part.casefold().strip(",.?!") for part in self._request.split()}
+        self._texts += [
+            heard(self._request, language) for language in ("en", self._spoken)
+        ]
+        self._written = {
+            part.casefold().strip(",.?!") for part in self._request.split()
+        }
         self._signs = frozenset("".join(self._texts))
-        self._folded = frozenset(fold(word) for text in self._texts for word in raw_words(text))
+        self._folded = frozenset(
+            fold(word) for text in self._texts for word in raw_words(text)
+        )
 
     def kept(self, text: str, language: str) -> str:
         """Return what of a query in `language` may be sent; empty where none of it says
@@ -654,9 +717,16 @@ class _Held:
                 elif not self._terms([word], language):
                     # a stop word; in capitals some engines read it as an operator
                     parts.append(word.lower())
-                elif fold(word) in self._folded or self._terms([word], language) <= given:
+                elif (
+                    fold(word) in self._folded or self._terms([word], language) <= given
+                ):
                     parts.append(word)
-                elif left and word.isalpha() and word.islower() and part.strip(",.?!") == word:
+                elif (
+                    left
+                    and word.isalpha()
+                    and word.islower()
+                    and part.strip(",.?!") == word
+                ):
                     parts.append(word)
                     left -= 1
         found = " ".join(filter(None, parts))
@@ -677,7 +747,10 @@ class _Held:
         them; stop words are none."""
         languages = {self._spoken or "en", language, "en"}
         return frozenset(
-            term for one in languages for text in texts for term in index_terms(text, language=one)
+            term
+            for one in languages
+            for text in texts
+            for term in index_terms(text, language=one)
         )
 
 
@@ -691,5 +764,7 @@ def _parts(said: list[str], known: frozenset[str]) -> tuple[str, ...]:
 
 def _words(text: str) -> frozenset[str]:
     return frozenset(
-        word for word in _WORD.findall(text.casefold()) if len(word) > 2 or not word.isascii()
+        word
+        for word in _WORD.findall(text.casefold())
+        if len(word) > 2 or not word.isascii()
     )

@@ -43,13 +43,18 @@ def sides_of(request: str, language: str) -> tuple[str, ...]:
     found = forms.compared.search(request)
     if not found:
         found, most = forms.versus.fullmatch(request.strip(_END)), _SHORT_SIDE
-    if not found or len(index_terms(request[: found.start()], language=language)) > _BESIDES:
+    if (
+        not found
+        or len(index_terms(request[: found.start()], language=language)) > _BESIDES
+    ):
         return ()
     left, rest = found[1], found[2].strip(_END)
     end = forms.tail.search(rest)
     right, tail = (rest[: end.start()], rest[end.start() :]) if end else (rest, "")
     sides = [*_COMMA.split(left.strip(" ,")), right]
-    if forms.tail.search(f" {left}") or any(not 0 < len(side.split()) <= most for side in sides):
+    if forms.tail.search(f" {left}") or any(
+        not 0 < len(side.split()) <= most for side in sides
+    ):
         return ()
     return tuple(f"{side}{tail}" for side in sides)
 
@@ -66,7 +71,10 @@ def _forms(language: str) -> _Forms:
     )
     versus = any_of(words("questions.versus"))
     return _Forms(
-        re.compile(rf"\b(?:{of('difference')})\s+{first}{joint}(\S.*)", re.IGNORECASE | re.DOTALL),
+        re.compile(
+            rf"\b(?:{of('difference')})\s+{first}{joint}(\S.*)",
+            re.IGNORECASE | re.DOTALL,
+        ),
         re.compile(rf"{first}\s+(?:{versus})\s+{article}(\S.*)", re.IGNORECASE),
         re.compile(rf"\s(?:{of('before')})\s", re.IGNORECASE),
     )

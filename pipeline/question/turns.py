@@ -14,7 +14,14 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
-from pipeline.text.words import any_of, find_entities, guess_language, is_cjk, whole_words, words
+from pipeline.text.words import (
+    any_of,
+    find_entities,
+    guess_language,
+    is_cjk,
+    whole_words,
+    words,
+)
 
 LONGEST: Final = 160
 """Characters beyond which a question is taken to say itself what it is about."""
@@ -68,12 +75,20 @@ def completed(question: str, before: str) -> str:
     """Return `question` with what it refers to in the question `before` it; empty where it is
     complete by itself."""
     question = question.strip().lstrip(_OPENED)
-    if not before.strip() or not question or len(question) > LONGEST or _TOLD.search(question):
+    if (
+        not before.strip()
+        or not question
+        or len(question) > LONGEST
+        or _TOLD.search(question)
+    ):
         return ""
     # A few words of their own may look like another language.
     guessed = (guess_language(question), guess_language(f"{before} {question}"))
     tried = guessed if len(question.split()) <= _SHORT else guessed[:1]
-    found = (_completed(question, before, _rules(code or "en")) for code in dict.fromkeys(tried))
+    found = (
+        _completed(question, before, _rules(code or "en"))
+        for code in dict.fromkeys(tried)
+    )
     return next(filter(None, found), "")
 
 
@@ -85,7 +100,11 @@ def _completed(question: str, before: str, rules: _TurnRules) -> str:
         return _continued(before, rest, rules) if _is_part(rest, rules) else ""
     if _refers(rest, rules) or _asks_for_part(rest, rules, opened=opening is not None):
         return f"{question} ({subject(before)})"
-    return _continued(before, rest.strip(_MARKS), rules) if _is_fragment(question, rules) else ""
+    return (
+        _continued(before, rest.strip(_MARKS), rules)
+        if _is_fragment(question, rules)
+        else ""
+    )
 
 
 def subject(question: str) -> str:
@@ -96,10 +115,14 @@ def subject(question: str) -> str:
     about = [inner[1]] if inner else []
     own = question[: inner.start()] if inner else question
     own = (
-        rules.asking.sub(" ", own, count=1).strip(_MARKS) if not is_cjk(own) else own.strip(_MARKS)
+        rules.asking.sub(" ", own, count=1).strip(_MARKS)
+        if not is_cjk(own)
+        else own.strip(_MARKS)
     )
     tokens = own.split()
-    telling = [place for place, token in enumerate(tokens) if _says(token.strip(_MARKS), rules)]
+    telling = [
+        place for place, token in enumerate(tokens) if _says(token.strip(_MARKS), rules)
+    ]
     if telling:
         about.insert(0, " ".join(tokens[telling[0] : telling[-1] + 1]))
     elif not inner:
@@ -111,9 +134,14 @@ def _shortened(text: str) -> str:
     """Return a text of at most `MOST_WORDS` words: its names, else its beginning."""
     if len(text.split()) <= MOST_WORDS:
         return text
-    names = [*_OPTION.findall(text), *find_entities(text, language=guess_language(text))]
+    names = [
+        *_OPTION.findall(text),
+        *find_entities(text, language=guess_language(text)),
+    ]
     kept = " ".join(text.split()[:MOST_WORDS])
-    return ", ".join([kept, *(name for name in dict.fromkeys(names) if name not in kept)])
+    return ", ".join(
+        [kept, *(name for name in dict.fromkeys(names) if name not in kept)]
+    )
 
 
 def _says(token: str, rules: _TurnRules) -> bool:
@@ -133,19 +161,26 @@ def _telling(text: str, rules: _TurnRules) -> Iterator[str]:
     """Yield the words of a text that say what it is about."""
     if is_cjk(text):
         rest = rules.asking.sub(" ", rules.refers.sub(" ", text))
-        for word in sorted(rules.light | words("stop", rules.language), key=len, reverse=True):
+        for word in sorted(
+            rules.light | words("stop", rules.language), key=len, reverse=True
+        ):
             rest = rest.replace(word, " ")
         yield from (letter for letter in rest if letter.isalnum())
         return
     rest = rules.asking.sub(" ", text)
-    yield from (token[0] for token in _TOKEN.finditer(rest) if _says(token[0].strip(_MARKS), rules))
+    yield from (
+        token[0]
+        for token in _TOKEN.finditer(rest)
+        if _says(token[0].strip(_MARKS), rules)
+    )
 
 
 def _refers(question: str, rules: _TurnRules) -> bool:
     """Whether a pronoun refers to something outside of the question."""
     text = rules.never.sub(lambda match: " " * len(match[0]), question)
     found = next(
-        (one for one in rules.refers.finditer(text) if not _stands_alone(one, rules)), None
+        (one for one in rules.refers.finditer(text) if not _stands_alone(one, rules)),
+        None,
     )
     if found is None:
         return False
@@ -176,7 +211,9 @@ def _stands_alone(pronoun: re.Match[str], rules: _TurnRules) -> bool:
     if word not in rules.clauses:
         return False
     above = pronoun.string[: pronoun.start()].split()
-    behind_verb = bool(above) and above[-1].casefold() not in words("stop", rules.language)
+    behind_verb = bool(above) and above[-1].casefold() not in words(
+        "stop", rules.language
+    )
     return behind_verb and len(pronoun.string[pronoun.end() :].split()) > _CLAUSE
 
 
@@ -213,7 +250,12 @@ def _asks_for_part(question: str, rules: _TurnRules, *, opened: bool) -> bool:
     rest = rules.of.sub(" ", question)
     own = list(_telling(rest, rules))
     if own:
-        return opened and len(own) < 2 and not is_cjk(question) and not _named(question, rules)
+        return (
+            opened
+            and len(own) < 2
+            and not is_cjk(question)
+            and not _named(question, rules)
+        )
     asked = rules.asking.search(question) is not None
     return asked or rest != question
 
@@ -224,7 +266,11 @@ def _named(text: str, rules: _TurnRules) -> bool:
 
 def _is_fragment(question: str, rules: _TurnRules) -> bool:
     """Whether a question is a few words without a verb: "on Windows?", "2018?"."""
-    if not question.endswith(tuple(_ENDS)) or rules.asking.search(question) or is_cjk(question):
+    if (
+        not question.endswith(tuple(_ENDS))
+        or rules.asking.search(question)
+        or is_cjk(question)
+    ):
         return False
     tokens = [token[0] for token in _TOKEN.finditer(question)]
     if rules.before.match(question):
@@ -244,13 +290,19 @@ def _continued(before: str, rest: str, rules: _TurnRules) -> str:
     place = _numbered(whole, name) or _alike(whole, name)
     if place is None and preposition and _named(name, rules):
         place = _behind(whole, preposition[0].strip(), rules)
-    return f"{whole[: place[0]]}{name}{whole[place[1] :]}?" if place else f"{whole}, {rest}?"
+    return (
+        f"{whole[: place[0]]}{name}{whole[place[1] :]}?"
+        if place
+        else f"{whole}, {rest}?"
+    )
 
 
 def _numbered(whole: str, name: str) -> tuple[int, int] | None:
     """Return where a question has the word of `version 3` with another number."""
     numbered = _NUMBERED.fullmatch(name)
-    old = numbered and re.search(rf"\b{re.escape(numbered[1])}\s+v?\d[\w.]*", whole, re.IGNORECASE)
+    old = numbered and re.search(
+        rf"\b{re.escape(numbered[1])}\s+v?\d[\w.]*", whole, re.IGNORECASE
+    )
     return old.span() if old else None
 
 
@@ -260,7 +312,11 @@ def _alike(whole: str, name: str) -> tuple[int, int] | None:
     form = next((form for form in (_NUMBER, _OPTION) if form.fullmatch(name)), None)
     if form is None:
         return None
-    found = [old for old in form.finditer(whole) if form is _OPTION or len(old[0]) == len(name)]
+    found = [
+        old
+        for old in form.finditer(whole)
+        if form is _OPTION or len(old[0]) == len(name)
+    ]
     return found[0].span() if len(found) == 1 else None
 
 
@@ -268,7 +324,9 @@ def _behind(whole: str, preposition: str, rules: _TurnRules) -> tuple[int, int] 
     """Return where a question has a name behind the same preposition."""
     for old in find_entities(whole, language=rules.language):
         found = re.search(
-            rf"\b{re.escape(preposition)}\s+({re.escape(old)})(?!\w)", whole, re.IGNORECASE
+            rf"\b{re.escape(preposition)}\s+({re.escape(old)})(?!\w)",
+            whole,
+            re.IGNORECASE,
         )
         if found:
             return found.span(1)

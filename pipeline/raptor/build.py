@@ -20,7 +20,13 @@ from errors import ModelError
 from models.protocols import Embedder, unit_rows
 from pipeline.document.page import Document
 from pipeline.messages import side_by_side
-from pipeline.raptor.cluster import CHILDREN, MOST_CHILDREN, Layer, cluster, join_clusters
+from pipeline.raptor.cluster import (
+    CHILDREN,
+    MOST_CHILDREN,
+    Layer,
+    cluster,
+    join_clusters,
+)
 from pipeline.raptor.leaves import main_sentences, make_leaves, pack_sentences, unbroken
 from pipeline.raptor.summarise import (
     EXTRACTIVE,
@@ -94,9 +100,16 @@ async def build_tree(  # noqa: PLR0913  what a tree is made with, each by its na
     built_with = BuiltWith(
         reading.name if reading else "lexical", _summariser(writer, idms), options
     )
-    before = grown_from if grown_from and _goes_on(grown_from.built_with, built_with) else None
+    before = (
+        grown_from
+        if grown_from and _goes_on(grown_from.built_with, built_with)
+        else None
+    )
     handle = tree_handle(documents, built_with, grown_from=before.id if before else "")
-    if store is not None and (kept := await in_thread(find_tree, store, handle)) is not None:
+    if (
+        store is not None
+        and (kept := await in_thread(find_tree, store, handle)) is not None
+    ):
         await report(1, 1, "took the tree from the cache")
         return kept
     growth = _Growth(reading, options, store, writer, report)
@@ -106,7 +119,9 @@ async def build_tree(  # noqa: PLR0913  what a tree is made with, each by its na
         _summariser(writer, idms) != built_with.summariser
     ):  # something failed: not the tree that the handle names
         built_with = replace(built_with, summariser=_summariser(writer, idms))
-        handle = tree_handle(documents, built_with, grown_from=before.id if before else "")
+        handle = tree_handle(
+            documents, built_with, grown_from=before.id if before else ""
+        )
     growth.earlier = Earlier(before, growth.leaves) if before else None
     # 2. a vector for every leaf
     await growth.embed_leaves()
@@ -152,7 +167,10 @@ def _is_read(documents: Sequence[Document], embedder: Embedder) -> bool:
 def _with_terms(
     chunks: Sequence[Sequence[str]], language: str
 ) -> list[list[tuple[str, list[str]]]]:
-    return [[(text, index_terms(text, language=language)) for text in chunk] for chunk in chunks]
+    return [
+        [(text, index_terms(text, language=language)) for text in chunk]
+        for chunk in chunks
+    ]
 
 
 @dataclass(slots=True)
@@ -198,31 +216,41 @@ class _Growth:
             least, most = self._options.segment_tokens
             if idms is None:
                 ranges = await in_thread(
-                    pack_sentences, document, sentences, leaf_tokens=self._options.leaf_tokens
+                    pack_sentences,
+                    document,
+                    sentences,
+                    leaf_tokens=self._options.leaf_tokens,
                 )
             else:
                 found = await idms.ranges(
                     sentences, embedder=self._embedder, minimum=least, maximum=most
                 )
                 ranges = unbroken(sentences, found)
-            chunks = [[sentence.text for sentence in sentences[begin:end]] for begin, end in ranges]
+            chunks = [
+                [sentence.text for sentence in sentences[begin:end]]
+                for begin, end in ranges
+            ]
             forms.extend(await idms.forms(chunks, language=language) if idms else ())
-            self._sentences.extend(await in_thread(_with_terms, chunks, language or "en"))
+            self._sentences.extend(
+                await in_thread(_with_terms, chunks, language or "en")
+            )
             leaves = await in_thread(
                 make_leaves, document, sentences, ranges, number=number, before=before
             )
             self.leaves.extend(leaves)
-            message = (
-                f"cut {number + 1} of {len(documents)} documents into {len(self.leaves)} leaves"
-            )
+            message = f"cut {number + 1} of {len(documents)} documents into {len(self.leaves)} leaves"
             await self._report(0, None, message)
         if (
             idms is not None and idms.writes
         ):  # forms of some documents and not of others would tip the scales
             self.leaves = [
-                leaf._replace(form=form) for leaf, form in zip(self.leaves, forms, strict=True)
+                leaf._replace(form=form)
+                for leaf, form in zip(self.leaves, forms, strict=True)
             ]
-        terms = [Counter(term for _, terms in leaf for term in terms) for leaf in self._sentences]
+        terms = [
+            Counter(term for _, terms in leaf for term in terms)
+            for leaf in self._sentences
+        ]
         self._idf = rarities(terms)
         # Counts of all leaves take 50 MB over a million tokens: they are kept for vectors of words
         # only.
@@ -268,7 +296,9 @@ class _Growth:
                     strict=True,
                 )
             )
-            await self.tell(f"embedded {low + len(part)} of {len(fresh)} nodes", done=len(part))
+            await self.tell(
+                f"embedded {low + len(part)} of {len(fresh)} nodes", done=len(part)
+            )
         if not nodes:
             return np.zeros((0, embedder.dimension), dtype=np.float32)
         return np.stack([rows[i] for i in range(len(nodes))])
@@ -288,7 +318,14 @@ class _Growth:
             roots=tuple(roots),
             vectors=np.concatenate([rows.astype(np.float16) for rows in self.vectors]),
             sources=tuple(
-                Source(p.final_url or p.url, p.title, p.content_hash, p.published, p.unread, p.rest)
+                Source(
+                    p.final_url or p.url,
+                    p.title,
+                    p.content_hash,
+                    p.published,
+                    p.unread,
+                    p.rest,
+                )
                 for p in pages
             ),
             built_with=built_with,
@@ -298,16 +335,23 @@ class _Growth:
         """Add layers until no group can be clustered; returns the roots in reading order."""
         groups = [
             list(own)
-            for _, own in groupby(range(len(self.leaves)), key=lambda i: self.leaves[i].document)
+            for _, own in groupby(
+                range(len(self.leaves)), key=lambda i: self.leaves[i].document
+            )
         ]
         joined = False
         while True:
-            kept = [self.earlier.clusters(group) if self.earlier else {} for group in groups]
+            kept = [
+                self.earlier.clusters(group) if self.earlier else {} for group in groups
+            ]
             found = await in_thread(self._clusters, groups, kept, by_leaves=joined)
             if any(found):
                 groups = await self._add_layer(groups, kept, found)
             elif len(groups) > 1:
-                groups, joined = [sorted(node for group in groups for node in group)], True
+                groups, joined = (
+                    [sorted(node for group in groups for node in group)],
+                    True,
+                )
             else:
                 return [node for group in groups for node in group]
 
@@ -332,11 +376,17 @@ class _Growth:
                 if by_leaves
                 else np.stack([self._vector(i) for i in group])
             )
-            layer = Layer(vectors, [node.tokens for node in nodes], self._options.window_tokens)
+            layer = Layer(
+                vectors, [node.tokens for node in nodes], self._options.window_tokens
+            )
             place = {node: i for i, node in enumerate(group)}
             before = [[place[node] for node in members] for members in stood.values()]
             method = self._options.clustering
-            clusters = join_clusters(layer, before, method) if before else cluster(layer, method)
+            clusters = (
+                join_clusters(layer, before, method)
+                if before
+                else cluster(layer, method)
+            )
             found.append([tuple(group[i] for i in members) for members in clusters])
         return found
 
@@ -349,9 +399,15 @@ class _Growth:
         """Add a node over each cluster found; returns the groups above, a group without clusters as
         it was."""
         first, made = len(self.nodes), self._made
-        calls = [partial(self._parent, members) for clusters in found for members in clusters]
+        calls = [
+            partial(self._parent, members) for clusters in found for members in clusters
+        ]
         # A generator writes several summaries at once; extraction is work for one thread.
-        fresh = await side_by_side(calls) if self._writer else [await call() for call in calls]
+        fresh = (
+            await side_by_side(calls)
+            if self._writer
+            else [await call() for call in calls]
+        )
         self.nodes.extend(fresh)
         above: list[list[int]] = []
         place = first
@@ -363,13 +419,17 @@ class _Growth:
                 self.earlier.settle(stood, list(zip(parents, clusters, strict=True)))
         if self._embedder is not None:
             self.vectors.append(
-                await self._embedded(fresh, [node.text for node in fresh], self._embedder)
+                await self._embedded(
+                    fresh, [node.text for node in fresh], self._embedder
+                )
             )
         else:
             self.vectors.append(await in_thread(self._mean_vectors, fresh))
             self._done += len(fresh)
         layer = max(node.layer for node in fresh)
-        await self.tell(f"layer {layer}: {len(fresh)} summaries, {self._made - made} of them new")
+        await self.tell(
+            f"layer {layer}: {len(fresh)} summaries, {self._made - made} of them new"
+        )
         return above
 
     def _vector(self, node: int) -> Floats:
@@ -383,7 +443,12 @@ class _Growth:
 
     def _mean_vectors(self, nodes: Sequence[TreeNode]) -> Floats:
         return unit_rows(
-            np.stack([self.vectors[0][np.asarray(node.leaves)].mean(axis=0) for node in nodes])
+            np.stack(
+                [
+                    self.vectors[0][np.asarray(node.leaves)].mean(axis=0)
+                    for node in nodes
+                ]
+            )
         )
 
     async def _parent(self, members: tuple[int, ...]) -> TreeNode:
@@ -401,7 +466,10 @@ class _Growth:
             # Those that are written are kept by content, so a build that was killed writes none
             # twice.
             with suppress(ModelError):
-                texts, most = [child.text for child in children], self._options.summary_tokens
+                texts, most = (
+                    [child.text for child in children],
+                    self._options.summary_tokens,
+                )
                 summary = await kept_summary(
                     self._writer, texts, max_tokens=most, store=self._store
                 )
@@ -446,7 +514,9 @@ class _Growth:
             )
             for quote in sorted(shown)
         ]
-        return extract_summary(candidates, self._idf, max_tokens=self._options.summary_tokens)
+        return extract_summary(
+            candidates, self._idf, max_tokens=self._options.summary_tokens
+        )
 
 
 class Earlier:
@@ -483,7 +553,9 @@ class Earlier:
         place = self._places.get(node_id)
         if place is None:
             return None
-        return np.asarray(unit_rows(self._tree.vectors[place : place + 1].astype(np.float32))[0])
+        return np.asarray(
+            unit_rows(self._tree.vectors[place : place + 1].astype(np.float32))[0]
+        )
 
     def summary(self, node_id: str) -> TreeNode | None:
         """Return the inner node with this id, its quotes on the leaves of the growing tree; None if
@@ -493,7 +565,9 @@ class Earlier:
             return None
         node = self._tree.nodes[place]
         return node._replace(
-            quotes=tuple(SummaryQuote(self._now[q.leaf][0], q.sentence) for q in node.quotes)
+            quotes=tuple(
+                SummaryQuote(self._now[q.leaf][0], q.sentence) for q in node.quotes
+            )
         )
 
     def clusters(self, group: Sequence[int]) -> dict[int, list[int]]:
@@ -502,15 +576,21 @@ class Earlier:
         inside = set(group)
         known = {old for node in group for old in self._was.get(node, ())}
         found: dict[int, list[int]] = {}
-        for parent in sorted({above for old in known for above in self._parents.get(old, ())}):
+        for parent in sorted(
+            {above for old in known for above in self._parents.get(old, ())}
+        ):
             members = {
-                n for child in self._tree.nodes[parent].children for n in self._now.get(child, ())
+                n
+                for child in self._tree.nodes[parent].children
+                for n in self._now.get(child, ())
             }
             if parent not in self._now and members and members <= inside:
                 found[parent] = sorted(members)
         return found
 
-    def settle(self, kept: dict[int, list[int]], made: Sequence[tuple[int, Sequence[int]]]) -> None:
+    def settle(
+        self, kept: dict[int, list[int]], made: Sequence[tuple[int, Sequence[int]]]
+    ) -> None:
         """Note which new parents stand for the earlier ones: each for the one that it shares most
         children with."""
         above: dict[int, list[int]] = {}
@@ -518,10 +598,16 @@ class Earlier:
             for member in members:
                 above.setdefault(member, []).append(parent)
         for node, children in made:
-            shared = Counter(parent for child in children for parent in above.get(child, ()))
+            shared = Counter(
+                parent for child in children for parent in above.get(child, ())
+            )
             if shared:
-                self._settle(min(shared, key=lambda parent: (-shared[parent], parent)), node)
+                self._settle(
+                    min(shared, key=lambda parent: (-shared[parent], parent)), node
+                )
         for parent, members in kept.items():
             if parent not in self._now:
-                node, _ = max(made, key=lambda one: len(set(members).intersection(one[1])))
+                node, _ = max(
+                    made, key=lambda one: len(set(members).intersection(one[1]))
+                )
                 self._settle(parent, node)

@@ -115,7 +115,9 @@ def join_clusters(
     fresh = sorted(set(range(n)) - known)
     most = max(MOST_CHILDREN, *map(len, clusters))
     if fresh:
-        nearest, _ = _nearest(layer.vectors[np.asarray(fresh)], _centres(layer.vectors, clusters))
+        nearest, _ = _nearest(
+            layer.vectors[np.asarray(fresh)], _centres(layer.vectors, clusters)
+        )
         for node, to in zip(fresh, nearest.tolist(), strict=True):
             clusters[to].append(node)
     clusters = [part for group in clusters for part in _capped(layer, group, most)]
@@ -137,7 +139,9 @@ def _mixture(layer: Layer, *, by_umap: bool) -> Groups:
     while waiting:
         part = waiting.pop()
         # Neighbours as in the paper's code: the square root of the nodes, then ten
-        for rough in _mixed(layer, part, math.isqrt(len(part) - 1) if by_umap else None):
+        for rough in _mixed(
+            layer, part, math.isqrt(len(part) - 1) if by_umap else None
+        ):
             for group in _mixed(layer, rough, 10 if by_umap else None):
                 fits = sum(layer.tokens[i] for i in group) <= layer.window
                 if fits or len(group) == len(part):
@@ -159,11 +163,15 @@ def _soft_kmeans(layer: Layer) -> Groups:
     for group in _coarse(x, list(range(len(x)))):
         fine = 1 if len(group) <= MOST_CHILDREN else math.ceil(len(group) / CHILDREN)
         parts = kmeans(x, group, fine)
-        bundles.append([piece for part in parts for piece in _capped(layer, part, MOST_CHILDREN)])
+        bundles.append(
+            [piece for part in parts for piece in _capped(layer, part, MOST_CHILDREN)]
+        )
     if sum(map(len, bundles)) <= COMPARED:
         bundles = [[piece for bundle in bundles for piece in bundle]]
     return [
-        group for bundle in bundles for group in _spilled(layer, _without_singles(layer, bundle))
+        group
+        for bundle in bundles
+        for group in _spilled(layer, _without_singles(layer, bundle))
     ]
 
 
@@ -231,14 +239,22 @@ def kmeans(x: Floats, group: list[int], k: int) -> Groups:
         order = np.argsort(label, kind="stable")
         present, starts = np.unique(label[order], return_index=True)
         centres[present] = unit_rows(np.add.reduceat(rows[order], starts, axis=0))
-    return [[group[i] for i in np.flatnonzero(label == c)] for c in range(k) if (label == c).any()]
+    return [
+        [group[i] for i in np.flatnonzero(label == c)]
+        for c in range(k)
+        if (label == c).any()
+    ]
 
 
 def _centres(x: Floats, clusters: Groups) -> Floats:
-    return unit_rows(np.stack([x[np.asarray(group)].mean(axis=0) for group in clusters]))
+    return unit_rows(
+        np.stack([x[np.asarray(group)].mean(axis=0) for group in clusters])
+    )
 
 
-def _nearest(rows: Floats, centres: Floats, *, but: Ints | None = None) -> tuple[Ints, Floats]:
+def _nearest(
+    rows: Floats, centres: Floats, *, but: Ints | None = None
+) -> tuple[Ints, Floats]:
     """For each row [n] the nearest centre, other than the one in `but`, and the cosine to it."""
     nearest = np.empty(len(rows), dtype=np.int64)
     cosine = np.empty(len(rows), dtype=np.float32)
@@ -263,7 +279,9 @@ def _without_singles(layer: Layer, clusters: Groups) -> Groups:
         if len(clusters[c]) != 1:
             continue
         node = clusters[c][0]
-        for other in np.argsort(-(centres @ layer.vectors[node]), kind="stable").tolist():
+        for other in np.argsort(
+            -(centres @ layer.vectors[node]), kind="stable"
+        ).tolist():
             if other != c and clusters[other] and layer.has_room(clusters[other], node):
                 clusters[other].append(node)
                 clusters[c] = []
@@ -271,7 +289,9 @@ def _without_singles(layer: Layer, clusters: Groups) -> Groups:
     return [group for group in clusters if group]
 
 
-def _spilled(layer: Layer, clusters: Groups, only: frozenset[int] | None = None) -> Groups:
+def _spilled(
+    layer: Layer, clusters: Groups, only: frozenset[int] | None = None
+) -> Groups:
     """Let the nodes (of `only`, if given) that stand between two of `clusters` join both, within
     cap and window."""
     if len(clusters) < 2:
@@ -282,7 +302,9 @@ def _spilled(layer: Layer, clusters: Groups, only: frozenset[int] | None = None)
     second, cosine = _nearest(rows, centres, but=own)
     gap = (rows * centres[own]).sum(axis=1) - cosine
     order = [
-        i for i in np.lexsort((members, gap)).tolist() if only is None or int(members[i]) in only
+        i
+        for i in np.lexsort((members, gap)).tolist()
+        if only is None or int(members[i]) in only
     ]
     for i in order[: int(SPILL_SHARE * (len(members) if only is None else len(only)))]:
         node, to = int(members[i]), int(second[i])
@@ -390,7 +412,9 @@ def _fitted(points: Doubles, k: int) -> _Fit:
     memberships."""
     n, d = points.shape
     check_cancelled()
-    apart = ((points[:, None, :] - points[None, spread_seeds(points, k), :]) ** 2).sum(axis=2)
+    apart = ((points[:, None, :] - points[None, spread_seeds(points, k), :]) ** 2).sum(
+        axis=2
+    )
     members = np.zeros((n, k))
     members[np.arange(n), apart.argmin(axis=1)] = 1.0
     likelihood = -np.inf

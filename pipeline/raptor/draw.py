@@ -37,7 +37,9 @@ def draw(tree: Tree) -> str:
     A node with several parents is drawn whole under the first and named under the others.
     """
     only = tree.sources[0] if len(tree.sources) == 1 else None
-    title = escape(f"Tree of {only.title or only.url if only else f'{len(tree.sources)} sources'}")
+    title = escape(
+        f"Tree of {only.title or only.url if only else f'{len(tree.sources)} sources'}"
+    )
     built = tree.built_with
     summaries = tree.nodes[len(tree.leaves) :]
     # A tree by a generator may hold extracted summaries, and the reverse.
@@ -82,7 +84,9 @@ def layout(tree: Tree) -> dict[str, object]:
             if place < len(tree.leaves)
             else [],
         }
-        for place, (node, (begin, end)) in enumerate(zip(tree.nodes, _spans(tree), strict=True))
+        for place, (node, (begin, end)) in enumerate(
+            zip(tree.nodes, _spans(tree), strict=True)
+        )
     ]
     sources = [{"url": source.url, "title": source.title} for source in tree.sources]
     return {
@@ -109,7 +113,9 @@ def _spans(tree: Tree) -> list[tuple[int, int]]:
             begins[node] = placed
             placed += not tree.nodes[node].is_summary
             stack.append((node, True))
-            stack.extend((child, False) for child in reversed(tree.nodes[node].children))
+            stack.extend(
+                (child, False) for child in reversed(tree.nodes[node].children)
+            )
     return spans
 
 
@@ -129,10 +135,16 @@ def _layers(tree: Tree) -> str:
     parents = Counter(child for node in tree.nodes for child in node.children)
     for layer, places in reversed(list(enumerate(tree.layers))):
         nodes = [tree.nodes[i] for i in places]
-        children = f"{sum(len(node.children) for node in nodes) / len(nodes):.1f}" if layer else "–"
+        children = (
+            f"{sum(len(node.children) for node in nodes) / len(nodes):.1f}"
+            if layer
+            else "–"
+        )
         shared = sum(parents[i] > 1 for i in places)
         tokens = sum(node.tokens for node in nodes)
-        rows.append(f"<tr><td>{layer}<td>{len(nodes)}<td>{tokens}<td>{children}<td>{shared}</tr>")
+        rows.append(
+            f"<tr><td>{layer}<td>{len(nodes)}<td>{tokens}<td>{children}<td>{shared}</tr>"
+        )
     return "".join([*rows, "</table>"])
 
 
@@ -165,7 +177,11 @@ def _open(tree: Tree, node: TreeNode) -> str:
     """A summary up to its children. The id stands inside, for a browser opens what is around the
     target of a link."""
     marks = ", ".join(map(escape, node.unsupported))
-    lost = f'<p class="left-out">Left out for what no child has: {marks}</p>' if marks else ""
+    lost = (
+        f'<p class="left-out">Left out for what no child has: {marks}</p>'
+        if marks
+        else ""
+    )
     links = [
         f'<sup><a href="#n{tree.nodes[quote.leaf].id}">{n}</a></sup>'
         for n, quote in enumerate(node.quotes, start=1)

@@ -33,7 +33,12 @@ SOURCES: Final = 8
 
 
 async def write_shown(
-    tree: Tree, passages: Sequence[ChosenNode], writer: Writer, *, store: Store, seconds: float
+    tree: Tree,
+    passages: Sequence[ChosenNode],
+    writer: Writer,
+    *,
+    store: Store,
+    seconds: float,
 ) -> tuple[ChosenNode, ...]:
     """Return `passages` with extracted summaries replaced by written ones, as many as `seconds`
     allow, in order.
@@ -48,13 +53,17 @@ async def write_shown(
     async def write(place: int) -> None:
         passage = passages[place]
         texts = [tree.nodes[child].text for child in passage.node.children]
-        summary = await kept_summary(writer, texts, max_tokens=passage.tokens, store=store)
+        summary = await kept_summary(
+            writer, texts, max_tokens=passage.tokens, store=store
+        )
         if summary.text:
             shown[place] = passage._replace(
                 text=summary.text, tokens=count_tokens(summary.text), written=True
             )
 
-    extracted = [i for i, one in enumerate(passages) if one.node.quotes and not one.written]
+    extracted = [
+        i for i, one in enumerate(passages) if one.node.quotes and not one.written
+    ]
     # A generator that is gone costs nothing but its words: what is extracted answers as well.
     with anyio.move_on_after(seconds), suppress(ModelError):
         await side_by_side([partial(write, place) for place in extracted])
@@ -78,7 +87,9 @@ def fit_evidence(
 
     def evidence(places: Sequence[int]) -> tuple[Evidence, ...]:
         return to_evidence(
-            tree, _said_once(tree, [passages[place] for place in sorted(places)]), documents
+            tree,
+            _said_once(tree, [passages[place] for place in sorted(places)]),
+            documents,
         )
 
     def shown(places: Sequence[int]) -> Shown:
@@ -103,7 +114,9 @@ def _said_once(tree: Tree, passages: Sequence[ChosenNode]) -> list[ChosenNode]:
         quotes = one.node.quotes if one.node.is_summary and not one.written else ()
         text, left = one.text, list(quotes)
         for quote in quotes:
-            sentence = " ".join(tree.leaves[quote.leaf].sentence(quote.sentence).split())
+            sentence = " ".join(
+                tree.leaves[quote.leaf].sentence(quote.sentence).split()
+            )
             if sentence in said and sentence in text:
                 text = " ".join(text.replace(sentence, "", 1).split())
                 left.remove(quote)
@@ -112,7 +125,9 @@ def _said_once(tree: Tree, passages: Sequence[ChosenNode]) -> list[ChosenNode]:
         node = one.node._replace(quotes=tuple(left))
         if text:
             kept.append(
-                one._replace(node=node, text=text, tokens=count_tokens(text)) if quotes else one
+                one._replace(node=node, text=text, tokens=count_tokens(text))
+                if quotes
+                else one
             )
     return kept
 
@@ -142,7 +157,9 @@ def _follows(tree: Tree, before: ChosenNode, passage: ChosenNode) -> bool:
     return other == one + 1 and tree.leaves[one].document == tree.leaves[other].document
 
 
-def _evidence(tree: Tree, run: Sequence[ChosenNode], documents: Mapping[int, Document]) -> Evidence:
+def _evidence(
+    tree: Tree, run: Sequence[ChosenNode], documents: Mapping[int, Document]
+) -> Evidence:
     """One summary, or leaves that follow each other."""
     leaves = [tree.leaves[leaf] for passage in run for leaf in passage.node.leaves]
     is_summary = run[0].node.is_summary
@@ -159,7 +176,9 @@ def _evidence(tree: Tree, run: Sequence[ChosenNode], documents: Mapping[int, Doc
         score=Score(max(passage.score for passage in run), "guided"),
         citation="",
         # A heading that the text begins with is not said twice.
-        heading_path=tuple(heading for heading in headings if not text.startswith(heading)),
+        heading_path=tuple(
+            heading for heading in headings if not text.startswith(heading)
+        ),
         is_summary=is_summary,
         sources=_sources(tree, run[0], documents) if is_summary else (),
     )
@@ -184,7 +203,11 @@ def _of_page(one: Evidence, source: Source) -> Evidence:
 
 def _of_document(one: Evidence, document: Document, leaves: Sequence[Leaf]) -> Evidence:
     """Return evidence with what its page, which is at hand, says of it."""
-    cited = one.citation if one.is_summary else cite(document, leaves[0].start, leaves[-1].end)
+    cited = (
+        one.citation
+        if one.is_summary
+        else cite(document, leaves[0].start, leaves[-1].end)
+    )
     return replace(
         one,
         citation=cited,
@@ -204,7 +227,9 @@ def _trust(document: Document, leaves: Sequence[Leaf]) -> Trust:
     return least_trust(trusts)
 
 
-def _sources(tree: Tree, passage: ChosenNode, documents: Mapping[int, Document]) -> tuple[str, ...]:
+def _sources(
+    tree: Tree, passage: ChosenNode, documents: Mapping[int, Document]
+) -> tuple[str, ...]:
     """Return the citations of a summary: of its quoted sentences or, where it was written, of the
     leaves below."""
     spans = [
@@ -213,12 +238,15 @@ def _sources(tree: Tree, passage: ChosenNode, documents: Mapping[int, Document])
     ]
     if passage.written or not spans:
         spans = [
-            (leaf, tree.leaves[leaf].start, tree.leaves[leaf].end) for leaf in passage.node.leaves
+            (leaf, tree.leaves[leaf].start, tree.leaves[leaf].end)
+            for leaf in passage.node.leaves
         ]
     cited = []
     for leaf, start, end in spans[:SOURCES]:
         place = tree.leaves[leaf].document
         cited.append(
-            cite(documents[place], start, end) if place in documents else tree.sources[place].url
+            cite(documents[place], start, end)
+            if place in documents
+            else tree.sources[place].url
         )
     return tuple(cited)

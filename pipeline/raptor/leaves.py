@@ -32,7 +32,9 @@ def main_sentences(document: Document) -> tuple[Sentence, ...]:
     """Return the sentences of the main blocks, or all of them where no block looks like main
     text."""
     sentences = tag_sentences(document)
-    main = tuple(sentence for sentence in sentences if document.blocks[sentence.block].main)
+    main = tuple(
+        sentence for sentence in sentences if document.blocks[sentence.block].main
+    )
     return main or sentences
 
 
@@ -49,7 +51,9 @@ def pack_sentences(
     the leaves around it and not all that follow.
     """
     ends = list(
-        itertools.accumulate(sentence_costs([sentence.text for sentence in sentences]), initial=0)
+        itertools.accumulate(
+            sentence_costs([sentence.text for sentence in sentences]), initial=0
+        )
     )
     ranges: Ranges = []
     begin = 0
@@ -64,7 +68,9 @@ def pack_sentences(
                 break
             end += 1
         if end < len(sentences) and not stops:
-            cuts = [at for at in range(begin + 1, end + 1) if ends[at] >= least] or [end]
+            cuts = [at for at in range(begin + 1, end + 1) if ends[at] >= least] or [
+                end
+            ]
             end = min(cuts, key=lambda at: _reluctance(sentences, at))
         if end < len(sentences) and not _gap(sentences, end):
             end = _before_headings(document, sentences, begin, end)
@@ -73,7 +79,9 @@ def pack_sentences(
     return ranges
 
 
-def _stops(document: Document, sentences: Sequence[Sentence], i: int, by_heading: bool) -> bool:
+def _stops(
+    document: Document, sentences: Sequence[Sentence], i: int, by_heading: bool
+) -> bool:
     return _gap(sentences, i) or (by_heading and _is_heading(document, sentences[i]))
 
 
@@ -134,7 +142,9 @@ def make_leaves(
         start, stop = part[0].start, part[-1].end
         text, shown = document.text[start:stop], _shown(part)
         # A heading's own path counts only where nothing else is there.
-        telling = [sentence for sentence in part if not _is_heading(document, sentence)] or part
+        telling = [
+            sentence for sentence in part if not _is_heading(document, sentence)
+        ] or part
         above = common_path([sentence.heading_path for sentence in telling])
         named = hashed((url, text, str(len(part))))
         leaves.append(
@@ -166,7 +176,9 @@ def _shown(part: Sequence[Sentence]) -> str:
 
 def common_path(paths: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
     """Return the longest beginning that all of `paths` share."""
-    same = itertools.takewhile(lambda level: len(set(level)) == 1, zip(*paths, strict=False))
+    same = itertools.takewhile(
+        lambda level: len(set(level)) == 1, zip(*paths, strict=False)
+    )
     return tuple(level[0] for level in same)
 
 
@@ -181,7 +193,11 @@ def leaves_as_document(source: Source, leaves: Sequence[Leaf]) -> Document:
         place = leaf.end
         for start, end in leaf.sentences:
             text = leaf.text[start - leaf.start : end - leaf.start]
-            block = Block(leaf.block_path, leaf.heading_path, text, "", 0, "paragraph", start, end)
+            block = Block(
+                leaf.block_path, leaf.heading_path, text, "", 0, "paragraph", start, end
+            )
             blocks.append(replace(block, speaks=speaks_to_models(text)))
-    page = Page(source.url, source.url, source.title, "", "", published=source.published)
+    page = Page(
+        source.url, source.url, source.title, "", "", published=source.published
+    )
     return Document(page, "", "".join(pieces), tuple(blocks), Node("body"))

@@ -43,7 +43,9 @@ def outline(tree: Tree, *, max_tokens: int) -> str:
             # A node is shown once, under its first parent.
             kept.remove(place)
             lines.append(_line(tree, tree.nodes[place], depth))
-            stack.extend((child, depth + 1) for child in reversed(tree.nodes[place].children))
+            stack.extend(
+                (child, depth + 1) for child in reversed(tree.nodes[place].children)
+            )
     return "\n".join(lines)
 
 
@@ -59,7 +61,9 @@ def _kept(tree: Tree, room: int) -> set[int]:
             if room < 0:
                 return kept
             kept.add(place)
-        below = dict.fromkeys(child for place in level for child in tree.nodes[place].children)
+        below = dict.fromkeys(
+            child for place in level for child in tree.nodes[place].children
+        )
         level, depth = [place for place in below if place not in kept], depth + 1
     return kept
 
@@ -84,13 +88,17 @@ def label(tree: Tree, node: TreeNode) -> str:
     leaves = [tree.leaves[leaf] for leaf in node.leaves]
     paths = [(tree.sources[leaf.document].title, *leaf.heading_path) for leaf in leaves]
     shared = common_path(paths)
-    below = dict.fromkeys(path[len(shared)] for path in paths if len(path) > len(shared))
+    below = dict.fromkeys(
+        path[len(shared)] for path in paths if len(path) > len(shared)
+    )
     listed = list(below)
     more = f" and {len(listed) - 5} more" if len(listed) > 6 else ""
     parts = [*shared[-1:], "; ".join(listed[: 5 if more else 6]) + more]
     if len(shared) == 1 and not below:
         # A part of a text without headings; a whole one has its title.
-        whole = len(leaves) == sum(leaf.document == leaves[0].document for leaf in tree.leaves)
+        whole = len(leaves) == sum(
+            leaf.document == leaves[0].document for leaf in tree.leaves
+        )
         parts = [shared[0] if whole else shared_words(tree, node) or node.text]
     elif more and leaves[0].document != leaves[-1].document:
         parts.insert(0, shared_words(tree, node))
@@ -105,7 +113,9 @@ def shared_words(tree: Tree, node: TreeNode) -> str:
     leaves = node.leaves[:: 1 + len(node.leaves) // LOOKED_AT]
     return ", ".join(
         telling_words(
-            [word_forms([tree.leaves[i].shown]) for i in leaves], tree.spread, len(tree.leaves)
+            [word_forms([tree.leaves[i].shown]) for i in leaves],
+            tree.spread,
+            len(tree.leaves),
         )
     )
 
@@ -116,7 +126,9 @@ def word_forms(texts: Sequence[str]) -> dict[str, Counter[str]]:
     check_cancelled()
     language = guess_language(" ".join(texts[:3])) or "en"
     found: dict[str, Counter[str]] = {}
-    for word, count in Counter(word for text in texts for word in lower_runs(text)).items():
+    for word, count in Counter(
+        word for text in texts for word in lower_runs(text)
+    ).items():
         for term in set(index_terms(word, language=language)):
             # Of a run of Chinese or Japanese a pair of characters is what can be said alone.
             found.setdefault(term, Counter())[term if is_cjk(word) else word] += count
@@ -141,10 +153,14 @@ def telling_words(
     worth = {
         term: often[term] * count * math.log((n + 1) / max(1, spread[term] - count + 1))
         for term, count in inside.items()
-        if 2 * count >= len(own) and (len(term) > 2 or is_cjk(term)) and not term[0].isdigit()
+        if 2 * count >= len(own)
+        and (len(term) > 2 or is_cjk(term))
+        and not term[0].isdigit()
     }
     best = sorted(worth, key=lambda term: (-worth[term], term))[:WORDS]
     return tuple(
-        sum((words.get(term, Counter()) for words in own), Counter()).most_common(1)[0][0]
+        sum((words.get(term, Counter()) for words in own), Counter()).most_common(1)[0][
+            0
+        ]
         for term in best
     )

@@ -88,19 +88,28 @@ def overview(
     def grouped(rows: Sequence[int]) -> dict[int, list[OverviewPart]]:
         own: dict[int, list[OverviewPart]] = {}
         for part in sorted(
-            (parts[row] for row in rows), key=lambda part: (part.group, part.start, part.rank)
+            (parts[row] for row in rows),
+            key=lambda part: (part.group, part.start, part.rank),
         ):
             own.setdefault(part.group, []).append(part)
         return own
 
     def text(rows: Sequence[int]) -> str:
         told = (
-            _themes_told(tree, themes, grouped(rows)) if themes else _sections_told(grouped(rows))
+            _themes_told(tree, themes, grouped(rows))
+            if themes
+            else _sections_told(grouped(rows))
         )
         # A single document is cited by its address; of several the titles are in the text.
-        url, whole = ("", "") if len(stands) > 1 else source_line(tree.sources[stands[0]].url)
+        url, whole = (
+            ("", "") if len(stands) > 1 else source_line(tree.sources[stands[0]].url)
+        )
         words = "\n".join(filter(None, (whole, told)))
-        return f"{f'[1] {url}' if url else ''}\n{framed(words, mark)}".lstrip() if told else ""
+        return (
+            f"{f'[1] {url}' if url else ''}\n{framed(words, mark)}".lstrip()
+            if told
+            else ""
+        )
 
     order = sorted(range(len(parts)), key=lambda row: parts[row].rank)
     costs = [tokens + 2 for tokens in count_each([part.text for part in parts])]
@@ -110,8 +119,12 @@ def overview(
         _evidence(tree, own, themes[group].documents if themes else stands, documents)
         for group, own in groups.items()
     )
-    labels = tuple(str(group + 1) if themes else own[0].text for group, own in groups.items())
-    return Assembled(evidence, Shown(labels, shown, count_tokens(shown)), len(parts) - len(chosen))
+    labels = tuple(
+        str(group + 1) if themes else own[0].text for group, own in groups.items()
+    )
+    return Assembled(
+        evidence, Shown(labels, shown, count_tokens(shown)), len(parts) - len(chosen)
+    )
 
 
 def _evidence(
@@ -138,7 +151,9 @@ def _evidence(
         score=Score(len(places) / len(tree.sources), "guided"),
         citation=citation,
         is_summary=several,
-        sources=tuple(tree.sources[place].url for place in places[:SOURCES]) if several else (),
+        sources=tuple(tree.sources[place].url for place in places[:SOURCES])
+        if several
+        else (),
     )
 
 
@@ -171,7 +186,9 @@ def _section_parts(tree: Tree) -> Iterator[OverviewPart]:
     spoken: dict[SummaryQuote, tuple[float, ...]] = {}
     led: set[int] = set()
     for number, group in enumerate(section):
-        for lead in list(_whole_sentences(tree, number))[:1] if group not in led else ():
+        for lead in (
+            list(_whole_sentences(tree, number))[:1] if group not in led else ()
+        ):
             led.add(group)
             spoken[lead] = (headings[group][0], 1, -size[group])
     for node in sorted(tree.nodes, key=lambda node: (-node.layer, -len(node.leaves))):
@@ -189,7 +206,11 @@ def _sections_told(groups: Mapping[int, Sequence[OverviewPart]]) -> str:
         line, end = "", -1
         for part in own:
             gap = ("" if part.start - end < 3 else "… ") if end >= 0 else ""
-            line += f"{part.indent}{part.text}: " if part.start < 0 else f"{gap}{part.text} "
+            line += (
+                f"{part.indent}{part.text}: "
+                if part.start < 0
+                else f"{gap}{part.text} "
+            )
             end = part.end
         lines.append(line.rstrip(": "))
     return "\n".join(lines)
@@ -204,15 +225,26 @@ def _whole_sentences(tree: Tree, number: int) -> Iterator[SummaryQuote]:
     for place in range(len(tree.leaves[number].sentences)):
         text = _sentence(tree, SummaryQuote(number, place))
         heading = text in map(one_line, tree.leaves[number].heading_path)
-        if not heading and text.endswith(ENDS) and count_tokens(text) in SENTENCE_TOKENS:
+        if (
+            not heading
+            and text.endswith(ENDS)
+            and count_tokens(text) in SENTENCE_TOKENS
+        ):
             yield SummaryQuote(number, place)
 
 
-def _quoted(tree: Tree, quote: SummaryQuote, group: int, rank: tuple[float, ...]) -> OverviewPart:
+def _quoted(
+    tree: Tree, quote: SummaryQuote, group: int, rank: tuple[float, ...]
+) -> OverviewPart:
     leaf = tree.leaves[quote.leaf]
     start, end = leaf.sentences[quote.sentence]
     return OverviewPart(
-        group, inert(_sentence(tree, quote)), rank, document=leaf.document, start=start, end=end
+        group,
+        inert(_sentence(tree, quote)),
+        rank,
+        document=leaf.document,
+        start=start,
+        end=end,
     )
 
 
@@ -227,10 +259,16 @@ def themes_of(tree: Tree) -> list[Theme]:
     """Return the themes of the documents of `tree`, the largest first; a document like no other is
     one alone."""
     stands = [place for place, own in enumerate(tree.leaves_of) if own]
-    terms = [word_forms([leaf.shown for leaf in tree.leaves_of[place]]) for place in stands]
+    terms = [
+        word_forms([leaf.shown for leaf in tree.leaves_of[place]]) for place in stands
+    ]
     likeness = _likeness(tree, stands, terms)
     # Of a few documents each has a line.
-    groups = [[i] for i in range(len(stands))] if len(stands) <= CHILDREN else _groups(likeness)
+    groups = (
+        [[i] for i in range(len(stands))]
+        if len(stands) <= CHILDREN
+        else _groups(likeness)
+    )
     spread = Counter(term for own in terms for term in own)
     found = []
     for group in groups:
@@ -249,10 +287,15 @@ def _likeness(
     n = len(stands)
     owners = np.array([leaf.document for leaf in tree.leaves])
     rows = tree.vectors[: len(owners)]
-    vectors = np.stack([rows[owners == place].mean(axis=0, dtype=np.float32) for place in stands])
+    vectors = np.stack(
+        [rows[owners == place].mean(axis=0, dtype=np.float32) for place in stands]
+    )
     spread = Counter(term for own in terms for term in own)
     column = {
-        term: i for i, term in enumerate(term for term, count in spread.items() if 1 < count < n)
+        term: i
+        for i, term in enumerate(
+            term for term, count in spread.items() if 1 < count < n
+        )
     }
     counted = np.zeros((n, max(1, len(column))), dtype=np.float32)
     for row, own in enumerate(terms):
@@ -305,7 +348,9 @@ def _theme_parts(tree: Tree, themes: Sequence[Theme]) -> Iterator[OverviewPart]:
     for group, theme in enumerate(themes):
         yield OverviewPart(group, ", ".join(theme.words), (0, group))
         for turn, place in enumerate(theme.documents):
-            yield OverviewPart(group, title_of(tree, place), (1 + turn, group), is_title=True)
+            yield OverviewPart(
+                group, title_of(tree, place), (1 + turn, group), is_title=True
+            )
         said = _lead(tree, theme)
         said += (
             tops[theme.documents].quotes
@@ -314,7 +359,10 @@ def _theme_parts(tree: Tree, themes: Sequence[Theme]) -> Iterator[OverviewPart]:
         )
         for turn, quote in enumerate(dict.fromkeys(said)):
             yield _quoted(
-                tree, quote, group, (1.5 if not turn else len(tree.sources) + turn, group)
+                tree,
+                quote,
+                group,
+                (1.5 if not turn else len(tree.sources) + turn, group),
             )
 
 
@@ -322,10 +370,14 @@ def _lead(tree: Tree, theme: Theme) -> tuple[SummaryQuote, ...]:
     """Of the first sentences of a theme's nearest document the one that has most words of its title
     and the theme."""
     place = theme.documents[0]
-    first = [i for i, leaf in enumerate(tree.leaves) if leaf.document == place][:LEAD_LEAVES]
+    first = [i for i, leaf in enumerate(tree.leaves) if leaf.document == place][
+        :LEAD_LEAVES
+    ]
     wanted = set(index_terms(f"{tree.sources[place].title} {' '.join(theme.words)}"))
     found: dict[SummaryQuote, int] = {}
-    for quote in (quote for number in first for quote in _whole_sentences(tree, number)):
+    for quote in (
+        quote for number in first for quote in _whole_sentences(tree, number)
+    ):
         terms = set(index_terms(_sentence(tree, quote)))
         found[quote] = len(wanted & terms)
     return (max(found, key=lambda quote: found[quote]),) if found else ()
@@ -343,7 +395,9 @@ def _themes_told(
     lines = [f"{len(tree.sources)} documents, {len(themes)} themes:"] if groups else []
     for group, own in groups.items():
         count = len(themes[group].documents)
-        about = ", ".join(part.text for part in own if part.start < 0 and not part.is_title)
+        about = ", ".join(
+            part.text for part in own if part.start < 0 and not part.is_title
+        )
         titles = [part.text for part in own if part.is_title]
         titles += [f"{count - len(titles)} more"] if 0 < len(titles) < count else []
         lines.append(

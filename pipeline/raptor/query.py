@@ -101,7 +101,9 @@ async def read_tree(
     """
     # 1. Candidates: the best leaves by words and kept vectors
     question, vector = await _asked(tree, question, embedder)
-    leaves = await in_thread(_candidates, tree, question, vector, max(EMBED_TOKENS, 2 * max_tokens))
+    leaves = await in_thread(
+        _candidates, tree, question, vector, max(EMBED_TOKENS, 2 * max_tokens)
+    )
     # 2. Their pages
     by_place: dict[int, list[int]] = {}
     for leaf in leaves:
@@ -117,14 +119,20 @@ async def read_tree(
         reading = await read_documents(question, documents, reader=reader)
     else:
         units = await in_thread(
-            _units, tree, documents, list(by_place.values()), with_vectors=vector is not None
+            _units,
+            tree,
+            documents,
+            list(by_place.values()),
+            with_vectors=vector is not None,
         )
         reading = await read_units(question, documents, *units, reader=reader)
     # 4. Surroundings lift
     return documents, lifted(documents, reading)
 
 
-async def _asked(tree: Tree, question: str, embedder: Embedder | None) -> tuple[str, Floats | None]:
+async def _asked(
+    tree: Tree, question: str, embedder: Embedder | None
+) -> tuple[str, Floats | None]:
     """The question without blanks around it, and its vector where the tree's vectors can be
     compared with it."""
     question = question.strip()
@@ -139,7 +147,9 @@ async def _asked(tree: Tree, question: str, embedder: Embedder | None) -> tuple[
     return question, (await embedder.embed([question], kind="query"))[0]
 
 
-def _candidates(tree: Tree, question: str, vector: Floats | None, most: int) -> list[int]:
+def _candidates(
+    tree: Tree, question: str, vector: Floats | None, most: int
+) -> list[int]:
     """The best leaves of at most `most` tokens together, in reading order."""
     tokens = np.asarray([leaf.tokens for leaf in tree.leaves])
     if tokens.sum() <= most:
@@ -163,7 +173,9 @@ def _node_scores(tree: Tree, question: str, vector: Floats | None) -> Floats:
     if vector is not None:
         return _cosines(tree.vectors, vector)
     shared = tree.word_scores(question)
-    return np.array([shared[list(node.leaves)].mean() for node in tree.nodes], dtype=np.float32)
+    return np.array(
+        [shared[list(node.leaves)].mean() for node in tree.nodes], dtype=np.float32
+    )
 
 
 def _cosines(rows: NDArray[np.float16], vector: Floats) -> Floats:
@@ -191,14 +203,19 @@ def _units(
             if bisect(ends, block.start) < bisect_left(starts, block.end)
         ]
         places = [
-            (bisect(starts, unit.start) - 1, unit) for unit in tag_sentences(document, blocks)
+            (bisect(starts, unit.start) - 1, unit)
+            for unit in tag_sentences(document, blocks)
         ]
         kept = [
-            (own[leaf], unit) for leaf, unit in places if starts[leaf] <= unit.start < ends[leaf]
+            (own[leaf], unit)
+            for leaf, unit in places
+            if starts[leaf] <= unit.start < ends[leaf]
         ]
         tagged.append(tuple(unit for _, unit in kept))
         vectors = (
-            tree.vectors[[leaf for leaf, _ in kept]].astype(np.float32) if with_vectors else None
+            tree.vectors[[leaf for leaf, _ in kept]].astype(np.float32)
+            if with_vectors
+            else None
         )
         pages.append(replace(page_units(document, tagged[-1]), vectors=vectors))
     return pages, tuple(tagged)
@@ -212,13 +229,20 @@ def lifted(documents: Sequence[Document], reading: Reading) -> Reading:
     """
     edges = np.cumsum([0, *map(len, reading.tagged)]).tolist()
     near = np.concatenate(
-        [_around(reading.values[low:high]) for low, high in pairwise(edges)] or [reading.values]
+        [_around(reading.values[low:high]) for low, high in pairwise(edges)]
+        or [reading.values]
     )
     blocks = [documents[place].blocks[unit.block] for place, unit in reading.places]
-    gains = np.array([block.main and not block.speaks for block in blocks], dtype=np.float32)
-    values = reading.values + np.float32(LIFT) * gains * unit_range(near) * (1 - reading.values)
+    gains = np.array(
+        [block.main and not block.speaks for block in blocks], dtype=np.float32
+    )
+    values = reading.values + np.float32(LIFT) * gains * unit_range(near) * (
+        1 - reading.values
+    )
     return replace(
-        reading, values=values, verdict="unsure" if reading.verdict == "none" else reading.verdict
+        reading,
+        values=values,
+        verdict="unsure" if reading.verdict == "none" else reading.verdict,
     )
 
 
@@ -226,7 +250,10 @@ def _around(values: Floats) -> Floats:
     """The mean of the values that are at most `REACH` places away [n]."""
     running = np.pad(np.cumsum(values, dtype=np.float64), (1, 0))
     places = np.arange(len(values))
-    low, high = np.maximum(places - REACH, 0), np.minimum(places + REACH + 1, len(values))
+    low, high = (
+        np.maximum(places - REACH, 0),
+        np.minimum(places + REACH + 1, len(values)),
+    )
     return np.asarray((running[high] - running[low]) / (high - low), dtype=np.float32)
 
 
@@ -258,7 +285,9 @@ async def query_tree(
         ModelError: The embedder failed.
     """
     question, vector = await _asked(tree, question, embedder)
-    repeats = mode == "flat" or repeats or tree.built_with.options.clustering != "kmeans"
+    repeats = (
+        mode == "flat" or repeats or tree.built_with.options.clustering != "kmeans"
+    )
     return await in_thread(
         _answer, tree, question, vector, mode, max_tokens, walk=walk, repeats=repeats
     )
@@ -318,7 +347,9 @@ def _walked(tree: Tree, scores: Floats, walk: Traversal) -> set[int]:
     return walked
 
 
-def take(tree: Tree, order: Sequence[int], max_tokens: int, *, distinct: bool) -> list[int]:
+def take(
+    tree: Tree, order: Sequence[int], max_tokens: int, *, distinct: bool
+) -> list[int]:
     """Return nodes of `order` whose tokens together are at most `max_tokens`; what does not fit is
     skipped.
 

@@ -39,7 +39,9 @@ WORDS_A_TOKEN: Final = 0.6
 
 _NUMBER: Final = re.compile(r"\d+(?:[.,:]\d+)*")
 _WORD: Final = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
-_NAME: Final = re.compile(r"(?<![\w'’])(?![a-zß-öø-ÿ])[^\W\d_][^\W\d_]+(?:['’][^\W\d_]+)?")
+_NAME: Final = re.compile(
+    r"(?<![\w'’])(?![a-zß-öø-ÿ])[^\W\d_][^\W\d_]+(?:['’][^\W\d_]+)?"
+)
 ENDS: Final = tuple('.!?。！？…"”»)')
 
 
@@ -103,7 +105,8 @@ def extract_summary(
             once.setdefault(candidate.text, candidate)
     usable = list(once.values()) or list(candidates)
     leaves = Counter(
-        term for _, term in {(one.quote.leaf, term) for one in usable for term in one.terms}
+        term
+        for _, term in {(one.quote.leaf, term) for one in usable for term in one.terms}
     )
     worth = {term: count * idf[term] for term, count in leaves.items()}
     taken: Counter[int] = Counter()
@@ -113,7 +116,11 @@ def extract_summary(
     waiting = {i for i, cost in enumerate(costs) if cost <= room}
     while waiting:
         best = max(
-            waiting, key=lambda i: (DAMPED ** taken[usable[i].child] * _value(usable[i], worth), -i)
+            waiting,
+            key=lambda i: (
+                DAMPED ** taken[usable[i].child] * _value(usable[i], worth),
+                -i,
+            ),
         )
         if _value(usable[best], worth) <= 0 and chosen:
             break
@@ -127,7 +134,9 @@ def extract_summary(
         first = usable[0]
         return Summary(cut_to_tokens(first.text, max_tokens), (first.quote,))
     chosen.sort()
-    return Summary(" ".join(usable[i].text for i in chosen), tuple(usable[i].quote for i in chosen))
+    return Summary(
+        " ".join(usable[i].text for i in chosen), tuple(usable[i].quote for i in chosen)
+    )
 
 
 def _value(candidate: Quotable, worth: Mapping[str, float]) -> float:
@@ -163,12 +172,17 @@ async def kept_summary(
             return Summary(str(kept[0]), (), tuple(map(str, kept[1:])))
         summary = await write_summary(writer, texts, max_tokens=max_tokens)
         await in_thread(
-            store.set_json, key, [summary.text, *summary.unsupported], expire=KEPT_SECONDS
+            store.set_json,
+            key,
+            [summary.text, *summary.unsupported],
+            expire=KEPT_SECONDS,
         )
         return summary
 
 
-async def write_summary(writer: Writer, texts: Sequence[str], *, max_tokens: int) -> Summary:
+async def write_summary(
+    writer: Writer, texts: Sequence[str], *, max_tokens: int
+) -> Summary:
     """Let the generator summarise `texts`; return what of it the texts support, possibly nothing.
 
     Raises:
@@ -180,13 +194,20 @@ async def write_summary(writer: Writer, texts: Sequence[str], *, max_tokens: int
     total = sum(count_tokens(text) for text in texts)
     if total > room:
         # Every child keeps its share, so that none is left out.
-        texts = [cut_to_tokens(text, max(1, count_tokens(text) * room // total)) for text in texts]
+        texts = [
+            cut_to_tokens(text, max(1, count_tokens(text) * room // total))
+            for text in texts
+        ]
     asked = writer.prompt.fill(
         words=str(round(max_tokens * WORDS_A_TOKEN)), context="\n\n".join(texts)
     )
     # A third more than the bound, so that the last sentence ends; what is too long is left out.
-    written = await writer.generator.generate([Said("user", asked)], max_tokens=max_tokens * 4 // 3)
-    return supported_part(" ".join(written.split()), "\n".join(texts), max_tokens=max_tokens)
+    written = await writer.generator.generate(
+        [Said("user", asked)], max_tokens=max_tokens * 4 // 3
+    )
+    return supported_part(
+        " ".join(written.split()), "\n".join(texts), max_tokens=max_tokens
+    )
 
 
 def supported_part(written: str, context: str, *, max_tokens: int) -> Summary:
@@ -206,7 +227,9 @@ def supported_part(written: str, context: str, *, max_tokens: int) -> Summary:
     room = max_tokens
     for start, end in split_sentences(written):
         sentence = written[start:end].strip()
-        invented = [mark for mark in _NUMBER.findall(sentence) if _plain(mark) not in numbers]
+        invented = [
+            mark for mark in _NUMBER.findall(sentence) if _plain(mark) not in numbers
+        ]
         invented += [name for name in _names(sentence) if not _is_known(name, said)]
         unsupported.update(dict.fromkeys(invented))
         cost = count_tokens(sentence) + (1 if kept else 0)
@@ -236,7 +259,10 @@ def _names(sentence: str) -> list[str]:
     if (
         first
         and first.group() in found
-        and (not index_terms(first.group()) or first.group().lower() in words("summary.openings"))
+        and (
+            not index_terms(first.group())
+            or first.group().lower() in words("summary.openings")
+        )
     ):
         found.remove(first.group())
     return found

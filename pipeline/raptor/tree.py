@@ -179,7 +179,10 @@ class Tree:
         """Return the BM25 score of every leaf [leaves]; 0 where no word of `question` occurs."""
         language = guess_language(question) or "en"
         if language not in self._counted:
-            texts = [f"{leaf.heading_line}\n{leaf.shown}\n{leaf.form}" for leaf in self.leaves]
+            texts = [
+                f"{leaf.heading_line}\n{leaf.shown}\n{leaf.form}"
+                for leaf in self.leaves
+            ]
             self._counted[language] = BM25(texts, language=language)
         return self._counted[language].scores(question)
 
@@ -204,9 +207,13 @@ class Tree:
     @cached_property
     def spread(self) -> Counter[str]:
         """In how many leaves each index term stands."""
-        language = guess_language(" ".join(leaf.shown for leaf in self.leaves[:3])) or "en"
+        language = (
+            guess_language(" ".join(leaf.shown for leaf in self.leaves[:3])) or "en"
+        )
         return Counter(
-            term for leaf in self.leaves for term in set(index_terms(leaf.shown, language=language))
+            term
+            for leaf in self.leaves
+            for term in set(index_terms(leaf.shown, language=language))
         )
 
     def documents_below(self, node: TreeNode) -> list[int]:
@@ -216,7 +223,9 @@ class Tree:
 
 def leaf_node(place: int, leaf: Leaf) -> TreeNode:
     """Return the node of leaf number `place`."""
-    return TreeNode(leaf.id, 0, leaf.shown, children=(), leaves=(place,), tokens=leaf.tokens)
+    return TreeNode(
+        leaf.id, 0, leaf.shown, children=(), leaves=(place,), tokens=leaf.tokens
+    )
 
 
 def tree_handle(
@@ -237,7 +246,9 @@ def tree_handle(
     ]
     for document in documents:
         page = document.page
-        parts.extend((page.final_url or page.url, page.title, page.content_hash, document.text))
+        parts.extend(
+            (page.final_url or page.url, page.title, page.content_hash, document.text)
+        )
     return SCHEME + hashed(parts)
 
 
@@ -277,7 +288,10 @@ def keep_tree(store: Store, tree: Tree) -> None:
         roots=tree.roots,
         built_with=tree.built_with,
     )
-    head = {"format": FORMAT, "tree": cast(JsonValue, _STORED.dump_python(stored, mode="json"))}
+    head = {
+        "format": FORMAT,
+        "tree": cast(JsonValue, _STORED.dump_python(stored, mode="json")),
+    }
     _write(store, tree.id, cast(JsonValue, head), tree.vectors.astype("<f2").tobytes())
 
 
@@ -295,7 +309,9 @@ def below(tree: Tree, node_id: str) -> Tree | None:
 
     It shares the tree's nodes and vectors, numbered anew; sources that no leaf is from go.
     """
-    top = next((place for place, node in enumerate(tree.nodes) if node.id == node_id), None)
+    top = next(
+        (place for place, node in enumerate(tree.nodes) if node.id == node_id), None
+    )
     if top is None:
         return None
     kept, waiting = {top}, [top]
@@ -314,7 +330,9 @@ def below(tree: Tree, node_id: str) -> Tree | None:
             node._replace(
                 children=tuple(new[child] for child in node.children),
                 leaves=tuple(new[leaf] for leaf in node.leaves),
-                quotes=tuple(quote._replace(leaf=new[quote.leaf]) for quote in node.quotes),
+                quotes=tuple(
+                    quote._replace(leaf=new[quote.leaf]) for quote in node.quotes
+                ),
             )
             for node in (tree.nodes[place] for place in places)
         ),
@@ -340,7 +358,10 @@ def find_tree(store: Store, handle: str) -> Tree | None:
     if store.get_json(f"{handle}:used") is None:
         _write(store, handle, head, vectors)
     stored = _STORED.validate_python(head["tree"])
-    nodes = (*(leaf_node(i, leaf) for i, leaf in enumerate(stored.leaves)), *stored.summaries)
+    nodes = (
+        *(leaf_node(i, leaf) for i, leaf in enumerate(stored.leaves)),
+        *stored.summaries,
+    )
     rows = np.frombuffer(vectors, dtype="<f2").astype(np.float16)
     return Tree(
         id=handle,

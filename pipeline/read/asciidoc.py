@@ -27,7 +27,9 @@ _UNDERLINED: Final = {"=": 1, "-": 2, "~": 3, "^": 4, "+": 5}
 """Levels of titles by the mark below them."""
 _SLACK: Final = 3
 """Characters by which a title and the line below it may differ in length."""
-_FENCE: Final = re.compile(r"(-{4,}|\.{4,}|={4,}|\*{4,}|_{4,}|\+{4,}|/{4,}|--|\|===|```\w*)")
+_FENCE: Final = re.compile(
+    r"(-{4,}|\.{4,}|={4,}|\*{4,}|_{4,}|\+{4,}|/{4,}|--|\|===|```\w*)"
+)
 _ATTRIBUTES: Final = re.compile(
     r"\[[^\]]*\]\]?|:!?[\w-]+!?:(?: .*)?|//.*|(?:ifn?def|endif|ifeval|include)::\S*\[.*\]"
 )
@@ -63,7 +65,9 @@ def is_asciidoc(text: str) -> bool:
         for line in text[:_SHOWN].splitlines()
         if line.strip() and not _ATTRIBUTES.fullmatch(line.strip())
     ]
-    titled = bool(lines) and (_TITLE.fullmatch(lines[0]) is not None or _level(lines, 0) > 0)
+    titled = bool(lines) and (
+        _TITLE.fullmatch(lines[0]) is not None or _level(lines, 0) > 0
+    )
     return titled and len(_SIGN.findall(text[:_SHOWN])) >= _SIGNS
 
 
@@ -200,9 +204,18 @@ class _BlockWriter:
 
     def _ends_text(self) -> bool:
         line = self._lines[self._at].rstrip()
-        if not line or line == "+" or _FENCE.fullmatch(line) or _level(self._lines, self._at):
+        if (
+            not line
+            or line == "+"
+            or _FENCE.fullmatch(line)
+            or _level(self._lines, self._at)
+        ):
             return True
-        return bool(_ITEM.fullmatch(line) or _TERM.fullmatch(line) or _ATTRIBUTES.fullmatch(line))
+        return bool(
+            _ITEM.fullmatch(line)
+            or _TERM.fullmatch(line)
+            or _ATTRIBUTES.fullmatch(line)
+        )
 
     def _attached(self) -> str:
         """Return the blocks that a line with only a plus attaches to an item."""
@@ -236,7 +249,9 @@ class _BlockWriter:
             text = self._first_line(found[2])
             parts.append(f"<li>{text}{self._attached()}{self._nested(mark)}</li>")
             found = (
-                _ITEM.fullmatch(self._lines[self._at].rstrip()) if self._skip_empty(_ITEM) else None
+                _ITEM.fullmatch(self._lines[self._at].rstrip())
+                if self._skip_empty(_ITEM)
+                else None
             )
         if not parts:
             return f"<p>{self._paragraph()}</p>"
@@ -265,7 +280,9 @@ class _BlockWriter:
         self._at += 1
         while self._at < len(self._lines) and not self._ends_text():
             self._at += 1
-        return _plain(" ".join([text, *map(str.strip, self._lines[start + 1 : self._at])]))
+        return _plain(
+            " ".join([text, *map(str.strip, self._lines[start + 1 : self._at])])
+        )
 
     def _terms(self) -> str:
         """Return terms with their descriptions."""
@@ -276,13 +293,19 @@ class _BlockWriter:
                 break
             parts.append(f"<dt>{_plain(found[1])}</dt>")
             self._at += 1
-            parts.append(f"<dd>{self._description(found[2] or '')}{self._attached()}</dd>")
+            parts.append(
+                f"<dd>{self._description(found[2] or '')}{self._attached()}</dd>"
+            )
         return f"<dl>{''.join(parts).replace('<dd></dd>', '')}</dl>"
 
     def _description(self, text: str) -> str:
         """Return what is said of a term: text on its line or below it, and lists right below
         that."""
-        while not text and self._at < len(self._lines) and not self._lines[self._at].strip():
+        while (
+            not text
+            and self._at < len(self._lines)
+            and not self._lines[self._at].strip()
+        ):
             self._at += 1
         if self._at >= len(self._lines) or (text and not self._lines[self._at].strip()):
             return _plain(text)

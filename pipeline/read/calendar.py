@@ -38,7 +38,9 @@ def calendar_to_html(text: str) -> Converted | None:
     )
     title = next(iter(entries[0].get("SUMMARY", [])), "") if len(entries) == 1 else ""
     return Converted(
-        whole_page("\n".join(map(_entry, entries[:MAX_ITEMS])), title=title), title, unread=unread
+        whole_page("\n".join(map(_entry, entries[:MAX_ITEMS])), title=title),
+        title,
+        unread=unread,
     )
 
 
@@ -79,9 +81,21 @@ def _value(name: str, about: str, value: str) -> str:
 
 def _entry(fields: Fields) -> str:
     heading = f"<h2>{escape(' '.join(fields.get('SUMMARY', ['(without title)'])))}</h2>"
-    rows = ((label, ", ".join(fields[name])) for name, label in _SHOWN if fields.get(name))
-    listed = "".join(f"<dt>{label}</dt><dd>{escape(value)}</dd>" for label, value in rows)
-    said = (line.strip() for one in fields.get("DESCRIPTION", []) for line in one.split("\n"))
+    rows = (
+        (label, ", ".join(fields[name])) for name, label in _SHOWN if fields.get(name)
+    )
+    listed = "".join(
+        f"<dt>{label}</dt><dd>{escape(value)}</dd>" for label, value in rows
+    )
+    said = (
+        line.strip()
+        for one in fields.get("DESCRIPTION", [])
+        for line in one.split("\n")
+    )
     return "\n".join(
-        [heading, f"<dl>{listed}</dl>", *(f"<p>{escape(line)}</p>" for line in said if line)]
+        [
+            heading,
+            f"<dl>{listed}</dl>",
+            *(f"<p>{escape(line)}</p>" for line in said if line),
+        ]
     )

@@ -38,8 +38,12 @@ _BROWSER_HINT: Final = (
     "have such pages "
     "rendered: pip install 'winnow-mcp[browser]', and WINNOW_BROWSER=auto."
 )
-PAGELESS: Final = "only PDF files and images have pages that can be asked for; this is the whole"
-_TEXT_HINT: Final = "Look for a version of it as a web page, PDF with text, Word or text file."
+PAGELESS: Final = (
+    "only PDF files and images have pages that can be asked for; this is the whole"
+)
+_TEXT_HINT: Final = (
+    "Look for a version of it as a web page, PDF with text, Word or text file."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +111,9 @@ def to_page(raw: Raw, *, pdf: "PdfReading | None" = None) -> Page:
 def _to_page(raw: Raw, pdf: "PdfReading | None") -> Page:
     # 1. something must be there
     if not raw.body.strip(b"\x00\t\n\f\r "):
-        raise SourceUnreadable(f"{raw.url} is empty.", source=raw.url, hint="Check the address.")
+        raise SourceUnreadable(
+            f"{raw.url} is empty.", source=raw.url, hint="Check the address."
+        )
     # 2. what it is
     kind = kind_of(raw)
     if is_packed(raw.body) and (
@@ -117,7 +123,9 @@ def _to_page(raw: Raw, pdf: "PdfReading | None") -> Page:
         raw = _unpacked(raw)
         kind = kind_of(raw)
     if not sniff.holds_text(kind):
-        raise unreadable(raw, f"it is {sniff.told_old(raw.body) if kind == sniff.OLE else kind}")
+        raise unreadable(
+            raw, f"it is {sniff.told_old(raw.body) if kind == sniff.OLE else kind}"
+        )
     # 3. as HTML
     try:
         made = pdf.converted() if pdf is not None else _convert(raw, kind)
@@ -151,7 +159,9 @@ def _to_page(raw: Raw, pdf: "PdfReading | None") -> Page:
         trust=made.trust,
         hidden=made.hidden,
         printed=made.printed,
-        rest=f"{raw.final_url.partition('#')[0]}#pages={made.rest}" if made.rest else "",
+        rest=f"{raw.final_url.partition('#')[0]}#pages={made.rest}"
+        if made.rest
+        else "",
     )
 
 
@@ -170,7 +180,9 @@ def _unpacked(raw: Raw) -> Raw:
 
 def content_hash(html: str) -> str:
     """Return 32 hex digits that name `html`."""
-    return hashlib.blake2b(html.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+    return hashlib.blake2b(
+        html.encode("utf-8", "surrogatepass"), digest_size=16
+    ).hexdigest()
 
 
 def converted(raw: Raw) -> Converted:
@@ -178,7 +190,9 @@ def converted(raw: Raw) -> Converted:
     holds no text."""
     kind = kind_of(raw)
     if not sniff.holds_text(kind):
-        raise Unreadable(f"it is {sniff.told_old(raw.body) if kind == sniff.OLE else kind}")
+        raise Unreadable(
+            f"it is {sniff.told_old(raw.body) if kind == sniff.OLE else kind}"
+        )
     try:
         return _convert(raw, kind)
     except NeedsScripts as e:
@@ -199,7 +213,9 @@ def _convert(raw: Raw, kind: str) -> Converted:
     decoded = decode(raw.body, content_type=raw.content_type)
     text = decoded.text.replace("\x00", "")
     if kind == HTML:
-        text = xhtml_to_html(text) if is_xhtml(raw.content_type, raw.name, text) else text
+        text = (
+            xhtml_to_html(text) if is_xhtml(raw.content_type, raw.name, text) else text
+        )
         made = look_at(unplaced(text) + raw.spoken, rendered=raw.rendered)
     elif kind == SOURCE:
         language = sniff.language_of(raw.name)
@@ -207,7 +223,11 @@ def _convert(raw: Raw, kind: str) -> Converted:
     elif found is not None and found.reads == "text":
         made = found.to_html(text)
     made = made or plain.plain_to_html(text)
-    return replace(made, notes=(f"encoding: {decoded.note}", *made.notes)) if decoded.note else made
+    return (
+        replace(made, notes=(f"encoding: {decoded.note}", *made.notes))
+        if decoded.note
+        else made
+    )
 
 
 def _all_pages(raw: Raw, paged: Format) -> Converted:

@@ -44,7 +44,9 @@ class Converter:
     """Turns bytes into pages, in processes that `aclose` ends. Belongs to one event loop, whose
     tasks may all call."""
 
-    def __init__(self, store: Store | None, *, processes: int = 0, limits: Limits = LIMITS) -> None:
+    def __init__(
+        self, store: Store | None, *, processes: int = 0, limits: Limits = LIMITS
+    ) -> None:
         """Start nothing yet; most `processes`, 0 for one for each two cores, take what `limits`
         says each.
 
@@ -52,7 +54,12 @@ class Converter:
         """
         count = processes or max(1, min(MOST_CORES, usable_cores() // 2))
         self._free = [
-            Worker("pipeline.read.process", {}, label="the converter of documents", limits=limits)
+            Worker(
+                "pipeline.read.process",
+                {},
+                label="the converter of documents",
+                limits=limits,
+            )
             for _ in range(count)
         ]
         self._all = tuple(self._free)
@@ -83,7 +90,9 @@ class Converter:
     async def _elsewhere(self, raw: Raw) -> Page:
         key = await in_thread(_key, raw)
         kept = (
-            await in_thread(self._store.get_bytes, key) if self._store is not None else None
+            await in_thread(self._store.get_bytes, key)
+            if self._store is not None
+            else None
         ) or b""
         careful = _Careful(raw.span[0])
         left: object = None
@@ -92,7 +101,11 @@ class Converter:
                 frame = await self._slice(raw, kept, key, left, careful)
             except SourceUnreadable as error:
                 killed = "SIGKILL" in error.what  # from outside, which is told
-                if killed or not is_paged(kind_of(raw)) or not careful.goes_on(kept, error):
+                if (
+                    killed
+                    or not is_paged(kind_of(raw))
+                    or not careful.goes_on(kept, error)
+                ):
                     raise
                 continue
             if "unreadable" in frame.fields:
@@ -104,14 +117,20 @@ class Converter:
                 return await in_thread(_page_of, frame)
             kept += frame.blob
             left = frame.fields["left"]
-            if self._store is not None:  # any process goes on from here, whatever ends this call
+            if (
+                self._store is not None
+            ):  # any process goes on from here, whatever ends this call
                 with anyio.CancelScope(shield=True):
-                    await in_thread(self._store.set_bytes, key, kept, expire=KEPT_SECONDS)
+                    await in_thread(
+                        self._store.set_bytes, key, kept, expire=KEPT_SECONDS
+                    )
 
     async def _slice(
         self, raw: Raw, kept: bytes, key: str, left: object, careful: "_Careful"
     ) -> Frame:
-        fields = {field: value for field, value in asdict(raw).items() if field != "body"}
+        fields = {
+            field: value for field, value in asdict(raw).items() if field != "body"
+        }
         asked = {
             "do": "read",
             "raw": fields,

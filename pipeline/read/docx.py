@@ -56,13 +56,23 @@ def docx_to_html(body: bytes, *, depth: int = 0) -> Converted:
                     walk.notes[kind, note.get(f"{W}id", "")] = note
         comments = part("comments")
         walk.comments = {
-            one.get(f"{W}id", ""): one for one in (comments if comments is not None else ())
+            one.get(f"{W}id", ""): one
+            for one in (comments if comments is not None else ())
         }
-        walk.ledger.hold("footnote", sum(map(bool, map(count_words, walk.notes.values()))))
-        walk.ledger.hold("comment", sum(map(bool, map(count_words, walk.comments.values()))))
+        walk.ledger.hold(
+            "footnote", sum(map(bool, map(count_words, walk.notes.values())))
+        )
+        walk.ledger.hold(
+            "comment", sum(map(bool, map(count_words, walk.comments.values())))
+        )
         above = _margins(walk, kinds.get("header", []))
         walk.begin(main)
-        blocks = [*above, *walk.body(), *walk.rest(), *_margins(walk, kinds.get("footer", []))]
+        blocks = [
+            *above,
+            *walk.body(),
+            *walk.rest(),
+            *_margins(walk, kinds.get("footer", [])),
+        ]
     walk.ledger.give("word", walk.words)
     inner = rejoined("\n".join(blocks))
     if not inner.strip():

@@ -27,7 +27,12 @@ _FAR: Final = 1_000
 """Half points above or below the line beyond which text leaves its page; raised text has up to
 24."""
 _PER_CENT: Final = re.compile(r"(\d{1,4})%?")
-_THEME_NAMES: Final = {"background1": "lt1", "text1": "dk1", "background2": "lt2", "text2": "dk2"}
+_THEME_NAMES: Final = {
+    "background1": "lt1",
+    "text1": "dk1",
+    "background2": "lt2",
+    "text2": "dk2",
+}
 """Names in properties of what a theme calls otherwise; the settings of a file may change them,
 which is rare."""
 _HEX: Final = re.compile(r"[0-9A-Fa-f]{1,2}")
@@ -63,7 +68,11 @@ class Seen:
     def drop_unseen(self, part: etree._Element) -> None:
         """Empty the runs of a part of the file that no reader sees."""
         for run in list(part.iter(RUN)):
-            texts = [text for text in run.iterchildren(f"{W}t") if text.text and text.text.strip()]
+            texts = [
+                text
+                for text in run.iterchildren(f"{W}t")
+                if text.text and text.text.strip()
+            ]
             if texts and self._is_unseen(run):
                 self.words += sum(len((text.text or "").split()) for text in texts)
                 for text in texts:
@@ -71,33 +80,47 @@ class Seen:
 
     def _is_unseen(self, run: etree._Element) -> bool:
         paragraph = next(run.iterancestors(f"{W}p"), _NOTHING)
-        own, name = run.find(f"{W}rPr"), _said(paragraph.find(f"{W}pPr"), "pStyle") or self.first
+        own, name = (
+            run.find(f"{W}rPr"),
+            _said(paragraph.find(f"{W}pPr"), "pStyle") or self.first,
+        )
         key = (etree.tostring(own) if own is not None else b"", name)
         look = self._looks.get(key)
         if look is None:
             # What counts most first.
-            said = [own, *self._of_style(_said(own, "rStyle"))] if own is not None else []
-            look = self._looks[key] = self._look([*said, *self._of_style(name), self.default])
+            said = (
+                [own, *self._of_style(_said(own, "rStyle"))] if own is not None else []
+            )
+            look = self._looks[key] = self._look(
+                [*said, *self._of_style(name), self.default]
+            )
         if look.ink is None:
             return look.gone
         ground = self._ground(look.said, paragraph)
         return ground is not None and is_faint(look.ink, ground)
 
     def _look(self, said: list[etree._Element]) -> "_Look":
-        size, width, raised = (_value(said, name) or "" for name in ("sz", "w", "position"))
+        size, width, raised = (
+            _value(said, name) or "" for name in ("sz", "w", "position")
+        )
         small = size.isdigit() and int(size) < 2 * LEAST_SIZE  # in half points
         narrow = _PER_CENT.fullmatch(width)
         squeezed = narrow is not None and int(narrow[1]) < LEAST_WIDTH
         away = raised.lstrip("-").isdigit() and abs(int(raised)) > _FAR
-        filled = next((one for holder in said for one in holder.iterchildren("{*}textFill")), None)
+        filled = next(
+            (one for holder in said for one in holder.iterchildren("{*}textFill")), None
+        )
         hollow = filled is not None and filled.find("{*}noFill") is not None
         vanished = any(_value(said, name) in _ON for name in ("vanish", "specVanish"))
         gone = small or squeezed or away or hollow or vanished
         inked = next(
-            (one for holder in said if (one := holder.find(f"{W}color")) is not None), None
+            (one for holder in said if (one := holder.find(f"{W}color")) is not None),
+            None,
         )
         return _Look(
-            said, gone, None if gone or inked is None else self._colour(inked, "val", "themeColor")
+            said,
+            gone,
+            None if gone or inked is None else self._colour(inked, "val", "themeColor"),
         )
 
     def _colour(self, element: etree._Element, value: str, theme: str) -> Rgb | None:
@@ -111,12 +134,18 @@ class Seen:
         if plain is None or not digits:
             return plain
         stem = theme.removesuffix("Color")
-        tint, shade = (element.get(f"{W}{stem}{name}", "") for name in ("Tint", "Shade"))
-        light, dark = (int(one, 16) / 255 if _HEX.fullmatch(one) else 1.0 for one in (tint, shade))
+        tint, shade = (
+            element.get(f"{W}{stem}{name}", "") for name in ("Tint", "Shade")
+        )
+        light, dark = (
+            int(one, 16) / 255 if _HEX.fullmatch(one) else 1.0 for one in (tint, shade)
+        )
         red, green, blue = (1 - light * (1 - part * dark) for part in plain)
         return red, green, blue
 
-    def _of_style(self, name: str, properties_of: str = "rPr") -> Iterator[etree._Element]:
+    def _of_style(
+        self, name: str, properties_of: str = "rPr"
+    ) -> Iterator[etree._Element]:
         for _ in range(len(self.styles)):
             style = self.styles.get(name)
             if style is None:
@@ -126,31 +155,45 @@ class Seen:
                 yield properties
             name = _said(style, "basedOn")
 
-    def _ground(self, said: list[etree._Element], paragraph: etree._Element) -> Rgb | None:
+    def _ground(
+        self, said: list[etree._Element], paragraph: etree._Element
+    ) -> Rgb | None:
         """Return the colour behind a run, None where it cannot be known."""
         cell = next(paragraph.iterancestors(f"{W}tc"), None)
         own = paragraph.find(f"{W}pPr")
         of_style = self._of_style(_said(own, "pStyle") or self.first, "pPr")
-        shades = [*said, own, *of_style, cell.find(f"{W}tcPr") if cell is not None else None]
+        shades = [
+            *said,
+            own,
+            *of_style,
+            cell.find(f"{W}tcPr") if cell is not None else None,
+        ]
         for holder in shades:
             lit = _said(holder, "highlight")
             if lit and lit != "none":
                 return rgb_of(lit)
             shade = holder.find(f"{W}shd") if holder is not None else None
-            ground = self._colour(shade, "fill", "themeFill") if shade is not None else None
+            ground = (
+                self._colour(shade, "fill", "themeFill") if shade is not None else None
+            )
             if ground is not None:
                 return ground
         table = next(paragraph.iterancestors(f"{W}tbl"), None)
         if table is not None and (
-            table.find(f"{W}tblPr") is None or _said(table.find(f"{W}tblPr"), "tblStyle")
+            table.find(f"{W}tblPr") is None
+            or _said(table.find(f"{W}tblPr"), "tblStyle")
         ):
             return None
         return (
-            None if any(above.tag in _DRAWN for above in paragraph.iterancestors()) else self.ground
+            None
+            if any(above.tag in _DRAWN for above in paragraph.iterancestors())
+            else self.ground
         )
 
 
-def read_looks(styles: etree._Element | None, theme: etree._Element | None = None) -> Seen:
+def read_looks(
+    styles: etree._Element | None, theme: etree._Element | None = None
+) -> Seen:
     """Return what a file's styles and theme say of how text looks."""
     colours = _theme(theme) if theme is not None else _USUAL_THEME
     if styles is None:
@@ -159,7 +202,9 @@ def read_looks(styles: etree._Element | None, theme: etree._Element | None = Non
     usual = styles.find(f"{W}style[@{W}type='paragraph'][@{W}default='1']")
     first = usual.get(f"{W}styleId", "") if usual is not None else ""
     default = styles.find(f"{W}docDefaults/{W}rPrDefault/{W}rPr")
-    return Seen(named, default if default is not None else _NOTHING, first, theme=colours)
+    return Seen(
+        named, default if default is not None else _NOTHING, first, theme=colours
+    )
 
 
 def _theme(theme: etree._Element) -> Mapping[str, str]:
@@ -168,7 +213,11 @@ def _theme(theme: etree._Element) -> Mapping[str, str]:
     for scheme in theme.iter("{*}clrScheme"):
         for named in scheme.iterchildren(tag=etree.Element):
             inner = next(named.iterchildren("{*}srgbClr", "{*}sysClr"), None)
-            digits = (inner.get("lastClr") or inner.get("val") or "") if inner is not None else ""
+            digits = (
+                (inner.get("lastClr") or inner.get("val") or "")
+                if inner is not None
+                else ""
+            )
             if re.fullmatch(r"[0-9A-Fa-f]{6}", digits):
                 found[etree.QName(named).localname] = digits
     return found

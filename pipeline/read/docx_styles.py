@@ -16,7 +16,9 @@ from lxml import etree
 from pipeline.read.docx_looks import W
 from pipeline.text.numerals import roman
 
-_HEADING: Final = re.compile(r"(?:heading|berschrift|titre|t[ií]tulo)\s?([1-9])\Z", re.IGNORECASE)
+_HEADING: Final = re.compile(
+    r"(?:heading|berschrift|titre|t[ií]tulo)\s?([1-9])\Z", re.IGNORECASE
+)
 """Names of the heading styles: English ones in most files whatever the language, German, French and
 Spanish ones."""
 LOWEST: Final = 6
@@ -128,10 +130,16 @@ class Styles:
         style = value_of(_within(paragraph.find(f"{W}pPr"), "pStyle")) or self.first
         key = value_of(_within(said, "numId"))
         if not key:  # it has a level of its own, and the list of its style
-            lists = (_within(one.find(f"{W}pPr"), "numPr") for one in self._chain(style))
-            key = next(filter(None, (value_of(_within(one, "numId")) for one in lists)), "")
+            lists = (
+                _within(one.find(f"{W}pPr"), "numPr") for one in self._chain(style)
+            )
+            key = next(
+                filter(None, (value_of(_within(one, "numId")) for one in lists)), ""
+            )
         return (
-            self.numbering.next(key, value_of(_within(said, "ilvl")), style) if key != "0" else None
+            self.numbering.next(key, value_of(_within(said, "ilvl")), style)
+            if key != "0"
+            else None
         )
 
     def _chain(self, style: str) -> Iterator[etree._Element]:
@@ -187,13 +195,18 @@ def _start(level: etree._Element | None) -> int:
     return int(start) if start.isdecimal() and len(start) < 6 else 1
 
 
-def read_styles(styles: etree._Element | None, numbering: etree._Element | None) -> Styles:
+def read_styles(
+    styles: etree._Element | None, numbering: etree._Element | None
+) -> Styles:
     """Return what the parts of styles and numbering say, either of which may be missing."""
     found = Styles()
     for style in styles.iter(f"{W}style") if styles is not None else ():
         key = style.get(f"{W}styleId", "")
         found.named[key] = style
-        if style.get(f"{W}type") == "paragraph" and style.get(f"{W}default") in {"1", "true"}:
+        if style.get(f"{W}type") == "paragraph" and style.get(f"{W}default") in {
+            "1",
+            "true",
+        }:
             found.first = key
     for one in numbering if numbering is not None else ():
         if one.tag == f"{W}abstractNum":
@@ -208,7 +221,9 @@ def read_styles(styles: etree._Element | None, numbering: etree._Element | None)
             }
             form = value_of(one.find(f"{W}abstractNumId"))
             found.numbering.lists[one.get(f"{W}numId", "")] = _List(form, starts)
-    for one in numbering.iterchildren(f"{W}abstractNum") if numbering is not None else ():
+    for one in (
+        numbering.iterchildren(f"{W}abstractNum") if numbering is not None else ()
+    ):
         style = found.named.get(value_of(one.find(f"{W}numStyleLink")))
         said = _within(_within(style, "pPr"), "numPr")
         other = found.numbering.lists.get(value_of(_within(said, "numId")))

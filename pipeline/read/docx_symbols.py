@@ -30,7 +30,16 @@ _SYMBOL: Final = dict(zip(map(ord, _LATIN), _GREEK, strict=True)) | {
         0xCE: "∈",
         0xD1: "∇",
     },
-    **{0xD2: "®", 0xD3: "©", 0xD4: "™", 0xD5: "∏", 0xD6: "√", 0xDE: "⇒", 0xE5: "∑", 0xF2: "∫"},
+    **{
+        0xD2: "®",
+        0xD3: "©",
+        0xD4: "™",
+        0xD5: "∏",
+        0xD6: "√",
+        0xDE: "⇒",
+        0xE5: "∑",
+        0xF2: "∫",
+    },
 }
 _WINGDINGS: Final = {
     **{
@@ -82,5 +91,7 @@ def symbol(font: str, code: str) -> str:
 def without_private(text: str) -> str:
     """Return text with the codes of such fonts as their signs."""
     return (
-        text.translate(_PRIVATE) if any("\uf020" <= letter <= "\uf0ff" for letter in text) else text
+        text.translate(_PRIVATE)
+        if any("\uf020" <= letter <= "\uf0ff" for letter in text)
+        else text
     )

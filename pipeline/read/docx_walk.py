@@ -46,7 +46,9 @@ from pipeline.read.text import XML_OPTIONS, fragment_to_html, has_own_entities
 from pipeline.work import check_cancelled
 
 _MC: Final = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
-_PARAGRAPH, _TABLE, _ROW, _CELL, _BODY = (f"{W}{name}" for name in ("p", "tbl", "tr", "tc", "body"))
+_PARAGRAPH, _TABLE, _ROW, _CELL, _BODY = (
+    f"{W}{name}" for name in ("p", "tbl", "tr", "tc", "body")
+)
 _TOP: Final = (_PARAGRAPH, _TABLE, f"{W}sdt")
 """What a body holds but for rare elements, which are read with the next of these."""
 _CHUNK: Final = 1 << 18
@@ -205,7 +207,9 @@ class Walk:
                     f"it is a Word file with a part of more than {MAX_TAGS:,} tags: split it"
                 )
         root = parser.close()
-        yield from (self.hold(left) for body in root.iterchildren(_BODY) for left in body)
+        yield from (
+            self.hold(left) for body in root.iterchildren(_BODY) for left in body
+        )
         self.package.note_damage(self.main, parser.feed_error_log)
 
     def whole(self, part: etree._Element) -> list[str]:
@@ -218,7 +222,9 @@ class Walk:
         self.seen.drop_unseen(element)
         count = count_words(element)
         for twin in element.iter(_FALLBACK, *_DELETED):
-            if not any(above.tag in {_FALLBACK, *_DELETED} for above in twin.iterancestors()):
+            if not any(
+                above.tag in {_FALLBACK, *_DELETED} for above in twin.iterancestors()
+            ):
                 skipped = twin.tag != _FALLBACK or _has_choice(twin)
                 count -= count_words(twin) if skipped else 0
         self.ledger.hold("word", count)
@@ -278,7 +284,9 @@ class Walk:
             one.is_link = False
         text = text.strip()
         if not text or (
-            self.in_margin and self.has_page_number and len(_plain(text).split()) <= _FEW
+            self.in_margin
+            and self.has_page_number
+            and len(_plain(text).split()) <= _FEW
         ):
             return None, ""
         if is_drop_cap(paragraph):
@@ -307,20 +315,34 @@ class Walk:
         before = value_of(about.find(f"{W}gridBefore")) if about is not None else ""
         head = about is not None and _is_on(about.find(f"{W}tblHeader"))
         # What is beyond is missing in the ledger by its words.
-        cells = [self._cell(cell) for cell in _parts(row, _CELL)] if self.cells < MAX_CELLS else []
+        cells = (
+            [self._cell(cell) for cell in _parts(row, _CELL)]
+            if self.cells < MAX_CELLS
+            else []
+        )
         self.cells += len(cells)
         return DocxRow(_count(before, 0), head, cells)
 
     def _cell(self, cell: etree._Element) -> DocxCell:
         about = cell.find(f"{W}tcPr")
         blocks = list(self.blocks(cell))
-        alone = len(blocks) == 1 and blocks[0].startswith("<p>") and blocks[0].count("<p>") == 1
-        inner = blocks[0].removeprefix("<p>").removesuffix("</p>") if alone else "\n".join(blocks)
+        alone = (
+            len(blocks) == 1
+            and blocks[0].startswith("<p>")
+            and blocks[0].count("<p>") == 1
+        )
+        inner = (
+            blocks[0].removeprefix("<p>").removesuffix("</p>")
+            if alone
+            else "\n".join(blocks)
+        )
         if about is None:
             return DocxCell(inner)
         merged = about.find(f"{W}vMerge")
         goes_on = merged is not None and merged.get(f"{W}val") != "restart"
-        return DocxCell(inner, max(1, _count(value_of(about.find(f"{W}gridSpan")), 1)), 1, goes_on)
+        return DocxCell(
+            inner, max(1, _count(value_of(about.find(f"{W}gridSpan")), 1)), 1, goes_on
+        )
 
     def _chunk(self, element: etree._Element) -> str:
         """Return a file that is part of the text: HTML, plain text, RTF or another Word file."""
@@ -332,7 +354,11 @@ class Walk:
             made = self._inner(body)
         elif body.startswith(b"{\\rtf"):
             made = _inside(rtf_to_html(decode(body).text).html)
-        elif body and b"\x00" not in body[:1000] and not name.endswith((".mht", ".mhtml")):
+        elif (
+            body
+            and b"\x00" not in body[:1000]
+            and not name.endswith((".mht", ".mhtml"))
+        ):
             text = decode(body).text
             is_html = "<" in text and not name.endswith(".txt")
             made = fragment_to_html(text) if is_html else f"<p>{escape(text)}</p>"
@@ -374,16 +400,24 @@ class Walk:
         return _BLANKS[tag] if tag in _BLANKS else self._children(element)
 
     def _run(self, run: etree._Element) -> str:
-        is_page = any(one.is_result and _PAGE_NUMBER.match(one.instruction) for one in self.fields)
+        is_page = any(
+            one.is_result and _PAGE_NUMBER.match(one.instruction) for one in self.fields
+        )
         # The result of a field within another's instruction, such as what an IF compares.
         is_asked = any(one.is_here and not one.is_result for one in self.fields[:-1])
-        left_out = (self.in_margin and is_page) or (is_asked and self.fields[-1].is_result)
+        left_out = (self.in_margin and is_page) or (
+            is_asked and self.fields[-1].is_result
+        )
         if left_out and run.find(f"{W}fldChar") is None:
             self.words += count_words(run)
             return ""
         text = self._children(run)
         about = run.find(f"{W}rPr")
-        raised = value_of(about.find(f"{W}vertAlign")) if about is not None and text.strip() else ""
+        raised = (
+            value_of(about.find(f"{W}vertAlign"))
+            if about is not None and text.strip()
+            else ""
+        )
         mark = {"superscript": "sup", "subscript": "sub"}.get(raised)
         return f"<{mark}>{text}</{mark}>" if mark else text
 
@@ -398,7 +432,9 @@ class Walk:
         """Return a short deletion as one, and leave a long one out."""
         text = "".join(one.text or "" for one in element.iter(f"{W}delText"))
         self._delete(element)
-        return f"<del>{escape(text)}</del>" if 0 < len(text.split()) <= LABEL_WORDS else ""
+        return (
+            f"<del>{escape(text)}</del>" if 0 < len(text.split()) <= LABEL_WORDS else ""
+        )
 
     def _moved(self, element: etree._Element) -> str:
         self._delete(element)
@@ -429,10 +465,14 @@ class Walk:
     def _controlled(self, element: etree._Element) -> str:
         """Return the content of a form's control, a box to be ticked as it is ticked."""
         about, content = element.find(f"{W}sdtPr"), element.find(f"{W}sdtContent")
-        box = next(about.iterchildren("{*}checkbox"), None) if about is not None else None
+        box = (
+            next(about.iterchildren("{*}checkbox"), None) if about is not None else None
+        )
         if box is not None:
             checked = next(box.iterchildren("{*}checked"), None)
-            value = next(iter(checked.attrib.values()), "1") if checked is not None else "0"
+            value = (
+                next(iter(checked.attrib.values()), "1") if checked is not None else "0"
+            )
             self.words += count_words(content) if content is not None else 0
             return _ticked(value not in _OFF)
         return self._children(content) if content is not None else ""
@@ -483,7 +523,10 @@ class Walk:
     def _link(self, element: etree._Element) -> str:
         target = self.links.get(element.get(f"{RELATION}id", ""), ("", ""))[1]
         text = self._children(element)
-        if not target.startswith(("http://", "https://", "mailto:")) or not text.strip():
+        if (
+            not target.startswith(("http://", "https://", "mailto:"))
+            or not text.strip()
+        ):
             return text
         return f'<a href="{escape(target).replace(chr(34), "%22")}">{text}</a>'
 
@@ -533,7 +576,9 @@ class Walk:
         about = next(element.iter("{*}docPr"), None)
         alt = described(about)
         if next(element.iter("{*}blip"), None) is None:
-            return inner or (image_html(alt) if alt and len(self.after) == before else "")
+            return inner or (
+                image_html(alt) if alt and len(self.after) == before else ""
+            )
         extent = next(element.iter("{*}extent"), None)
         area = (
             _count(extent.get("cx", ""), 0) * _count(extent.get("cy", ""), 0)

@@ -24,7 +24,9 @@ ALTERNATIVES, CHOICE, FALLBACK = (
     f"{_MC}{name}" for name in ("AlternateContent", "Choice", "Fallback")
 )
 _RAISED: Final = re.compile(r"[-+−]?\d{1,4}")
-RELATION: Final = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
+RELATION: Final = (
+    "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
+)
 MOST_POINTS: Final = 20_000
 """Figures of one chart that are read."""
 
@@ -34,11 +36,17 @@ def chart_of(package: Package, part: str) -> str:
     chart = package.tree(part)
     if chart is None:
         return ""
-    drawn = (name for kind, name in package.targets(part).values() if kind == "chartUserShapes")
+    drawn = (
+        name
+        for kind, name in package.targets(part).values()
+        if kind == "chartUserShapes"
+    )
     over = [root for name in drawn if (root := package.tree(name)) is not None]
     texts = (text for root in over for text in texts_of(root) if text)
     return "\n".join(
-        filter(None, [chart_to_html(chart), *(f"<p>{escape(one)}</p>" for one in texts)])
+        filter(
+            None, [chart_to_html(chart), *(f"<p>{escape(one)}</p>" for one in texts)]
+        )
     )
 
 
@@ -49,20 +57,30 @@ def chart_to_html(chart: etree._Element) -> str:
         return _later_chart(chart)
     series = [_Series(one) for one in chart.iter("{*}ser")]
     places = list(
-        dict.fromkeys(place for one in series for place in (*one.categories, *one.values))
+        dict.fromkeys(
+            place for one in series for place in (*one.categories, *one.values)
+        )
     )
     places = sorted(places)[: MOST_POINTS // max(1, len(series))]
     categories = next((one.categories for one in series if one.categories), {})
     rows = [
-        [categories.get(place, str(place + 1)), *(one.values.get(place, "") for one in series)]
+        [
+            categories.get(place, str(place + 1)),
+            *(one.values.get(place, "") for one in series),
+        ]
         for place in places
     ]
-    title = next((words_of(one) for one in chart.iter("{*}title") if _is_of_chart(one)), "")
+    title = next(
+        (words_of(one) for one in chart.iter("{*}title") if _is_of_chart(one)), ""
+    )
     axes = [words_of(axis) for axis in chart.iter("{*}title") if not _is_of_chart(axis)]
     said = " · ".join(filter(None, [title, *axes]))
     if not rows:
         return f"<p>{escape(said)}</p>" if said else ""
-    header = ["", *(one.name or f"series {number}" for number, one in enumerate(series, start=1))]
+    header = [
+        "",
+        *(one.name or f"series {number}" for number, one in enumerate(series, start=1)),
+    ]
     caption = f"<caption>{escape(said)}</caption>" if said else ""
     return html_table([header, *rows], header=True, caption=caption)
 
@@ -80,7 +98,9 @@ def _later_chart(chart: etree._Element) -> str:
         rows += [[column.get(place, "") for column in columns] for place in places]
     caption = f"<caption>{said}</caption>" if said else ""
     return (
-        html_table(rows, header=False, caption=caption) if rows else f"<p>{said}</p>" * bool(said)
+        html_table(rows, header=False, caption=caption)
+        if rows
+        else f"<p>{said}</p>" * bool(said)
     )
 
 
@@ -109,14 +129,20 @@ def _points(series: etree._Element, name: str) -> dict[int, str]:
     for holder in series.iterchildren(f"{{*}}{name}"):
         for number, point in enumerate(holder.iter("{*}pt")):
             place = point.get("idx", "")
-            text = " ".join("".join(value.itertext()) for value in point.iterchildren("{*}v"))
+            text = " ".join(
+                "".join(value.itertext()) for value in point.iterchildren("{*}v")
+            )
             key = int(place) if place.isdecimal() and len(place) < 8 else number
             # Levels of categories follow each other, the innermost first.
             found[key] = f"{text} {found[key]}" if key in found else text
         if not found:
             found = (
                 {0: text}
-                if (text := "".join(one.text or "" for one in holder.iterchildren("{*}v")))
+                if (
+                    text := "".join(
+                        one.text or "" for one in holder.iterchildren("{*}v")
+                    )
+                )
                 else {}
             )
     return found
@@ -188,7 +214,9 @@ def described(about: etree._Element | None) -> str:
 
 def is_decorative(about: etree._Element | None) -> bool:
     """Whether a picture is marked as one without content."""
-    marks: Iterator[etree._Element] = iter(()) if about is None else about.iter("{*}decorative")
+    marks: Iterator[etree._Element] = (
+        iter(()) if about is None else about.iter("{*}decorative")
+    )
     return any(mark.get("val") in {"1", "true"} for mark in marks)
 
 

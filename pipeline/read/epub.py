@@ -25,7 +25,9 @@ _MARKS: Final = frozenset(
     {"noteref", "doc-noteref", "footnote-ref", "fnref", "sup", "super", "superscript"}
 )
 """Types, roles and classes of marks of notes."""
-_RAISED: Final = re.compile(r"\.([\w-]{1,60})\s*\{[^{}]{0,500}?vertical-align\s*:\s*super")
+_RAISED: Final = re.compile(
+    r"\.([\w-]{1,60})\s*\{[^{}]{0,500}?vertical-align\s*:\s*super"
+)
 """Classes that a book's styles raise."""
 _CHAPTER: Final = "application/xhtml+xml"
 _IMAGE: Final = re.compile(r"<(?:\w+:)?(?:img|image)\b[^<>]{0,2000}>", re.IGNORECASE)
@@ -57,7 +59,8 @@ def epub_to_html(body: bytes) -> Converted:
         language = child_text(about, "language")[:2].lower()
         folder = posixpath.dirname(files[0])
         known = {
-            one.get("id"): resolved(folder, one.get("href", "")) for one in book.iter("{*}item")
+            one.get("id"): resolved(folder, one.get("href", ""))
+            for one in book.iter("{*}item")
         }
         spine = sorted(
             book.iter("{*}itemref"), key=lambda one: one.get("linear") == "no"
@@ -66,13 +69,16 @@ def epub_to_html(body: bytes) -> Converted:
         further = [
             known[one.get("id")]
             for one in book.iter("{*}item")
-            if one.get("media-type") == _CHAPTER and "nav" not in one.get("properties", "").split()
+            if one.get("media-type") == _CHAPTER
+            and "nav" not in one.get("properties", "").split()
         ]
         sealed = _sealed(package)
         wanted = dict.fromkeys([*order, *further])  # what is only linked to, last
         shown = [name for name in wanted if name not in sealed]
         styles = "\n".join(
-            decode(package.read(name)).text for name in package.names if name.endswith(".css")
+            decode(package.read(name)).text
+            for name in package.names
+            if name.endswith(".css")
         )
         raised = {*_MARKS} | set(_RAISED.findall(styles))
         chapters = []

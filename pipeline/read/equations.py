@@ -12,7 +12,9 @@ from lxml import etree
 
 M: Final = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
 TEXT: Final = f"{M}t"
-_TEXTS: Final = frozenset({TEXT, "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}t"})
+_TEXTS: Final = frozenset(
+    {TEXT, "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}t"}
+)
 EQUATION: Final = f"{M}oMath"
 _PLAIN: Final = re.compile(r"[^\W_]+|[^\w\s]")
 """What needs no brackets as one operand: a word, a number, a sign."""

@@ -105,7 +105,9 @@ def is_paged(kind: str) -> bool:
 
 def endings_of(chosen: Iterable[Format]) -> frozenset[str]:
     """Return the endings of some formats that can be read here."""
-    return frozenset(ending for one in chosen if one.is_installed for ending in one.endings)
+    return frozenset(
+        ending for one in chosen if one.is_installed for ending in one.endings
+    )
 
 
 def version() -> bytes:

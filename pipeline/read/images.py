@@ -57,7 +57,10 @@ class PdfScans:
         pixels, or is damaged."""
         try:
             page = self._file[number - 1]
-            sizes = [image.get_px_size() for image in page.get_objects(filter=[FPDF_PAGEOBJ_IMAGE])]
+            sizes = [
+                image.get_px_size()
+                for image in page.get_objects(filter=[FPDF_PAGEOBJ_IMAGE])
+            ]
             for width, height in sizes:
                 _bounded(width, height)
             _bounded(1, sum(width * height for width, height in sizes) // LAYERS)
@@ -67,10 +70,13 @@ class PdfScans:
             # PDFium looks at no clock, and a pattern of small tiles has it draw for hours.
             with ended_after(DRAW_SECONDS):
                 return Scan(
-                    page.render(scale=scale, may_draw_forms=False).to_numpy()[:, :, :3], 1 / scale
+                    page.render(scale=scale, may_draw_forms=False).to_numpy()[:, :, :3],
+                    1 / scale,
                 )
         except (pypdfium2.PdfiumError, *DAMAGED) as error:
-            raise Unreadable(f"its page {number} is damaged ({type(error).__name__})") from error
+            raise Unreadable(
+                f"its page {number} is damaged ({type(error).__name__})"
+            ) from error
 
 
 class ImageScans:
@@ -80,9 +86,15 @@ class ImageScans:
         try:
             self._image = Image.open(io.BytesIO(body), formats=_FORMATS)
             _bounded(*self._image.size)
-            self.count = getattr(self._image, "n_frames", 1) if self._image.format == "TIFF" else 1
+            self.count = (
+                getattr(self._image, "n_frames", 1)
+                if self._image.format == "TIFF"
+                else 1
+            )
         except DAMAGED as error:
-            raise Unreadable(f"it is a damaged image ({type(error).__name__})") from error
+            raise Unreadable(
+                f"it is a damaged image ({type(error).__name__})"
+            ) from error
 
     def page(self, number: int) -> Scan:
         """Return a page, 1-based. Raises `Unreadable` for one of too many pixels, or that is
@@ -104,14 +116,22 @@ class ImageScans:
                 "RGBA",
             }:  # others are made smaller without looking at each pixel
                 image = image.convert(
-                    "RGBA" if image.has_transparency_data else "L" if image.mode == "1" else "RGB"
+                    "RGBA"
+                    if image.has_transparency_data
+                    else "L"
+                    if image.mode == "1"
+                    else "RGB"
                 )
             image.thumbnail(size, reducing_gap=2.0)  # in place: what is large goes
             if image.mode == "RGBA":
-                image = Image.alpha_composite(Image.new("RGBA", image.size, "white"), image)
+                image = Image.alpha_composite(
+                    Image.new("RGBA", image.size, "white"), image
+                )
             image = ImageOps.exif_transpose(image).convert("RGB")
         except DAMAGED as error:
-            raise Unreadable(f"its page {number} is damaged ({type(error).__name__})") from error
+            raise Unreadable(
+                f"its page {number} is damaged ({type(error).__name__})"
+            ) from error
         return Scan(np.asarray(image), max(width, height) / max(image.size))
 
 

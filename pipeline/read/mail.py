@@ -56,7 +56,9 @@ _UNREAD: Final = frozenset(
 )
 """Types of attachments without words of the sender."""
 _BODIES: Final = frozenset({"text/plain", "text/html", *CALENDAR.types})
-_SEALED: Final = frozenset({"multipart/encrypted", "message/external-body", "message/partial"})
+_SEALED: Final = frozenset(
+    {"multipart/encrypted", "message/external-body", "message/partial"}
+)
 """Types of parts whose text is not in the message."""
 _SCREENSHOT: Final = 40_000
 """Bytes of a picture within a message from which it is no logo or smile."""
@@ -102,7 +104,9 @@ def mbox_to_html(body: bytes) -> Converted:
     if damaged:
         unread = f"damaged messages: {', '.join(damaged[:_TOLD])}{f'; {unread}' if unread else ''}"
     unread = "; ".join(filter(None, (unread, *attached.unread)))
-    return Converted(whole_page("\n".join(sections)), unread=unread, ledger=attached.ledger)
+    return Converted(
+        whole_page("\n".join(sections)), unread=unread, ledger=attached.ledger
+    )
 
 
 @dataclass(slots=True)
@@ -136,7 +140,9 @@ class _Attached:
             return ""
         self.ledger.give("attachment")
         self.ledger.add(made.ledger)
-        self.unread += [f"of attachment {self.number}: {made.unread}"] if made.unread else []
+        self.unread += (
+            [f"of attachment {self.number}: {made.unread}"] if made.unread else []
+        )
         return fragment_to_html(made.html)
 
 
@@ -169,7 +175,9 @@ def _read(body: bytes, level: str, attached: _Attached) -> tuple[EmailMessage, s
 def _head(message: MIMEPart) -> str:
     """Return who wrote to whom and when."""
     said = {name: _header(message, name) for name in _SHOWN}
-    told = "".join(f"<dt>{name}</dt><dd>{escape(one)}</dd>" for name, one in said.items() if one)
+    told = "".join(
+        f"<dt>{name}</dt><dd>{escape(one)}</dd>" for name, one in said.items() if one
+    )
     return f"<dl>{told}</dl>"
 
 

@@ -64,26 +64,39 @@ def is_manual(text: str) -> bool:
 
 def manual_to_html(text: str) -> Converted:
     """Return a manual page, see `is_manual`, as HTML."""
-    lines = [line.rstrip().expandtabs() for line in _OVERSTRUCK.sub("", text).strip().splitlines()]
+    lines = [
+        line.rstrip().expandtabs()
+        for line in _OVERSTRUCK.sub("", text).strip().splitlines()
+    ]
     named = _HEADER.fullmatch(lines[0]) is not None
     name = lines[0].split()[0] if named else lines[1].split()[0].rstrip(",")
     # The last line repeats name and date.
-    end = len(lines) - 1 if named and len(lines) > 2 and lines[-1][:1].strip() else len(lines)
+    end = (
+        len(lines) - 1
+        if named and len(lines) > 2 and lines[-1][:1].strip()
+        else len(lines)
+    )
     body = [line if line.strip() else "" for line in lines[named:end]]
-    starts = [number for number, line in enumerate(body) if line and not line[0].isspace()]
+    starts = [
+        number for number, line in enumerate(body) if line and not line[0].isspace()
+    ]
     if not starts:
         starts = [0]
 
     parts: list[str] = []
     about = ""
-    for place, (start, stop) in enumerate(zip(starts, [*starts[1:], len(body)], strict=True)):
+    for place, (start, stop) in enumerate(
+        zip(starts, [*starts[1:], len(body)], strict=True)
+    ):
         check_cancelled()
         inner = body[start + 1 : stop]
         if place == 0:
             about = _joined([line for line in inner if line])
         parts.append(f"<h2>{escape(body[start])}</h2>")
         parts.append(
-            _synopsis(inner, name) if place == 1 and _is_synopsis(inner, name) else _section(inner)
+            _synopsis(inner, name)
+            if place == 1 and _is_synopsis(inner, name)
+            else _section(inner)
         )
 
     said = re.split(r"\s[-–—]+\s", about, maxsplit=1)[-1]
@@ -116,7 +129,9 @@ def _synopsis(lines: Sequence[str], name: str) -> str:
         if prose:
             parts += [f"<p>{escape(_joined(block))}</p>" for block in blocks]
         else:
-            parts.append(_listing([line for block in blocks for line in (*block, "")][:-1]))
+            parts.append(
+                _listing([line for block in blocks for line in (*block, "")][:-1])
+            )
     return "\n".join(parts)
 
 
@@ -152,12 +167,16 @@ def _body(lines: Sequence[str], depth: int = 0) -> str:
             continue
         opens = not place or not lines[place - 1]
         if opens and (column := _column(lines, place, left)):
-            stop = next((n for n in range(place, len(lines)) if not lines[n]), len(lines))
+            stop = next(
+                (n for n in range(place, len(lines)) if not lines[n]), len(lines)
+            )
             parts.append(("dl", _aligned(lines[place:stop], column)))
             place = stop
             continue
         stop = _end(lines, place, left)
-        parts.append(_piece(lines[place:stop], left, depth, after=parts[-1][0] if parts else ""))
+        parts.append(
+            _piece(lines[place:stop], left, depth, after=parts[-1][0] if parts else "")
+        )
         place = stop
     return _wrapped(parts)
 
@@ -165,14 +184,20 @@ def _body(lines: Sequence[str], depth: int = 0) -> str:
 def _column(lines: Sequence[str], start: int, left: int) -> int:
     """Return where the descriptions begin of lines that have term and description each, 0 for other
     lines."""
-    stop = next((number for number in range(start, len(lines)) if not lines[number]), len(lines))
+    stop = next(
+        (number for number in range(start, len(lines)) if not lines[number]), len(lines)
+    )
     at_left = [line for line in lines[start:stop] if indent_of(line) == left]
     ends = Counter(found.end() for line in at_left if (found := _GAP.search(line)))
     if not ends or len(at_left) < _ALIGNED:
         return 0
     column, count = ends.most_common(1)[0]
     others = {indent_of(line) for line in lines[start:stop]} - {left, column}
-    return column if count >= _ALIGNED and count >= _MOSTLY * len(at_left) and not others else 0
+    return (
+        column
+        if count >= _ALIGNED and count >= _MOSTLY * len(at_left) and not others
+        else 0
+    )
 
 
 def _aligned(lines: Sequence[str], column: int) -> str:
@@ -203,7 +228,9 @@ def _end(lines: Sequence[str], start: int, left: int) -> int:
     if not marked:
         options = lines[start].strip().startswith("-")
         while stop < len(lines) and lines[stop] and indent_of(lines[stop]) == left:
-            if _starts(lines, stop) and not (options and lines[stop].strip().startswith("-")):
+            if _starts(lines, stop) and not (
+                options and lines[stop].strip().startswith("-")
+            ):
                 break
             stop += 1
         # An indented line directly below makes the line above it a term.
@@ -217,9 +244,15 @@ def _end(lines: Sequence[str], start: int, left: int) -> int:
 def _starts(lines: Sequence[str], place: int) -> bool:
     """Whether a line begins something of its own although no empty line is above it."""
     line = lines[place].strip()
-    deeper = place + 1 < len(lines) and indent_of(lines[place + 1]) > indent_of(lines[place])
+    deeper = place + 1 < len(lines) and indent_of(lines[place + 1]) > indent_of(
+        lines[place]
+    )
     tagged = line.startswith("-") and _tag(lines[place : place + 2]) is not None
-    return bool(_BULLET.match(line)) or tagged or (deeper and _TERM.match(line) is not None)
+    return (
+        bool(_BULLET.match(line))
+        or tagged
+        or (deeper and _TERM.match(line) is not None)
+    )
 
 
 def _tag(lines: Sequence[str]) -> re.Match[str] | None:
@@ -230,7 +263,9 @@ def _tag(lines: Sequence[str]) -> re.Match[str] | None:
         return None
     # Lines that are set to both margins have wide blanks as well.
     after = lines[1] if len(lines) > 1 else ""
-    beside = indent_of(after) == indent_of(lines[0]) and not after.strip().startswith("-")
+    beside = indent_of(after) == indent_of(lines[0]) and not after.strip().startswith(
+        "-"
+    )
     if (found[1] or found[2]).startswith("-"):
         return None if after and beside else found
     goes_on = after and indent_of(after) != indent_of(lines[0]) + len(found[0])
@@ -238,33 +273,56 @@ def _tag(lines: Sequence[str]) -> re.Match[str] | None:
     return found if at_stop and not goes_on else None
 
 
-def _piece(lines: Sequence[str], left: int, depth: int, *, after: str) -> tuple[str, str]:
+def _piece(
+    lines: Sequence[str], left: int, depth: int, *, after: str
+) -> tuple[str, str]:
     """Return what the lines up to the next piece are, and their HTML."""
     first = lines[0]
     inside = [line for line in lines if line]
     if depth > _DEEP:
         return "p", f"<p>{escape(_joined(inside))}</p>"
     if indent_of(first) > left:
-        return ("p", _listing(lines)) if _is_code(lines) else ("p", _body(lines, depth + 1))
+        return (
+            ("p", _listing(lines))
+            if _is_code(lines)
+            else ("p", _body(lines, depth + 1))
+        )
     if mark := _BULLET.match(first.strip()):
-        return ("ol" if mark[1] else "ul"), _item(first.strip()[mark.end() :], lines[1:], depth)
+        return ("ol" if mark[1] else "ul"), _item(
+            first.strip()[mark.end() :], lines[1:], depth
+        )
     return _term(lines, left, depth, after=after)
 
 
-def _term(lines: Sequence[str], left: int, depth: int, *, after: str) -> tuple[str, str]:
+def _term(
+    lines: Sequence[str], left: int, depth: int, *, after: str
+) -> tuple[str, str]:
     """Return a paragraph, or a term with what is indented below it, or beside it."""
     first = lines[0].strip()
     inside = [line for line in lines if line]
     deeper = next(
-        (number for number, line in enumerate(lines) if line and indent_of(line) > left), len(lines)
+        (
+            number
+            for number, line in enumerate(lines)
+            if line and indent_of(line) > left
+        ),
+        len(lines),
     )
     if tag := _tag(lines[:2]):
         column = left + tag.end() if deeper == len(lines) else indent_of(lines[deeper])
         own = " " * column + first[tag.end() :]
-        return "dl", f"<dt>{escape(tag[1] or tag[2])}<dd>{_body([own, *lines[1:]], depth + 1)}"
+        return (
+            "dl",
+            f"<dt>{escape(tag[1] or tag[2])}<dd>{_body([own, *lines[1:]], depth + 1)}",
+        )
     if deeper == len(lines):
         return "p", f"<p>{escape(_joined(inside))}</p>"
-    if after != "dl" and not first.startswith("-") and _is_code(lines) and _has_signs(inside):
+    if (
+        after != "dl"
+        and not first.startswith("-")
+        and _is_code(lines)
+        and _has_signs(inside)
+    ):
         return "p", _listing(lines)
     terms = "".join(f"<dt>{escape(line.strip())}" for line in lines[:deeper] if line)
     return "dl", f"{terms}<dd>{_body(lines[deeper:], depth + 1)}"
@@ -300,7 +358,8 @@ def _is_prose(lines: Sequence[str]) -> bool:
     if len(lines) > 1:
         width = max(map(len, lines)) - _SLACK
         return width >= _WIDTH - _SLACK and all(
-            len(line) + len(after.split(None, 1)[0]) >= width for line, after in pairwise(lines)
+            len(line) + len(after.split(None, 1)[0]) >= width
+            for line, after in pairwise(lines)
         )
     return len(lines[0].split()) >= _PROSE and lines[0].endswith((".", ":", ";"))
 

@@ -18,7 +18,9 @@ from pipeline.document.converted import escape, unplaced
 from pipeline.document.tree import tags
 from pipeline.html.guard import parse
 
-_markdown: Final = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
+_markdown: Final = MarkdownIt("commonmark", {"html": True}).enable(
+    ["table", "strikethrough"]
+)
 _ELEMENTS: Final = tags(
     "a abbr acronym address applet area article aside audio b base basefont bdi bdo big "
     "blockquote body br button canvas caption center cite code col colgroup data datalist dd "
@@ -70,14 +72,18 @@ def markdown_to_body(text: str, *, sheets: bool = True) -> str:
 def _last_ends(text: str) -> dict[str, int]:
     """Return for each name of an end tag the last line that has one."""
     lines = enumerate(text.split("\n"))
-    return {name.lower(): number for number, line in lines for name in _ENDS.findall(line)}
+    return {
+        name.lower(): number for number, line in lines for name in _ENDS.findall(line)
+    }
 
 
 def _marked(html: str, line: int, ends: dict[str, int], *, every: bool) -> str:
     """Return a block of HTML with placeholders as text, and closed what would swallow all behind
     it."""
     html = _TAG.sub(partial(_kept, every=every), html)
-    return html + "".join(f"</{name}>" for name in _opened(html) if ends.get(name, -1) < line)
+    return html + "".join(
+        f"</{name}>" for name in _opened(html) if ends.get(name, -1) < line
+    )
 
 
 def _closing(inline: list[Token], line: int, ends: dict[str, int]) -> list[Token]:

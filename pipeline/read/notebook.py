@@ -24,11 +24,17 @@ def ipynb_to_html(text: str) -> Converted | None:
     except (ValueError, RecursionError):
         return None
     sheets = book.get("worksheets") if isinstance(book, dict) else None
-    cells = (sheets[0] if sheets else book).get("cells") if isinstance(book, dict) else None
+    cells = (
+        (sheets[0] if sheets else book).get("cells") if isinstance(book, dict) else None
+    )
     if not isinstance(cells, list):
         return json_to_html(text)
     about: Any = book.get("metadata") if isinstance(book.get("metadata"), dict) else {}
-    spoken = about.get("language_info") if isinstance(about.get("language_info"), dict) else {}
+    spoken = (
+        about.get("language_info")
+        if isinstance(about.get("language_info"), dict)
+        else {}
+    )
     language = re.sub(r"\W", "", str(spoken.get("name", "")))
     title = str(about.get("title", ""))
     sections = []
@@ -36,7 +42,9 @@ def ipynb_to_html(text: str) -> Converted | None:
         check_cancelled()
         if isinstance(cell, dict) and (inner := _cell(cell, language)):
             sections.append(placed(inner, f"cell={number}"))
-    unread = f"what follows its first {MAX_ITEMS} cells" if len(cells) > MAX_ITEMS else ""
+    unread = (
+        f"what follows its first {MAX_ITEMS} cells" if len(cells) > MAX_ITEMS else ""
+    )
     return Converted(whole_page("\n".join(sections), title=title), title, unread=unread)
 
 

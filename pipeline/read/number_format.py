@@ -84,7 +84,11 @@ def shown_text(text: str, form: str) -> str:
     if len(sections) == 4:
         return _literal("".join(sections[3].tokens)).replace("@", text)
     section = next((one for one in reversed(sections) if "@" in one.bare), None)
-    return text if section is None else _literal("".join(section.tokens)).replace("@", text)
+    return (
+        text
+        if section is None
+        else _literal("".join(section.tokens)).replace("@", text)
+    )
 
 
 @lru_cache(512)
@@ -152,7 +156,9 @@ def _moment(value: float, bare: str, epoch: datetime) -> str:
     moment = epoch + timedelta(seconds=round(days * 86_400))
     has_clock = bool(_CLOCK.search(bare))
     has_day = bool(_CALENDAR.search(bare)) or not has_clock
-    clock = moment.strftime("%H:%M:%S" if "s" in bare.lower() or moment.second else "%H:%M")
+    clock = moment.strftime(
+        "%H:%M:%S" if "s" in bare.lower() or moment.second else "%H:%M"
+    )
     day = moment.date().isoformat()
     return f"{day} {clock}" if has_day and has_clock else day if has_day else clock
 
@@ -194,10 +200,15 @@ def _in_groups(value: int, section: _Section, groups: list[str]) -> str:
     cut = iter(
         [
             digits[:first],
-            *(digits[end - size : end] for end, size in zip(ends[1:], sizes[1:], strict=True)),
+            *(
+                digits[end - size : end]
+                for end, size in zip(ends[1:], sizes[1:], strict=True)
+            ),
         ]
     )
-    text = "".join(next(cut) if _DIGITS.match(one) else _literal(one) for one in section.tokens)
+    text = "".join(
+        next(cut) if _DIGITS.match(one) else _literal(one) for one in section.tokens
+    )
     return " ".join(f"{'-' if value < 0 else ''}{text}".split())
 
 
@@ -222,7 +233,9 @@ def _digits(value: float, pattern: str) -> str:
 def _with_literals(section: _Section, digits: str) -> str:
     """Return digits in the place of the pattern, between the literals of a section."""
     if not any(_DIGITS.match(one) for one in section.tokens):
-        words = _literal("".join(one for one in section.tokens if one[0] in '"\\[_* ()-'))
+        words = _literal(
+            "".join(one for one in section.tokens if one[0] in '"\\[_* ()-')
+        )
         general = "general" in section.bare.lower() or not section.tokens
         return (
             (digits if not words.strip() else f"{digits}{words}")

@@ -33,9 +33,15 @@ _TEXT, _TABLES, _DRAW, _STYLE, _OFFICE, _SHOW, _FORM = (
 )
 _H, _P, _ITEM, _NOTE = (f"{_TEXT}{name}" for name in ("h", "p", "list-item", "note"))
 _TABLE, _ROW, _CELL, _COVERED = (
-    f"{_TABLES}{name}" for name in ("table", "table-row", "table-cell", "covered-table-cell")
+    f"{_TABLES}{name}"
+    for name in ("table", "table-row", "table-cell", "covered-table-cell")
 )
-_PAGE, _FRAME, _NOTES, _NAMED = f"{_DRAW}page", f"{_DRAW}frame", f"{_SHOW}notes", f"{_STYLE}style"
+_PAGE, _FRAME, _NOTES, _NAMED = (
+    f"{_DRAW}page",
+    f"{_DRAW}frame",
+    f"{_SHOW}notes",
+    f"{_STYLE}style",
+)
 _LIST, _LIST_STYLE, _NUMBER = (
     f"{_TEXT}{name}" for name in ("list", "list-style", "list-level-style-number")
 )
@@ -57,7 +63,9 @@ _CHART: Final = "{urn:oasis:names:tc:opendocument:xmlns:chart:1.0}"
 _SVG: Final = "{urn:oasis:names:tc:opendocument:xmlns:svg-compatible:1.0}"
 _MATH: Final = "{http://www.w3.org/1998/Math/MathML}math"
 _HREF: Final = "{http://www.w3.org/1999/xlink}href"
-_DESCRIBED: Final = frozenset({f"{_SVG}title", f"{_SVG}desc", f"{_DRAW}text-box", _TABLE})
+_DESCRIBED: Final = frozenset(
+    {f"{_SVG}title", f"{_SVG}desc", f"{_DRAW}text-box", _TABLE}
+)
 """What in a frame says the same as a picture in it, or more."""
 _LARGE_IMAGE: Final = 15.0
 """Square centimetres: a picture of less is a logo or an icon."""
@@ -72,13 +80,23 @@ _APART: Final = frozenset({"title", "page-number", "date-time"})
 """Frames of a slide that are its heading, its number or today."""
 _FILLED: Final = frozenset(
     f"{_FORM}{name}"
-    for name in ("text", "textarea", "formatted-text", "combobox", "number", "date", "time")
+    for name in (
+        "text",
+        "textarea",
+        "formatted-text",
+        "combobox",
+        "number",
+        "date",
+        "time",
+    )
 )
 _NAMED_FIELDS: Final = frozenset(
     f"{_FORM}{name}" for name in ("button", "checkbox", "radio", "fixed-text", "frame")
 )
 """Parts of a form that show their label, as others show their value."""
-_MOVING: Final = tuple(f"{_DRAW}{name}" for name in ("plugin", "applet", "floating-frame"))
+_MOVING: Final = tuple(
+    f"{_DRAW}{name}" for name in ("plugin", "applet", "floating-frame")
+)
 _HIDING: Final = {
     f"{_STYLE}text-properties": (f"{_TEXT}display", "none"),
     f"{_STYLE}table-properties": (f"{_TABLES}display", "false"),
@@ -134,7 +152,9 @@ class _OpenDocumentReader:
             if read := _WHOLLY.get(child.tag):
                 yield from read(self, child)
                 continue
-            if title := child.get(f"{_TABLES}title"):  # of what a cell says to whom fills it in
+            if title := child.get(
+                f"{_TABLES}title"
+            ):  # of what a cell says to whom fills it in
                 yield f"<p>{escape(title)}</p>"
             if child.tag.startswith(_FORM):
                 yield from self._field(child)
@@ -186,11 +206,15 @@ class _OpenDocumentReader:
             return
         self.ledger.give("embedded object")
 
-    def margins(self, styles: etree._Element | None, content: etree._Element) -> Iterator[str]:
+    def margins(
+        self, styles: etree._Element | None, content: etree._Element
+    ) -> Iterator[str]:
         """Yield heads and feet of pages and slides, and what their masters print, where they say
         something, each once."""
         sides = ("", "-left", "-first")
-        names = {f"{{*}}{name}{side}" for name in ("header", "footer") for side in sides}
+        names = {
+            f"{{*}}{name}{side}" for name in ("header", "footer") for side in sides
+        }
         said = {**self.repeated}
         for declared in content.iter(f"{_SHOW}footer-decl", f"{_SHOW}header-decl"):
             said[f"<p>{escape(' '.join(declared.itertext()))}</p>"] = None
@@ -207,7 +231,9 @@ class _OpenDocumentReader:
         """Yield what a part of a form shows."""
         said = ""
         if control.tag in _FILLED:
-            said = control.get(f"{_FORM}current-value") or control.get(f"{_FORM}value", "")
+            said = control.get(f"{_FORM}current-value") or control.get(
+                f"{_FORM}value", ""
+            )
         elif control.tag in _NAMED_FIELDS or "true" in {
             control.get(f"{_FORM}{name}") for name in ("selected", "current-selected")
         }:
@@ -217,23 +243,33 @@ class _OpenDocumentReader:
 
     def count(self, content: etree._Element) -> None:
         """Count what a document holds beside its text."""
-        self.ledger.hold("comment", sum(1 for _ in content.iter(f"{_OFFICE}annotation")))
+        self.ledger.hold(
+            "comment", sum(1 for _ in content.iter(f"{_OFFICE}annotation"))
+        )
         self.ledger.hold("embedded object", sum(1 for _ in content.iter(*_MOVING)))
         for linked in content.iter(f"{_TEXT}section-source"):
             section = linked.getparent()
-            is_read = section is not None and next(section.iter(_H, _P), None) is not None
+            is_read = (
+                section is not None and next(section.iter(_H, _P), None) is not None
+            )
             self.ledger.hold("embedded object", not is_read)
         for frame in content.iter(_FRAME):
             held = {child.tag for child in frame.iterchildren(tag=etree.Element)}
             if held & {_OBJECT, f"{_OBJECT}-ole"}:
                 self.ledger.hold("embedded object")
-            elif f"{_DRAW}image" in held and not held & _DESCRIBED and _area(frame) >= _LARGE_IMAGE:
+            elif (
+                f"{_DRAW}image" in held
+                and not held & _DESCRIBED
+                and _area(frame) >= _LARGE_IMAGE
+            ):
                 self.ledger.hold("image")
 
     def _list(self, element: etree._Element) -> Iterator[str]:
         """Yield the items of a list, numbered as its style says; one inside another goes on with
         the outer's style."""
-        style = element.get(f"{_TEXT}style-name") or (self.lists[-1].style if self.lists else "")
+        style = element.get(f"{_TEXT}style-name") or (
+            self.lists[-1].style if self.lists else ""
+        )
         level = _Numbered(style, 0)
         if element.get(f"{_TEXT}continue-numbering") == "true":
             level.count = self.last.get((style, len(self.lists)), 0)
@@ -250,34 +286,49 @@ class _OpenDocumentReader:
         own, depth = self.lists[-1], len(self.lists)
         form = self.numbers.get((own.style, depth))
         given = item.get(f"{_TEXT}start-value") or (
-            form.get(f"{_TEXT}start-value") if form is not None and not own.count else None
+            form.get(f"{_TEXT}start-value")
+            if form is not None and not own.count
+            else None
         )
         own.count = (
-            int(given) if given and given.isdecimal() and len(given) < _DIGITS else own.count + 1
+            int(given)
+            if given and given.isdecimal() and len(given) < _DIGITS
+            else own.count + 1
         )
         self.label = "" if form is None else self._label(form, depth)
 
     def _label(self, form: etree._Element, depth: int) -> str:
         shown = form.get(f"{_TEXT}display-levels", "1")
-        first = depth - min(depth, int(shown) if shown.isdecimal() and len(shown) < _DIGITS else 1)
+        first = depth - min(
+            depth, int(shown) if shown.isdecimal() and len(shown) < _DIGITS else 1
+        )
         forms = [
-            self.numbers.get((self.lists[-1].style, level)) for level in range(first + 1, depth + 1)
+            self.numbers.get((self.lists[-1].style, level))
+            for level in range(first + 1, depth + 1)
         ]
         said = [
             spelled(one.count, kind)
             for one, own in zip(self.lists[first:], forms, strict=True)
             if (kind := own.get(f"{_STYLE}num-format", "") if own is not None else "")
         ]
-        before, behind = form.get(f"{_STYLE}num-prefix", ""), form.get(f"{_STYLE}num-suffix", "")
+        before, behind = (
+            form.get(f"{_STYLE}num-prefix", ""),
+            form.get(f"{_STYLE}num-suffix", ""),
+        )
         return f"{before}{'.'.join(said)}{behind}".strip() if said else ""
 
     def _notes(self, paragraph: etree._Element) -> Iterator[str]:
         """Yield the notes of a paragraph behind it, each under the mark that stands at its
         place."""
         for note in paragraph.iter(_NOTE):
-            if note.getparent() is not None and next(note.iterancestors(_H, _P)) is paragraph:
+            if (
+                note.getparent() is not None
+                and next(note.iterancestors(_H, _P)) is paragraph
+            ):
                 said = " ".join(filter(None, map(self._text, note.iter(_H, _P))))
-                yield f"<p>[{escape(_citation(note))}] {escape(said)}</p>" if said else ""
+                yield (
+                    f"<p>[{escape(_citation(note))}] {escape(said)}</p>" if said else ""
+                )
 
     def _is_hidden(self, element: etree._Element, space: str) -> bool:
         hides = element.get(f"{space}style-name") in self.hiding
@@ -288,9 +339,16 @@ class _OpenDocumentReader:
         self.slides += 1
         if self._is_hidden(page, _DRAW):
             return
-        titles = (frame for frame in page.iter(_FRAME) if frame.get(f"{_SHOW}class") == "title")
+        titles = (
+            frame
+            for frame in page.iter(_FRAME)
+            if frame.get(f"{_SHOW}class") == "title"
+        )
         title = " ".join(
-            filter(None, (self._text(line) for frame in titles for line in frame.iter(_H, _P)))
+            filter(
+                None,
+                (self._text(line) for frame in titles for line in frame.iter(_H, _P)),
+            )
         )
         inner = list(self.blocks(page))
         if inner or title:
@@ -298,7 +356,9 @@ class _OpenDocumentReader:
             yield placed("\n".join([heading, *inner]), f"slide={self.slides}")
 
     def _table(self, table: etree._Element) -> Iterator[str]:
-        rows = (row for row in table.iter(_ROW) if next(row.iterancestors(_TABLE)) is table)
+        rows = (
+            row for row in table.iter(_ROW) if next(row.iterancestors(_TABLE)) is table
+        )
         if table.getparent().tag != _SHEETS:
             cells = [told for row in rows if any(told := self._cells(row))]
             if cells:
@@ -316,19 +376,27 @@ class _OpenDocumentReader:
             if next(held.iterancestors(_TABLE)) is table and _is_in_cell(held):
                 yield from self._object(held)
 
-    def _numbered(self, rows: Iterator[etree._Element], gone: frozenset[int]) -> Iterator[Row]:
+    def _numbered(
+        self, rows: Iterator[etree._Element], gone: frozenset[int]
+    ) -> Iterator[Row]:
         """Yield the filled rows of a sheet that are shown, as often as each is repeated, while
         cells are left."""
         number = 0
         for row in rows:
             check_cancelled()
             cells, times = self._cells(row), _count(row, "number-rows-repeated")
-            missed = [said for column, said in enumerate(cells) if column in gone] if gone else []
+            missed = (
+                [said for column, said in enumerate(cells) if column in gone]
+                if gone
+                else []
+            )
             if cells and _is_collapsed(row):
                 self.hidden_rows += 1
                 missed, cells = cells, []
             elif missed:
-                cells = ["" if column in gone else said for column, said in enumerate(cells)]
+                cells = [
+                    "" if column in gone else said for column, said in enumerate(cells)
+                ]
             self.looks.words += sum(len(said.split()) for said in missed)
             for repeated in range(number + 1, number + 1 + times if cells else 0):
                 if self.left < 0:
@@ -375,11 +443,18 @@ class _OpenDocumentReader:
                 self._miss(one)
             else:
                 inherited = (
-                    under if one is element and not one.get(f"{_TEXT}style-name") else unseen
+                    under
+                    if one is element and not one.get(f"{_TEXT}style-name")
+                    else unseen
                 )
                 for child in reversed(one):
                     stack.append((child.tail or "", inherited))
-                    if isinstance(child.tag, str) and child.tag not in {*_UNSHOWN, _H, _P, _TABLE}:
+                    if isinstance(child.tag, str) and child.tag not in {
+                        *_UNSHOWN,
+                        _H,
+                        _P,
+                        _TABLE,
+                    }:
                         stack.append((child, inherited))
                 stack.append((one.text or "", inherited))
         return " ".join("".join(pieces).split())
@@ -399,7 +474,9 @@ class _OpenDocumentReader:
         self.looks.words += len(" ".join(element.itertext()).split())
 
 
-_WHOLLY: Final[dict[str, Callable[[_OpenDocumentReader, etree._Element], Iterator[str]]]] = {
+_WHOLLY: Final[
+    dict[str, Callable[[_OpenDocumentReader, etree._Element], Iterator[str]]]
+] = {
     _OBJECT: _OpenDocumentReader._object,
     _PAGE: _OpenDocumentReader._slide,
     _TABLE: _OpenDocumentReader._table,
@@ -436,7 +513,9 @@ def _is_gone(paragraph: etree._Element) -> bool:
 def _is_collapsed(part: etree._Element) -> bool:
     """Whether a row or column of a sheet is hidden, by itself or with a group around it."""
     above = (one.get(f"{_TABLES}display") for one in part.iterancestors(*_GROUPS))
-    return "false" in above or bool(part.get(f"{_TABLES}visibility", "visible") != "visible")
+    return "false" in above or bool(
+        part.get(f"{_TABLES}visibility", "visible") != "visible"
+    )
 
 
 def _hidden_columns(table: etree._Element) -> frozenset[int]:
@@ -473,7 +552,9 @@ def opendocument_to_html(body: bytes) -> Converted:
     password, is too large unpacked, or without text."""
     with open_package(body, "an OpenDocument file") as package:
         if b"encryption-data" in package.read("META-INF/manifest.xml"):
-            raise Unreadable("it is an OpenDocument file with a password: save a copy without one")
+            raise Unreadable(
+                "it is an OpenDocument file with a password: save a copy without one"
+            )
         meta, content = package.tree("meta.xml"), package.tree("content.xml")
         if content is None:
             raise Unreadable("it is an OpenDocument file without text")
@@ -485,7 +566,9 @@ def flat_opendocument_to_html(body: bytes) -> Converted | None:
     """Return an OpenDocument file that is one XML file as HTML, None for other XML; raises
     `Unreadable` for one that is too large or without text."""
     if body.count(b"<") > MAX_TAGS:
-        raise Unreadable(f"it is an OpenDocument file of more than {MAX_TAGS:,} tags: split it")
+        raise Unreadable(
+            f"it is an OpenDocument file of more than {MAX_TAGS:,} tags: split it"
+        )
     root = parse_xml(body)
     if root is None or root.tag != f"{_OFFICE}document":
         return None
@@ -501,7 +584,9 @@ def _converted(
     """Return a file by what it says of itself, its content and its styles; `parts` returns a file
     inside it by its name."""
     title = child_text(about, "title") if about is not None else ""
-    author = child_text(about, "creator", "initial-creator") if about is not None else ""
+    author = (
+        child_text(about, "creator", "initial-creator") if about is not None else ""
+    )
     # Automatic styles of the other part are those of headers and masters, by the same names.
     common = styles.find(f"{_OFFICE}styles") if styles is not None else None
     named = [tree for tree in (common, content) if tree is not None]

@@ -25,7 +25,8 @@ _LETTERS: Final = f"{_STYLE}text-properties"
 _CHAIN: Final = 20
 """Styles in a chain of parents."""
 _DRAWN: Final = frozenset(
-    f"{_DRAW}{name}" for name in ("page", "frame", "custom-shape", "rect", "ellipse", "g")
+    f"{_DRAW}{name}"
+    for name in ("page", "frame", "custom-shape", "rect", "ellipse", "g")
 )
 _NAMES: Final = (f"{_TEXT}style-name", f"{_TABLES}style-name")
 _PER_CENT: Final = re.compile(r"(\d{1,4}(?:\.\d+)?)%")
@@ -67,7 +68,10 @@ class Looks:
     def _alone(self, name: str) -> bool | None:
         """Return True for a style that hides on any ground, False for one that says nothing, else
         None."""
-        size = length(self._said(name, _LETTERS, f"{_FO}font-size"), percent=float(LEAST_SIZE * 10))
+        size = length(
+            self._said(name, _LETTERS, f"{_FO}font-size"),
+            percent=float(LEAST_SIZE * 10),
+        )
         width = _PER_CENT.fullmatch(self._said(name, _LETTERS, f"{_STYLE}text-scale"))
         solid = _PER_CENT.fullmatch(self._said(name, _LETTERS, f"{_LO}opacity"))
         tiny = size is not None and size < LEAST_SIZE * _POINTS
@@ -99,7 +103,14 @@ class Looks:
             if one.tag in _DRAWN:
                 return None
             for name in filter(None, map(one.get, _NAMES)):
-                for kind in ("text", "paragraph", "table-cell", "table-row", "table", "section"):
+                for kind in (
+                    "text",
+                    "paragraph",
+                    "table-cell",
+                    "table-row",
+                    "table",
+                    "section",
+                ):
                     ground = self._colour(
                         name, f"{_STYLE}{kind}-properties", f"{_FO}background-color"
                     )

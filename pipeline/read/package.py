@@ -30,7 +30,18 @@ from pipeline.read.text import XML_OPTIONS, child_text, has_own_entities, local_
 MAX_TAGS: Final = 600_000
 """Of a part that is held as a tree, which then takes up to 70 MB; of what is shown, fewer become a
 page's elements."""
-_TEXTS: Final = (".xml", ".rels", ".opf", ".ncx", ".html", ".htm", ".xhtml", ".css", ".svg", ".vml")
+_TEXTS: Final = (
+    ".xml",
+    ".rels",
+    ".opf",
+    ".ncx",
+    ".html",
+    ".htm",
+    ".xhtml",
+    ".css",
+    ".svg",
+    ".vml",
+)
 _STRICT: Final = re.compile(rb"http://purl\.oclc\.org/ooxml/(\w+)/")
 """Beginning of the namespaces of Office files in the strict form, whose elements are those of the
 usual form."""
@@ -46,7 +57,9 @@ class Package:
         the file."""
         self._archive = archive
         self.names = [
-            part.filename for part in archive.infolist() if part.filename.lower().endswith(_TEXTS)
+            part.filename
+            for part in archive.infolist()
+            if part.filename.lower().endswith(_TEXTS)
         ]
         if len(self.names) > MAX_ITEMS:
             raise Unreadable(
@@ -60,7 +73,9 @@ class Package:
             )
             raise Unreadable(told, hint=raising_the_cap(unpacked))
         for name in self.names:
-            if name.endswith((".xml", ".rels", ".opf")) and has_own_entities(archive.read(name)):
+            if name.endswith((".xml", ".rels", ".opf")) and has_own_entities(
+                archive.read(name)
+            ):
                 raise Unreadable(
                     f"it is {what} with XML entities of its own, as only attacks have them"
                 )
@@ -97,7 +112,10 @@ class Package:
 
     def note_damage(self, name: str, errors: etree._ListErrorLog) -> None:
         """Keep the name of a part whose XML breaks off; what is only odd about it costs no text."""
-        if any(error.level_name == "FATAL" for error in errors) and name not in self.damaged:
+        if (
+            any(error.level_name == "FATAL" for error in errors)
+            and name not in self.damaged
+        ):
             self.damaged.append(name)
 
     @property
@@ -105,14 +123,18 @@ class Package:
         """What damage of the parts hides, empty for sound ones."""
         # Whoever made the file named its parts.
         number = len(self.damaged)
-        return f"what follows a damaged place in {number} of its parts" if number else ""
+        return (
+            f"what follows a damaged place in {number} of its parts" if number else ""
+        )
 
     def main(self, usual: str) -> str:
         """Return the name of the part that an Office file begins with, `usual` where it names
         none."""
         kinds = self.targets("")
         named = (
-            name for kind, name in kinds.values() if kind == "officeDocument" and self.read(name)
+            name
+            for kind, name in kinds.values()
+            if kind == "officeDocument" and self.read(name)
         )
         return next(named, usual)
 
@@ -137,7 +159,9 @@ class Package:
         )
         return child_text(core, "title"), person(child_text(core, "creator"), tools)
 
-    def targets(self, part: str, *, outside: bool = False) -> dict[str, tuple[str, str]]:
+    def targets(
+        self, part: str, *, outside: bool = False
+    ) -> dict[str, tuple[str, str]]:
         """Return what a part of an Office file refers to, by id: the last word of the type, and the
         other's name.
 
@@ -152,8 +176,14 @@ class Package:
                 local_name(link) == "relationship"
                 and (link.get("TargetMode") == "External") == outside
             ):
-                kind, target = link.get("Type", "").rpartition("/")[2], link.get("Target", "")
-                found[link.get("Id", "")] = (kind, target if outside else resolved(folder, target))
+                kind, target = (
+                    link.get("Type", "").rpartition("/")[2],
+                    link.get("Target", ""),
+                )
+                found[link.get("Id", "")] = (
+                    kind,
+                    target if outside else resolved(folder, target),
+                )
         return found
 
 
@@ -174,5 +204,7 @@ def open_package(body: bytes, what: str) -> Iterator[Package]:
             yield Package(archive, what)
     except _DAMAGED as e:
         if "encrypted" in str(e):
-            raise Unreadable(f"it is {what} with a password: save a copy without one") from e
+            raise Unreadable(
+                f"it is {what} with a password: save a copy without one"
+            ) from e
         raise Unreadable(f"it is {what} that is damaged ({type(e).__name__})") from e

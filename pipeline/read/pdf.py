@@ -42,7 +42,15 @@ from pipeline.document.ledger import Ledger
 from pipeline.document.page import Trust
 from pipeline.read.pdf_guard import Guard
 from pipeline.read.pdf_layout import lines_of
-from pipeline.read.pdf_lines import Band, Cell, PrintLine, around, drop_running, parts_of, sizes_of
+from pipeline.read.pdf_lines import (
+    Band,
+    Cell,
+    PrintLine,
+    around,
+    drop_running,
+    parts_of,
+    sizes_of,
+)
 from pipeline.read.pdf_page import Print, opened, printed
 from pipeline.work import check_cancelled
 
@@ -191,10 +199,15 @@ class PdfReading:
         self._file.init_forms()
         about = self._file.get_metadata_dict()
         tools = f"{about.get('Creator', '')} {about.get('Producer', '')}"
-        self._about = about.get("Title", "").strip(), person(about.get("Author", ""), tools)
+        self._about = (
+            about.get("Title", "").strip(),
+            person(about.get("Author", ""), tools),
+        )
         self._is_xfa = pypdfium2.raw.FPDF_GetFormType(self._file.raw) == _XFA
         attached = range(min(self._file.count_attachments(), MOST_ATTACHED))
-        self._attached = [self._file.get_attachment(number).get_name() for number in attached]
+        self._attached = [
+            self._file.get_attachment(number).get_name() for number in attached
+        ]
 
     @property
     def done(self) -> bool:
@@ -211,7 +224,9 @@ class PdfReading:
         """
         began = time.thread_time()
         until = min(len(self.pages) + most, self._last - self.first + 1)
-        while len(self.pages) < until and time.thread_time() < began + min(seconds, left):
+        while len(self.pages) < until and time.thread_time() < began + min(
+            seconds, left
+        ):
             check_cancelled()
             number = self.first + len(self.pages)
             if number in self._ending:
@@ -236,9 +251,10 @@ class PdfReading:
     def _recognised(self, found: _PageLines, number: int) -> _PageLines:
         """Return a page that shows an image with what is read off that; one with a few letters as
         it is, if no more."""
-        given = {"few": replace(found, trouble=""), "unmapped": replace(found, lines=[])}.get(
-            found.trouble
-        )
+        given = {
+            "few": replace(found, trouble=""),
+            "unmapped": replace(found, lines=[]),
+        }.get(found.trouble)
         if not can_recognise():
             return given or replace(found, trouble="unsighted")
         if not self._sighted:
@@ -255,13 +271,24 @@ class PdfReading:
         lines, unsure, whole = read_lines(shown, began + SCAN_SECONDS)
         took, height = time.thread_time() - began, len(shown.pixels) * shown.unit
         known = known_writings() if unsure else ""
-        letters = sum(len(line.text) for line in found.lines) if found.trouble == "few" else 0
+        letters = (
+            sum(len(line.text) for line in found.lines) if found.trouble == "few" else 0
+        )
         if sum(len(line.text) for line in lines) <= letters:
             given = replace(found, trouble="") if unsure else given
             return replace(given or found, took=took, unsure=unsure, known=known)
         trouble = "" if whole else "part"
         return _PageLines(
-            lines, trouble, found.hidden, False, height, True, took, unsure, known, found.comments
+            lines,
+            trouble,
+            found.hidden,
+            False,
+            height,
+            True,
+            took,
+            unsure,
+            known,
+            found.comments,
         )
 
     @cached_property
@@ -274,7 +301,8 @@ class PdfReading:
         """Return the pages read, the first few left out, a line each; such pieces are joined for a
         later reading."""
         return b"".join(
-            json.dumps(astuple(page)).encode("ascii") + b"\n" for page in self.pages[first:]
+            json.dumps(astuple(page)).encode("ascii") + b"\n"
+            for page in self.pages[first:]
         )
 
     def converted(self) -> Converted:
@@ -304,7 +332,9 @@ class PdfReading:
             )
         drop_running(lines, [page.height for page in self.pages])
         html, printed = self._render(lines, title)
-        trust: Trust = "recognised" if scans or recognised == sum(map(bool, lines)) else "visible"
+        trust: Trust = (
+            "recognised" if scans or recognised == sum(map(bool, lines)) else "visible"
+        )
         return Converted(
             html,
             title,
@@ -322,11 +352,18 @@ class PdfReading:
     def _ledger(self) -> Ledger:
         """Return what no reading gives: attached files, and large images beside text."""
         ledger = Ledger()
-        ledger.hold("attachment", len(self._attached) + sum(page.attached for page in self.pages))
+        ledger.hold(
+            "attachment",
+            len(self._attached) + sum(page.attached for page in self.pages),
+        )
         ledger.hold("embedded object", sum(page.media for page in self.pages))
         ledger.hold(
             "image",
-            sum(page.pictures for page in self.pages if not page.recognised and not page.trouble),
+            sum(
+                page.pictures
+                for page in self.pages
+                if not page.recognised and not page.trouble
+            ),
         )
         return ledger
 
@@ -346,9 +383,13 @@ class PdfReading:
                     f"{numbers[0]})"
                 )
         if vanished := [
-            number for number, page in enumerate(self.pages, self.first) if page.vanished
+            number
+            for number, page in enumerate(self.pages, self.first)
+            if page.vanished
         ]:
-            parts.append(f"letters on {len(vanished)} pages (the first is page {vanished[0]})")
+            parts.append(
+                f"letters on {len(vanished)} pages (the first is page {vanished[0]})"
+            )
         if self._is_xfa:
             parts.append("its form, which is of a kind (XFA) that few programs show")
         begin, rest = self.first + len(self.pages), ""
@@ -369,7 +410,9 @@ class PdfReading:
         """Return what of the print in images could not be recognised, in words; empty where nothing
         was left out."""
         pages = [
-            (number, page) for number, page in enumerate(self.pages, self.first) if page.unsure
+            (number, page)
+            for number, page in enumerate(self.pages, self.first)
+            if page.unsure
         ]
         if not pages:
             return ""
@@ -390,16 +433,24 @@ class PdfReading:
         of its own, and places for its parts."""
         scanned = [page.recognised for page in self.pages]
         read = sizes_of(
-            [lines for lines, is_scan in zip(pages, scanned, strict=True) if not is_scan]
+            [
+                lines
+                for lines, is_scan in zip(pages, scanned, strict=True)
+                if not is_scan
+            ]
         )
         parts, printed = [], []
-        for number, (lines, page) in enumerate(zip(pages, self.pages, strict=True), self.first):
+        for number, (lines, page) in enumerate(
+            zip(pages, self.pages, strict=True), self.first
+        ):
             levels, leading = sizes_of([lines]) if page.recognised else read
             parts.append(f'<section {PLACE}="page={number}">')
             found = list(parts_of(lines, levels, leading))
             if page.recognised:
                 parts += [
-                    placed(one.html, self._place(number, one.bands, page.height), tag="div")
+                    placed(
+                        one.html, self._place(number, one.bands, page.height), tag="div"
+                    )
                     for one in found
                 ]
             else:
@@ -417,7 +468,9 @@ class PdfReading:
         the upper left."""
         left, low, right, top = around([band.box for band in bands])
         top, low = height - top, height - low
-        box = ",".join(f"{max(0, round(edge))}" for edge in (left, top, right - left, low - top))
+        box = ",".join(
+            f"{max(0, round(edge))}" for edge in (left, top, right - left, low - top)
+        )
         return f"page={number}&{self.box}={box}"
 
     def _why_empty(self) -> str:
@@ -433,9 +486,14 @@ class PdfReading:
         # Scanned, if at all: what keeps the first such page from being read
         if lines := self._illegible():
             return f"it is scanned: {kind} with {lines}"
-        why = next((_TROUBLE[page.trouble] for page in self.pages if page.trouble in _SCANNED), "")
+        why = next(
+            (_TROUBLE[page.trouble] for page in self.pages if page.trouble in _SCANNED),
+            "",
+        )
         return (
-            f"it is scanned: {kind} whose pages {why}" if why else f"it is {kind} with empty pages"
+            f"it is scanned: {kind} whose pages {why}"
+            if why
+            else f"it is {kind} with empty pages"
         )
 
 
@@ -499,7 +557,8 @@ def _read_page(page: Print) -> _PageLines:
     letters = sum(len(piece.text) for piece in page.pieces)
     vanished = (
         page.shown
-        if page.shown >= _FEW and letters + sum(len(one.text) for one in page.hidden) == 0
+        if page.shown >= _FEW
+        and letters + sum(len(one.text) for one in page.hidden) == 0
         else 0
     )
     trouble = ""
@@ -517,7 +576,9 @@ def _read_page(page: Print) -> _PageLines:
         page.height,
         comments=page.comments,
         vanished=vanished,
-        pictures=0 if behind else page.pictures + (letters < _STRAY and page.paths >= _OUTLINES),
+        pictures=0
+        if behind
+        else page.pictures + (letters < _STRAY and page.paths >= _OUTLINES),
         attached=page.attached,
         media=page.media,
     )

@@ -59,14 +59,22 @@ class FollowedFile:
             return False
         return size <= MOST_CONTENT and shown <= MOST_SHOWN and forms <= MOST_FORMS
 
-    def _cost(self, data: bytes, resources: Any, above: tuple[int, ...]) -> tuple[int, int, int]:
+    def _cost(
+        self, data: bytes, resources: Any, above: tuple[int, ...]
+    ) -> tuple[int, int, int]:
         """Return bytes, operators that show text, and forms, of contents with all that they
         draw."""
         check_cancelled()
         size, shown, forms = len(data), sum(1 for _ in SHOWS.finditer(data)), 0
-        listed = _got(_got(resources).get("/XObject")) if _got(resources) is not None else None
+        listed = (
+            _got(_got(resources).get("/XObject"))
+            if _got(resources) is not None
+            else None
+        )
         for name, times in Counter(DRAWS.findall(data)).items():
-            drawn = listed.get("/" + name.decode("latin-1")) if listed is not None else None
+            drawn = (
+                listed.get("/" + name.decode("latin-1")) if listed is not None else None
+            )
             if drawn is None or _got(drawn).get("/Subtype") != "/Form":
                 continue
             form, key = _got(drawn), id(_got(drawn))

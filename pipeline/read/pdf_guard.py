@@ -59,7 +59,9 @@ def _is_uncommon(body: bytes) -> bool:
         kind = filters[1] if filters is not None else b""
         if b"LZW" in kind or b"RunLength" in kind or kind.count(b"/") > 1:
             return True
-        data = _unpacked(body, start) if b"Fl" in kind else body[start : _end(body, start)]
+        data = (
+            _unpacked(body, start) if b"Fl" in kind else body[start : _end(body, start)]
+        )
         total += len(data)
         shown = sum(1 for _ in SHOWS.finditer(data)) if len(data) > MOST_SHOWN else 0
         if len(data) > _COMMON or total > _COMMON_TOTAL or shown > MOST_SHOWN / 10:
@@ -69,7 +71,9 @@ def _is_uncommon(body: bytes) -> bool:
         if b"/Form" in head:
             chain *= 1 + drawn
             longest = max(
-                longest, len(data), (MOST_CONTENT // MOST_SHOWN) * len(SHOWS.findall(data))
+                longest,
+                len(data),
+                (MOST_CONTENT // MOST_SHOWN) * len(SHOWS.findall(data)),
             )
     return math.log2(chain) > math.log2(MOST_FORMS) or draws * longest > MOST_CONTENT
 
@@ -95,6 +99,8 @@ def _unpacked(body: bytes, start: int) -> bytes:
     """Return what a stream unpacks to, as far as `_COMMON` and a byte more; empty for a damaged
     one."""
     try:
-        return zlib.decompressobj().decompress(body[start : _end(body, start)], _COMMON + 1)
+        return zlib.decompressobj().decompress(
+            body[start : _end(body, start)], _COMMON + 1
+        )
     except zlib.error:
         return b""

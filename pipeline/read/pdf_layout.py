@@ -17,7 +17,14 @@ from typing import Final
 
 import numpy as np
 
-from pipeline.read.pdf_lines import MOST_BLANKS, TYPE, Box, Cell, PrintLine, is_ideograph
+from pipeline.read.pdf_lines import (
+    MOST_BLANKS,
+    TYPE,
+    Box,
+    Cell,
+    PrintLine,
+    is_ideograph,
+)
 from pipeline.read.pdf_page import MOST_RULINGS, FieldValue, Piece, Print
 
 
@@ -127,7 +134,10 @@ def lines_of(page: Print) -> list[PrintLine]:
     main = [one for one in segments if one.turn == 0]
     turned = [one for one in segments if one.turn]
     lines: list[PrintLine] = []
-    for group in (main, *([one for one in turned if one.turn == turn] for turn in (1, 3, 2))):
+    for group in (
+        main,
+        *([one for one in turned if one.turn == turn] for turn in (1, 3, 2)),
+    ):
         if group:
             lines += _as_lines(_in_order(group) if _may_hop(group) else group)
     return lines
@@ -189,7 +199,9 @@ def _away(one: _Segment, piece: Piece | _Segment) -> float:
     return max(piece.left - one.right, one.left - piece.right)
 
 
-def _joins(before: _Segment, piece: Piece, upright: Sequence[tuple[float, float, float]]) -> bool:
+def _joins(
+    before: _Segment, piece: Piece, upright: Sequence[tuple[float, float, float]]
+) -> bool:
     """Return whether a piece goes on a segment on its baseline, or below it where the writing is
     upright."""
     em = max(before.size, 1.0)
@@ -200,7 +212,12 @@ def _joins(before: _Segment, piece: Piece, upright: Sequence[tuple[float, float,
         return True
     near = -0.4 * em < gap < (_SET.level if piece.tight else _SET.blank) * em
     dropped = _begins_with(before, piece)
-    if near and level < _SET.raised * em and not dropped and _is_plain(before, piece, level):
+    if (
+        near
+        and level < _SET.raised * em
+        and not dropped
+        and _is_plain(before, piece, level)
+    ):
         return True
     if dropped or level > _SET.level * min(em, piece.size or em):
         return False
@@ -208,7 +225,10 @@ def _joins(before: _Segment, piece: Piece, upright: Sequence[tuple[float, float,
 
 
 def _goes_on(
-    before: _Segment, piece: Piece, gap: float, upright: Sequence[tuple[float, float, float]]
+    before: _Segment,
+    piece: Piece,
+    gap: float,
+    upright: Sequence[tuple[float, float, float]],
 ) -> bool:
     """Return whether a piece goes on a segment on its baseline."""
     em = max(before.size, 1.0)
@@ -222,7 +242,9 @@ def _goes_on(
 
 def _is_below(before: _Segment, piece: Piece) -> bool:
     """Return whether an ideograph goes on upright writing."""
-    if len(piece.text) > 1 or not (is_ideograph(piece.text) and is_ideograph(before.text[-1])):
+    if len(piece.text) > 1 or not (
+        is_ideograph(piece.text) and is_ideograph(before.text[-1])
+    ):
         return False
     return (
         abs(piece.left - before.parts[-1][1]) < 0.3 * before.size
@@ -236,13 +258,17 @@ def _is_plain(before: _Segment, piece: Piece, level: float) -> bool:
     if piece.size > _SET.script * before.size:
         return level < _SET.lowered * before.size
     ordinal = before.text[-1:].isdigit() and piece.text in _ORDINALS
-    return ordinal or (piece.text.isupper() and piece.text.isalpha() and before.text[-1:].isalpha())
+    return ordinal or (
+        piece.text.isupper() and piece.text.isalpha() and before.text[-1:].isalpha()
+    )
 
 
 def _is_ruled(
     left: float, right: float, y: float, upright: Sequence[tuple[float, float, float]]
 ) -> bool:
-    return any(left - 1 <= x <= right + 1 and low - 1 <= y <= top for x, low, top in upright)
+    return any(
+        left - 1 <= x <= right + 1 and low - 1 <= y <= top for x, low, top in upright
+    )
 
 
 def _append(segment: _Segment, piece: Piece) -> None:
@@ -257,7 +283,10 @@ def _append(segment: _Segment, piece: Piece) -> None:
         text, left = segment.parts[-1]
         segment.parts[-1] = (text + blank + piece.text, left)
     segment.text += blank + piece.text
-    segment.left, segment.right = min(segment.left, piece.left), max(segment.right, piece.right)
+    segment.left, segment.right = (
+        min(segment.left, piece.left),
+        max(segment.right, piece.right),
+    )
     segment.fixed += len(piece.text) if piece.fixed else 0
     segment.small = segment.small and piece.size <= segment.size
     if segment.y - piece.y > 0.8 * segment.size:  # upright writing goes down
@@ -271,9 +300,13 @@ def _blank(segment: _Segment, piece: Piece, *, after_script: bool) -> str:
         return " " if gap > 0.3 * em else ""
     if piece.fixed and segment.fixed and not piece.tight:
         letter = (segment.right - segment.left) / max(len(segment.text), 1)
-        return " " * min(max(1, round(gap / letter)), MOST_BLANKS) if letter > 0 else " "
+        return (
+            " " * min(max(1, round(gap / letter)), MOST_BLANKS) if letter > 0 else " "
+        )
     return (
-        " " if piece.parted or ((not piece.tight or after_script) and gap > _SET.blank * em) else ""
+        " "
+        if piece.parted or ((not piece.tight or after_script) and gap > _SET.blank * em)
+        else ""
     )
 
 
@@ -284,7 +317,10 @@ def _script_of(base: _Segment, piece: Piece | _Segment) -> str:
     level = piece.y - base.y
     if _begins_with(base, piece):
         return ""
-    if piece.size > _SET.script * em or not -_SET.lowered * em <= level <= _SET.raised * em:
+    if (
+        piece.size > _SET.script * em
+        or not -_SET.lowered * em <= level <= _SET.raised * em
+    ):
         return ""
     if abs(level) < 0.05 * em or not -0.4 * em < _away(base, piece) < _SET.near * em:
         return ""
@@ -340,7 +376,10 @@ def _without_doubles(segments: Iterable[_Segment]) -> list[_Segment]:
     for one in segments:
         same = places.setdefault(one.text, [])
         near = 0.2 * one.size
-        if any(abs(one.left - other.left) < near and abs(one.y - other.y) < near for other in same):
+        if any(
+            abs(one.left - other.left) < near and abs(one.y - other.y) < near
+            for other in same
+        ):
             continue
         same.append(one)
         kept.append(one)
@@ -353,14 +392,19 @@ def _begins_with(cap: _Segment, piece: Piece | _Segment) -> bool:
     letter = cap.text.strip("\"'“‘«„")
     is_word = len(piece.text) > 1 and piece.text[0].isalpha()
     return (
-        len(letter) == 1 and letter.isupper() and is_word and piece.size * _SET.dropped <= cap.size
+        len(letter) == 1
+        and letter.isupper()
+        and is_word
+        and piece.size * _SET.dropped <= cap.size
     )
 
 
 def _with_initials(segments: list[_Segment]) -> list[_Segment]:
     """Return segments with each drop cap, whose line is the topmost beside it, at the beginning of
     that line."""
-    for cap in [one for one in segments if one.turn == 0 and len(one.text) <= _SET.initial]:
+    for cap in [
+        one for one in segments if one.turn == 0 and len(one.text) <= _SET.initial
+    ]:
         beside = [
             one
             for one in segments
@@ -373,12 +417,18 @@ def _with_initials(segments: list[_Segment]) -> list[_Segment]:
             continue
         beside.sort(key=lambda one: -one.y)
         first, second = beside[:2]
-        if abs(cap.y + _SET.capital * cap.size - first.y - _SET.capital * first.size) > first.size:
+        if (
+            abs(cap.y + _SET.capital * cap.size - first.y - _SET.capital * first.size)
+            > first.size
+        ):
             continue
         parted = first.left - second.left > _SET.blank * first.size
         text, _ = first.parts[0]
         first.text = cap.text + " " * parted + first.text
-        first.parts[0], first.left = (cap.text + " " * parted + text, cap.left), cap.left
+        first.parts[0], first.left = (
+            (cap.text + " " * parted + text, cap.left),
+            cap.left,
+        )
         first.hold(cap)
         segments.remove(cap)
     return segments
@@ -404,9 +454,13 @@ def _fill_in(segments: list[_Segment], value: FieldValue) -> None:
     if before is not None:
         place = before[0] + 1
     else:
-        place = next((number for number, one in enumerate(segments) if one.y < y), len(segments))
+        place = next(
+            (number for number, one in enumerate(segments) if one.y < y), len(segments)
+        )
     text = " ".join(value.text.split())
-    filled = _Segment(text, left, right, y, size, 0, [(text, left)], 0, low=low, top=top)
+    filled = _Segment(
+        text, left, right, y, size, 0, [(text, left)], 0, low=low, top=top
+    )
     segments.insert(place, filled)
 
 
@@ -426,10 +480,14 @@ class _Grid:
 
 
 def _grids(
-    upright: Sequence[tuple[float, float, float]], level: Sequence[tuple[float, float, float]]
+    upright: Sequence[tuple[float, float, float]],
+    level: Sequence[tuple[float, float, float]],
 ) -> list[_Grid]:
     """Return groups of rulings that meet, of three and more each way."""
-    if min(len(upright), len(level)) < 2 or max(len(upright), len(level)) > MOST_RULINGS:
+    if (
+        min(len(upright), len(level)) < 2
+        or max(len(upright), len(level)) > MOST_RULINGS
+    ):
         return []
     standing, lying = np.asarray(upright), np.asarray(level)
     meet = (
@@ -459,7 +517,10 @@ def _grids(
         if len(xs) > 2 and len(ys) > 2 and len(xs) <= MOST_COLUMNS:
             grids.append(
                 _Grid(
-                    xs, ys, [upright[n] for n in sorted(mine)], [level[n] for n in sorted(across)]
+                    xs,
+                    ys,
+                    [upright[n] for n in sorted(mine)],
+                    [level[n] for n in sorted(across)],
                 )
             )
     return grids
@@ -487,7 +548,9 @@ def _tabled(segments: list[_Segment], grid: _Grid) -> list[_Segment]:
     parted = _parted(grid, inside) if inside else grid
     banded = [
         (row, (xs[0], low, xs[-1], top))
-        for row, (top, low) in zip(_rows(inside, parted), pairwise(parted.ys), strict=True)
+        for row, (top, low) in zip(
+            _rows(inside, parted), pairwise(parted.ys), strict=True
+        )
         if any(row)
     ]
     rows = [row for row, _ in banded]
@@ -509,7 +572,9 @@ def _tabled(segments: list[_Segment], grid: _Grid) -> list[_Segment]:
     )
     taken = {id(one) for one in inside}
     return [
-        table if one is first else one for one in segments if one is first or id(one) not in taken
+        table if one is first else one
+        for one in segments
+        if one is first or id(one) not in taken
     ]
 
 
@@ -522,22 +587,31 @@ def _parted(grid: _Grid, inside: Sequence[_Segment]) -> _Grid:
     for top, low in pairwise(grid.ys):
         band = [one for one in inside if low <= one.y + 0.3 * one.size <= top]
         names = sorted(
-            (one for one in band if (one.left + one.right) / 2 < grid.xs[1]), key=lambda one: -one.y
+            (one for one in band if (one.left + one.right) / 2 < grid.xs[1]),
+            key=lambda one: -one.y,
         )
         others = [one for one in band if (one.left + one.right) / 2 >= grid.xs[1]]
-        level = sum(any(abs(one.y - name.y) < 0.3 * name.size for one in others) for name in names)
+        level = sum(
+            any(abs(one.y - name.y) < 0.3 * name.size for one in others)
+            for name in names
+        )
         if len(names) >= LEAST_NAMES and level >= ALIGNED * len(names):
             cuts += [name.y + name.size for name in names[1:]]
     ys = sorted([*grid.ys, *cuts], reverse=True)
     return _Grid(
-        grid.xs, ys, grid.upright, [*grid.level, *((cut, grid.xs[0], grid.xs[-1]) for cut in cuts)]
+        grid.xs,
+        ys,
+        grid.upright,
+        [*grid.level, *((cut, grid.xs[0], grid.xs[-1]) for cut in cuts)],
     )
 
 
 def _repeated(rows: Sequence[Sequence[str]]) -> int:
     """Return how many cells say what one beside them says: many do where boxes of a drawing are
     within one another."""
-    beside = sum(bool(one) and one == other for row in rows for one, other in pairwise(row))
+    beside = sum(
+        bool(one) and one == other for row in rows for one, other in pairwise(row)
+    )
     return beside + sum(
         bool(one) and one == other
         for pair in pairwise(rows)
@@ -550,7 +624,9 @@ def _rows(inside: Sequence[_Segment], grid: _Grid) -> list[list[str]]:
     read."""
     xs, ys = grid.xs, grid.ys
     count, width = len(ys) - 1, len(xs) - 1
-    of = {(row, column): (row, column) for row in range(count) for column in range(width)}
+    of = {
+        (row, column): (row, column) for row in range(count) for column in range(width)
+    }
 
     def root(cell: tuple[int, int]) -> tuple[int, int]:
         while of[cell] != cell:
@@ -566,8 +642,12 @@ def _rows(inside: Sequence[_Segment], grid: _Grid) -> list[list[str]]:
     cells: dict[tuple[int, int], list[str]] = {}
     for one in sorted(inside, key=lambda one: (-round(one.y), one.left)):
         y, x = one.y + 0.3 * one.size, (one.left + one.right) / 2
-        row = next((number for number in range(count) if ys[number + 1] <= y), count - 1)
-        column = next((number for number in range(width) if x <= xs[number + 1]), width - 1)
+        row = next(
+            (number for number in range(count) if ys[number + 1] <= y), count - 1
+        )
+        column = next(
+            (number for number in range(width) if x <= xs[number + 1]), width - 1
+        )
         cells.setdefault(root((row, column)), []).append(one.text)
     return [
         [" ".join(cells.get(root((row, column)), [])) for column in range(width)]
@@ -575,9 +655,12 @@ def _rows(inside: Sequence[_Segment], grid: _Grid) -> list[list[str]]:
     ]
 
 
-def _has(rulings: Sequence[tuple[float, float, float]], place: float, at: float) -> bool:
+def _has(
+    rulings: Sequence[tuple[float, float, float]], place: float, at: float
+) -> bool:
     return any(
-        abs(one - place) <= SNAP and begin - 2 <= at <= end + 2 for one, begin, end in rulings
+        abs(one - place) <= SNAP and begin - 2 <= at <= end + 2
+        for one, begin, end in rulings
     )
 
 
@@ -597,7 +680,9 @@ def _may_hop(segments: Sequence[_Segment]) -> bool:
 def _in_order(segments: Sequence[_Segment], depth: int = 0) -> list[_Segment]:
     """Return segments column by column, those that cross a gutter between; in their own order where
     none is found."""
-    gutter = _gutter(segments) if len(segments) >= 6 and depth <= _COLUMNS.depth else None
+    gutter = (
+        _gutter(segments) if len(segments) >= 6 and depth <= _COLUMNS.depth else None
+    )
     if gutter is None:
         return list(segments)
     pairs = [
@@ -673,10 +758,14 @@ def _is_text(column: Sequence[_Segment]) -> bool:
     if not column:
         return False
     width = max(one.right for one in column) - min(one.left for one in column)
-    full = [len(one.text) for one in column if one.right - one.left > _COLUMNS.full * width]
+    full = [
+        len(one.text) for one in column if one.right - one.left > _COLUMNS.full * width
+    ]
     letters = sum(len(one.text) for one in column)
     return (
-        len(full) >= 3 and mean(full) >= _COLUMNS.letters and sum(full) >= _COLUMNS.text * letters
+        len(full) >= 3
+        and mean(full) >= _COLUMNS.letters
+        and sum(full) >= _COLUMNS.text * letters
     )
 
 
@@ -685,7 +774,9 @@ def _as_lines(segments: Iterable[_Segment]) -> list[PrintLine]:
     rows: list[list[_Segment]] = []
     for one in segments:
         before = rows[-1][-1] if rows else None
-        near = before is not None and abs(before.y - one.y) <= 0.3 * min(before.size, one.size)
+        near = before is not None and abs(before.y - one.y) <= 0.3 * min(
+            before.size, one.size
+        )
         if before is not None and near and not before.rows and not one.rows:
             rows[-1].append(one)
         else:
@@ -696,13 +787,20 @@ def _as_lines(segments: Iterable[_Segment]) -> list[PrintLine]:
 def _line(row: list[_Segment]) -> PrintLine:
     first = row[0]
     if first.rows:
-        return PrintLine("", first.size, first.y, False, [], first.rows, bands=first.bands)
+        return PrintLine(
+            "", first.size, first.y, False, [], first.rows, bands=first.bands
+        )
     sizes: Counter[float] = Counter()
     for one in row:
         sizes[one.size] += len(one.text)
-    fixed = 2 * sum(one.fixed for one in row) > sum(len(one.text.replace(" ", "")) for one in row)
+    fixed = 2 * sum(one.fixed for one in row) > sum(
+        len(one.text.replace(" ", "")) for one in row
+    )
     text = " ".join(one.text for one in row)
-    cells = [Cell(one.left, one.right, one.parts) for one in sorted(row, key=lambda one: one.left)]
+    cells = [
+        Cell(one.left, one.right, one.parts)
+        for one in sorted(row, key=lambda one: one.left)
+    ]
     size, low, top = (
         sizes.most_common(1)[0][0],
         min(one.low for one in row),

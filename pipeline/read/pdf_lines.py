@@ -117,7 +117,10 @@ class PrintLine:
         """Where it is printed; all zeros where it has no letters."""
         if not self.cells:
             return around(self.bands)
-        left, right = min(one.left for one in self.cells), max(one.right for one in self.cells)
+        left, right = (
+            min(one.left for one in self.cells),
+            max(one.right for one in self.cells),
+        )
         match self.turn:
             case 0:
                 return left, self.low, right, self.top
@@ -200,13 +203,18 @@ def _run(lines: Sequence[PrintLine], start: int) -> int:
     while end < len(lines):
         before, line = lines[end - 1], lines[end]
         step = (before.y - line.y) / (before.size or 1.0)
-        if line.fixed or len(line.cells) > _TABLE.columns or not -0.5 < step <= TYPE.row:
+        if (
+            line.fixed
+            or len(line.cells) > _TABLE.columns
+            or not -0.5 < step <= TYPE.row
+        ):
             break
         if len(line.cells) >= 2:
             # Two cells or more overlap cells of one of the last rows.
             rows = lines[max(start, end - 3) : end]
             joins = any(
-                sum(any(_overlap(c, other) for other in row.cells) for c in line.cells) >= 2
+                sum(any(_overlap(c, other) for other in row.cells) for c in line.cells)
+                >= 2
                 for row in rows
             )
         else:
@@ -219,7 +227,9 @@ def _run(lines: Sequence[PrintLine], start: int) -> int:
     return end
 
 
-def _continues(lines: Sequence[PrintLine], place: int, before: PrintLine, line: PrintLine) -> bool:
+def _continues(
+    lines: Sequence[PrintLine], place: int, before: PrintLine, line: PrintLine
+) -> bool:
     """Return whether a lone piece stands below a cell, narrower than the row, with another row
     after it."""
     after = lines[place + 1] if place + 1 < len(lines) else None
@@ -267,7 +277,8 @@ def _table(lines: Sequence[PrintLine]) -> tuple[list[list[str]], list[Box]] | No
         else:
             boxes[-1] = around((boxes[-1], line.box))
             table[-1] = [
-                f"{upper} {lower}".strip() for upper, lower in zip(table[-1], row, strict=True)
+                f"{upper} {lower}".strip()
+                for upper, lower in zip(table[-1], row, strict=True)
             ]
     full = sum(sum(bool(cell) for cell in row) >= 2 for row in table)
     return (table, boxes) if full >= _TABLE.full * len(table) else None
@@ -290,7 +301,12 @@ def _in_line(rows: Sequence[PrintLine], columns: Sequence[tuple[float, float]]) 
         in_line += max(
             _sharing([(cell.left, TYPE.edge * size) for cell, size in found]),
             _sharing([(cell.right, 2 * TYPE.edge * size) for cell, size in found]),
-            _sharing([((cell.left + cell.right) / 2, TYPE.edge * size) for cell, size in found]),
+            _sharing(
+                [
+                    ((cell.left + cell.right) / 2, TYPE.edge * size)
+                    for cell, size in found
+                ]
+            ),
         )
     return counted > 0 and in_line >= _TABLE.share * counted
 
@@ -342,7 +358,9 @@ def sizes_of(pages: Sequence[list[PrintLine]]) -> tuple[dict[float, int], float]
             if line.y > after.y:
                 gaps[round((line.y - after.y) / (line.size or 1.0), 1)] += 1
     body = sizes.most_common(1)[0][0] if sizes else 0.0
-    larger = sorted((size for size in sizes if body and size >= body * TYPE.heading), reverse=True)
+    larger = sorted(
+        (size for size in sizes if body and size >= body * TYPE.heading), reverse=True
+    )
     levels = {size: min(place + 2, 6) for place, size in enumerate(larger)}
     return levels, gaps.most_common(1)[0][0] if gaps else 1.2
 
@@ -363,7 +381,8 @@ def parts_of(
             yield _block(block, levels)
         if rows:
             bands = [
-                Band(box, letters_in("".join(row))) for row, box in zip(rows, boxes, strict=True)
+                Band(box, letters_in("".join(row)))
+                for row, box in zip(rows, boxes, strict=True)
             ]
             yield PrintPart(table_to_html(rows), bands)
         at = end
@@ -383,7 +402,9 @@ def _blocks(
     return blocks
 
 
-def _joins(before: PrintLine, line: PrintLine, levels: dict[float, int], leading: float) -> bool:
+def _joins(
+    before: PrintLine, line: PrintLine, levels: dict[float, int], leading: float
+) -> bool:
     if line.text.lstrip()[:1] in _BULLETS:
         return False
     if before.fixed != line.fixed or levels.get(before.size) != levels.get(line.size):
@@ -397,7 +418,8 @@ def _indented(lines: Sequence[PrintLine]) -> Iterator[str]:
     width."""
     left = min(line.cells[0].left for line in lines)
     widths = sorted(
-        (line.cells[-1].right - line.cells[0].left) / max(len(line.text), 1) for line in lines
+        (line.cells[-1].right - line.cells[0].left) / max(len(line.text), 1)
+        for line in lines
     )
     letter = widths[len(widths) // 2] or 1.0
     for line in lines:
@@ -417,7 +439,8 @@ def is_ideograph(letter: str) -> bool:
 
 def _block(lines: list[PrintLine], levels: dict[float, int]) -> PrintPart:
     return PrintPart(
-        _written(lines, levels), [Band(line.box, letters_in(line.text)) for line in lines]
+        _written(lines, levels),
+        [Band(line.box, letters_in(line.text)) for line in lines],
     )
 
 
@@ -458,7 +481,9 @@ def drop_running(pages: Sequence[list[PrintLine]], heights: Sequence[float]) -> 
     if len(pages) < 4:
         return
     edges = [_edges(page, height) for page, height in zip(pages, heights, strict=True)]
-    recurring = _recurring([[_unnumbered(line) for line in (*top, *foot)] for top, foot in edges])
+    recurring = _recurring(
+        [[_unnumbered(line) for line in (*top, *foot)] for top, foot in edges]
+    )
     seen: set[str] = set()
     for page, (top, foot) in zip(pages, edges, strict=True):
         dropped = {
@@ -478,7 +503,9 @@ def _recurring(edges: Sequence[Sequence[str]]) -> set[str]:
     """Return the texts at the edges of most pages, or of many pages of one hand."""
     said = [set(texts) for texts in edges]
     every = Counter(text for texts in said for text in texts)
-    halves = [Counter(text for texts in said[half::2] for text in texts) for half in (0, 1)]
+    halves = [
+        Counter(text for texts in said[half::2] for text in texts) for half in (0, 1)
+    ]
     return {
         text
         for text, count in every.items()
@@ -502,7 +529,9 @@ def _again(
         seen.add(text)
 
 
-def _edges(page: Sequence[PrintLine], height: float) -> tuple[list[PrintLine], list[PrintLine]]:
+def _edges(
+    page: Sequence[PrintLine], height: float
+) -> tuple[list[PrintLine], list[PrintLine]]:
     """Return the lines at the top and at the foot of a page, the outermost first."""
     lines = sorted((line for line in page if not line.rows), key=lambda line: -line.y)
     top = [line for line in lines if line.y > EDGE_TOP * height]

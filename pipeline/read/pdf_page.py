@@ -34,10 +34,14 @@ _THIN: Final = 3.0
 """Points up to which a filled area is a ruling."""
 _WORD: Final = re.compile("[^\x00-\x20\xa0\u3000]+\x02?|\x02")
 _BLANKS: Final = frozenset(" \t\r\n\xa0\u3000\x00")
-_FIXED_WIDTH: Final = re.compile(rb"mono|courier|consol|cmtt|typewriter|menlo", re.IGNORECASE)
+_FIXED_WIDTH: Final = re.compile(
+    rb"mono|courier|consol|cmtt|typewriter|menlo", re.IGNORECASE
+)
 _LETTERS: Final = str.maketrans(
     {
-        **dict(zip("ﬀﬁﬂﬃﬄﬅﬆ", ("ff", "fi", "fl", "ffi", "ffl", "st", "st"), strict=True)),
+        **dict(
+            zip("ﬀﬁﬂﬃﬄﬅﬆ", ("ff", "fi", "fl", "ffi", "ffl", "st", "st"), strict=True)
+        ),
         "\x02": "-",
         "\ufffe": "-",
     }
@@ -133,7 +137,12 @@ class PageFrame:
         self.turns = pdfium.FPDFPage_GetRotation(page.raw)
         box = pdfium.FS_RECTF()
         pdfium.FPDF_GetPageBoundingBox(page.raw, box)
-        self.left, self._low, self._right, self._top = box.left, box.bottom, box.right, box.top
+        self.left, self._low, self._right, self._top = (
+            box.left,
+            box.bottom,
+            box.right,
+            box.top,
+        )
 
     def at(self, x: float, y: float) -> tuple[float, float]:
         """Return where a place is shown."""
@@ -181,7 +190,9 @@ def _with_print(page: Any, frame: PageFrame, found: Print) -> Print:
             if said.pieces
             else []
         )
-        for piece, is_seen, is_unseen in zip(said.pieces, seen, said.unseen, strict=True):
+        for piece, is_seen, is_unseen in zip(
+            said.pieces, seen, said.unseen, strict=True
+        ):
             (found.pieces if is_seen and not is_unseen else found.hidden).append(piece)
         return found
     finally:
@@ -250,16 +261,27 @@ class _Text:
         piece, box = self._piece(begin, end, face, origin)
         if face.unmapped:
             said = self._letters[begin:end]
-            self.unmapped += sum(not one.isascii() for one in said) if face.drawn else len(said)
+            self.unmapped += (
+                sum(not one.isascii() for one in said) if face.drawn else len(said)
+            )
         before = self.pieces[-1] if self.pieces and tight else None
-        if before is not None and _goes_on(before, piece) and self.unseen[-1] == face.unseen:
+        if (
+            before is not None
+            and _goes_on(before, piece)
+            and self.unseen[-1] == face.unseen
+        ):
             before.text += piece.text
-            before.left, before.right = min(before.left, piece.left), max(before.right, piece.right)
+            before.left, before.right = (
+                min(before.left, piece.left),
+                max(before.right, piece.right),
+            )
             self.boxes[-1] = _around(self.boxes[-1], box)
             return
         piece.tight = tight
         piece.parted = (
-            not tight and begin > 0 and pdfium.FPDFText_IsGenerated(self._text, begin - 1) == 0
+            not tight
+            and begin > 0
+            and pdfium.FPDFText_IsGenerated(self._text, begin - 1) == 0
         )
         self.pieces.append(piece)
         self.boxes.append(box)
@@ -277,15 +299,22 @@ class _Text:
         points = pdfium.FPDFText_GetFontSize(self._text, number)
         size = points * (math.hypot(matrix.c, matrix.d) or 1.0)
         turn = round(math.atan2(matrix.b, matrix.a) / (math.pi / 2)) - self._frame.turns
-        unseen = size < LEAST_SIZE or points * math.hypot(matrix.a, matrix.b) < LEAST_SIZE / 4
+        unseen = (
+            size < LEAST_SIZE
+            or points * math.hypot(matrix.a, matrix.b) < LEAST_SIZE / 4
+        )
         fixed = False
         if shown := pdfium.FPDFText_GetTextObject(self._text, number):
             mode = pdfium.FPDFTextObj_GetTextRenderMode(shown)
             clear = mode == 0 and pdfium.FPDFPageObj_GetFillColor(shown, *self._ink)
-            unseen |= mode in _UNSEEN_MODES or (clear and self._ink[3].value < 255 * LEAST_ALPHA)
+            unseen |= mode in _UNSEEN_MODES or (
+                clear and self._ink[3].value < 255 * LEAST_ALPHA
+            )
             fixed = self._is_fixed(pdfium.FPDFTextObj_GetFont(shown))
         unmapped = pdfium.FPDFText_HasUnicodeMapError(self._text, number) == 1
-        drawn = unmapped and bool(shown) and _is_drawn(pdfium.FPDFTextObj_GetFont(shown))
+        drawn = (
+            unmapped and bool(shown) and _is_drawn(pdfium.FPDFTextObj_GetFont(shown))
+        )
         level = turn % 4 == 0 and matrix.b == 0 and self._frame.turns == 0
         base = self._start(number)[1] if level else None
         return _Face(size, turn % 4, fixed, unseen, unmapped, drawn, base)
@@ -304,7 +333,9 @@ class _Text:
             self._fixed[key] = _FIXED_WIDTH.search(self._name.value) is not None
         return self._fixed[key]
 
-    def _piece(self, begin: int, end: int, face: _Face, origin: int) -> tuple[Piece, Box]:
+    def _piece(
+        self, begin: int, end: int, face: _Face, origin: int
+    ) -> tuple[Piece, Box]:
         box, last = self._box, self._last
         pdfium.FPDFText_GetLooseCharBox(self._text, begin, box)
         left, low, right, top = box.left, box.bottom, box.right, box.top
@@ -319,21 +350,36 @@ class _Text:
             base = at[1]
             near, far = left - self._frame.left, right - self._frame.left
         else:
-            near, far, base = _along(face.turn, self._frame.box(left, low, right, top), at)
+            near, far, base = _along(
+                face.turn, self._frame.box(left, low, right, top), at
+            )
         if face.turn == 0:
             around = near, base - 0.15 * size, far, base + 0.75 * size
         else:
             around = self._frame.box(left, low, right, top)
         said = _paired(self._letters[begin:end].translate(_LETTERS))
         return Piece(
-            said, near, far, base, round(size, 1), face.fixed, face.turn, False, False, origin
+            said,
+            near,
+            far,
+            base,
+            round(size, 1),
+            face.fixed,
+            face.turn,
+            False,
+            False,
+            origin,
         ), around
 
 
 def _is_drawn(font: Any) -> bool:
     """Return whether a font has no program of its own, since each letter is a drawing."""
     size = ctypes.c_size_t(1)
-    return bool(font) and bool(pdfium.FPDFFont_GetFontData(font, None, 0, size)) and not size.value
+    return (
+        bool(font)
+        and bool(pdfium.FPDFFont_GetFontData(font, None, 0, size))
+        and not size.value
+    )
 
 
 def _along(turn: int, box: Box, at: tuple[float, float]) -> tuple[float, float, float]:
@@ -433,7 +479,9 @@ def _objects(page: Any) -> Iterator[tuple[Any, Matrix | None]]:
             pdfium.FPDFPageObj_GetType(drawn) == pdfium.FPDF_PAGEOBJ_FORM
             and len(todo) <= FORM_DEPTH
         ):
-            inner = _listed(pdfium.FPDFFormObj_CountObjects, pdfium.FPDFFormObj_GetObject, drawn)
+            inner = _listed(
+                pdfium.FPDFFormObj_CountObjects, pdfium.FPDFFormObj_GetObject, drawn
+            )
             todo.append((inner, _times(_matrix_of(drawn), above)))
         else:
             yield drawn, above
@@ -510,7 +558,10 @@ def _edges(points: Sequence[tuple[int, float, float, bool]], found: Print) -> No
         if kind == pdfium.FPDF_SEGMENT_MOVETO:
             start = (x, y)
         elif kind == pdfium.FPDF_SEGMENT_LINETO:
-            for (a, b), (c, d) in [(last, (x, y)), *([((x, y), start)] if closes else [])]:
+            for (a, b), (c, d) in [
+                (last, (x, y)),
+                *([((x, y), start)] if closes else []),
+            ]:
                 if abs(a - c) < 1 < abs(b - d):
                     found.upright.append((a, min(b, d), max(b, d)))
                 elif abs(b - d) < 1 < abs(a - c):
@@ -561,7 +612,9 @@ def _noted(note: Any, form: Any, frame: PageFrame, found: Print) -> bool:
 
 def _has_print(note: Any) -> bool:
     """Whether an annotation shows text by an appearance of its own."""
-    todo = list(_listed(pdfium.FPDFAnnot_GetObjectCount, pdfium.FPDFAnnot_GetObject, note))
+    todo = list(
+        _listed(pdfium.FPDFAnnot_GetObjectCount, pdfium.FPDFAnnot_GetObject, note)
+    )
     for _ in range(FORM_DEPTH):
         kinds = [pdfium.FPDFPageObj_GetType(drawn) for drawn in todo]
         if pdfium.FPDF_PAGEOBJ_TEXT in kinds:

@@ -49,8 +49,14 @@ def looked_at(
     seen would lend its ink to print that is not.
     """
     width, height = page.get_size()
-    area = max(width * height, width, height, 1.0)  # a pixel is the least breadth of a picture
-    scale = min(LOOK_DPI / 72, math.sqrt(LOOK_PIXELS / area), LOOK_PIXELS / max(width, height, 1.0))
+    area = max(
+        width * height, width, height, 1.0
+    )  # a pixel is the least breadth of a picture
+    scale = min(
+        LOOK_DPI / 72,
+        math.sqrt(LOOK_PIXELS / area),
+        LOOK_PIXELS / max(width, height, 1.0),
+    )
     with_text = _picture(page, scale)
     for drawn in showing:
         pdfium.FPDFPageObj_SetIsActive(drawn, False)
@@ -62,7 +68,8 @@ def looked_at(
         seen[number] = False
     for group in filter(None, groups):
         alone = [
-            by_origin[origin] for origin in {origins[number] for number in group} & by_origin.keys()
+            by_origin[origin]
+            for origin in {origins[number] for number in group} & by_origin.keys()
         ]
         for drawn in alone:
             pdfium.FPDFPageObj_SetIsActive(drawn, True)
@@ -87,7 +94,9 @@ def _apart_from_others(origins: Sequence[int], boxes: Sequence[Box]) -> list[lis
     for number in _near_others(origins, boxes):
         _, low, _, top = boxes[number]
         for row in (
-            range(int(low // ROW), int(top // ROW) + 1) if top - low < MOST_ROWS * ROW else ()
+            range(int(low // ROW), int(top // ROW) + 1)
+            if top - low < MOST_ROWS * ROW
+            else ()
         ):
             rows.setdefault(row, []).append(number)
     over: set[int] = set()
@@ -107,9 +116,12 @@ def _apart_from_others(origins: Sequence[int], boxes: Sequence[Box]) -> list[lis
     layers: dict[int, int] = {}
     for origin, others in beside.items():
         taken = {layers[other] for other in others & layers.keys()}
-        layers[origin] = next((layer for layer in range(LAYERS) if layer not in taken), LAYERS)
+        layers[origin] = next(
+            (layer for layer in range(LAYERS) if layer not in taken), LAYERS
+        )
     return [
-        sorted(one for one in over if layers[origins[one]] == layer) for layer in range(LAYERS + 1)
+        sorted(one for one in over if layers[origins[one]] == layer)
+        for layer in range(LAYERS + 1)
     ]
 
 
@@ -142,7 +154,10 @@ def _seen(changed: NDArray[np.bool_], boxes: Sequence[Box], scale: float) -> lis
     """Return for each box whether enough of it differs."""
     height, width = changed.shape
     places = np.asarray(boxes) * scale
-    columns = np.clip(np.floor(places[:, 0]), 0, width), np.clip(np.ceil(places[:, 2]), 0, width)
+    columns = (
+        np.clip(np.floor(places[:, 0]), 0, width),
+        np.clip(np.ceil(places[:, 2]), 0, width),
+    )
     rows = (
         np.clip(np.floor(height - places[:, 3]), 0, height),
         np.clip(np.ceil(height - places[:, 1]), 0, height),
@@ -152,9 +167,12 @@ def _seen(changed: NDArray[np.bool_], boxes: Sequence[Box], scale: float) -> lis
         0.5 * (places[:, 3] - places[:, 1]), 0.5 * scale
     )
     wanted = np.maximum(1.0, LEAST_SHARE * letters).tolist()
-    edges = zip(*(edge.astype(int).tolist() for edge in (*rows, *columns)), wanted, strict=True)
+    edges = zip(
+        *(edge.astype(int).tolist() for edge in (*rows, *columns)), wanted, strict=True
+    )
     return [
-        int(np.count_nonzero(changed[y0:y1, x0:x1])) >= least for y0, y1, x0, x1, least in edges
+        int(np.count_nonzero(changed[y0:y1, x0:x1])) >= least
+        for y0, y1, x0, x1, least in edges
     ]
 
 
@@ -172,10 +190,13 @@ def _changed(one: NDArray[np.uint8], other: NDArray[np.uint8]) -> NDArray[np.boo
     height, width = one.shape[:2]
     # Whole pixels are compared and taken, which costs a tenth of doing so byte by byte.
     ones, others = (
-        np.ascontiguousarray(image).reshape(-1, 4).view(np.uint32)[:, 0] for image in (one, other)
+        np.ascontiguousarray(image).reshape(-1, 4).view(np.uint32)[:, 0]
+        for image in (one, other)
     )
     places = np.flatnonzero(ones != others)
-    mine, theirs = (image[places].view(np.uint8).reshape(-1, 4) for image in (ones, others))
+    mine, theirs = (
+        image[places].view(np.uint8).reshape(-1, 4) for image in (ones, others)
+    )
     levels = np.maximum(mine, theirs) - np.minimum(mine, theirs)
     changed = np.zeros(height * width, dtype=np.bool_)
     blue, green, red = (levels[:, channel] > LEAST_CHANGE for channel in range(3))

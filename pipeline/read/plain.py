@@ -75,13 +75,20 @@ def plain_to_html(text: str) -> Converted:
     parts: list[str] = []
     blocks = [
         list(lines)
-        for is_text, lines in groupby(text.splitlines(), key=lambda line: line.strip() != "")
+        for is_text, lines in groupby(
+            text.splitlines(), key=lambda line: line.strip() != ""
+        )
         if is_text
     ]
     for number, lines in enumerate(blocks):
         if number % 1000 == 0:
             check_cancelled()
-        if len(lines) > 1 and lines[0].isupper() and _is_title(lines[0]) and lines[1][0].isspace():
+        if (
+            len(lines) > 1
+            and lines[0].isupper()
+            and _is_title(lines[0])
+            and lines[1][0].isspace()
+        ):
             parts.append(f"<h2>{escape(lines.pop(0).strip())}</h2>")
         parts.append(_block(lines, is_last=number == len(blocks) - 1))
     return Converted(whole_page("\n".join(parts)))
@@ -98,7 +105,8 @@ def source_to_html(text: str, language: str) -> Converted:
         end = min(len(lines), first + CODE_LINES)
         if end < len(lines):
             end = max(
-                range(first + CODE_LINES // 2, end + 1), key=lambda number: _is_joint(lines, number)
+                range(first + CODE_LINES // 2, end + 1),
+                key=lambda number: _is_joint(lines, number),
             )
         inside = f" · {around}" if around and lines[first][:1].isspace() else ""
         parts.append(f"<h2>Lines {first + 1}-{end}{escape(inside)}</h2>")
@@ -107,7 +115,8 @@ def source_to_html(text: str, language: str) -> Converted:
             f'class="language-{language}">{escape(chr(10).join(lines[first:end]))}</code></pre>'
         )
         around = next(
-            (line for line in reversed(lines[first:end]) if line[:1].isidentifier()), around
+            (line for line in reversed(lines[first:end]) if line[:1].isidentifier()),
+            around,
         )
         first = end
     return Converted(whole_page("\n".join(parts)))
@@ -117,7 +126,11 @@ def _is_joint(lines: Sequence[str], number: int) -> tuple[bool, int, int]:
     """Order lines by how well a program is cut above them: below an empty line, at the least
     indented, late."""
     line = lines[number].lstrip()
-    return line != "" and not lines[number - 1].strip(), len(line) - len(lines[number]), number
+    return (
+        line != "" and not lines[number - 1].strip(),
+        len(line) - len(lines[number]),
+        number,
+    )
 
 
 def _block(lines: list[str], *, is_last: bool) -> str:
@@ -135,7 +148,9 @@ def _block(lines: list[str], *, is_last: bool) -> str:
 
 def _heading(lines: Sequence[str], *, is_last: bool) -> str:
     first = lines[0].strip()
-    underlined = len(lines) == 2 and _UNDERLINE.fullmatch(lines[1]) and len(lines[0]) <= 120
+    underlined = (
+        len(lines) == 2 and _UNDERLINE.fullmatch(lines[1]) and len(lines[0]) <= 120
+    )
     if not underlined:
         if len(lines) > 1 or is_last:
             return ""
@@ -223,7 +238,9 @@ def _table(lines: Sequence[str]) -> str:
         if _RULE.fullmatch(line):
             heads = heads or (1 if len(rows) == 1 and number > 0 else 0)
         else:
-            rows.append([cell.strip() for cell in _GAP.split(line.strip().strip("|").strip())])
+            rows.append(
+                [cell.strip() for cell in _GAP.split(line.strip().strip("|").strip())]
+            )
     width = len(rows[0]) if rows else 0
     if len(rows) < 2 or width < 2 or any(len(row) != width for row in rows):
         return ""
@@ -246,11 +263,17 @@ def _columns(lines: Sequence[str]) -> str:
         for word in _WORD.finditer(line):
             used[word.start() : word.end()] = b"x" * len(word[0])
     starts = [
-        gap.end() for gap in re.finditer(rb"\0+|\A(?!\0)", bytes(used)) if gap.end() < len(used)
+        gap.end()
+        for gap in re.finditer(rb"\0+|\A(?!\0)", bytes(used))
+        if gap.end() < len(used)
     ]
     ends = [*starts[1:], len(used)]
     # What stands below no name goes on with the column before it.
-    begins = [start for start, end in zip(starts, ends, strict=True) if lines[0][start:end].strip()]
+    begins = [
+        start
+        for start, end in zip(starts, ends, strict=True)
+        if lines[0][start:end].strip()
+    ]
     parts = list(pairwise([*begins, len(used)]))
     if not 2 < len(parts) <= sum(map(len, lines)) / len(lines):
         return ""
@@ -283,9 +306,15 @@ def _items(lines: Sequence[str]) -> str:
         else:
             items[-1] += " " + line.strip()
     tag, start = (
-        ("ol", f' start="{int(first)}"' if int(first) != 1 else "") if first else ("ul", "")
+        ("ol", f' start="{int(first)}"' if int(first) != 1 else "")
+        if first
+        else ("ul", "")
     )
-    return f"<{tag}{start}>" + "".join(f"<li>{escape(item)}</li>" for item in items) + f"</{tag}>"
+    return (
+        f"<{tag}{start}>"
+        + "".join(f"<li>{escape(item)}</li>" for item in items)
+        + f"</{tag}>"
+    )
 
 
 def _is_own(before: str, line: str) -> bool:
@@ -304,8 +333,13 @@ def _unbroken(lines: Sequence[str]) -> list[str]:
     joined = [lines[0].strip()]
     for before, line in pairwise(lines):
         text = line.strip()
-        was_full = _WIDTH <= longest <= 4 * _WIDTH and len(before.rstrip()) >= _FILLED * longest
-        if ((text[0].islower() and longest >= _NARROW) or was_full) and not _is_own(before, text):
+        was_full = (
+            _WIDTH <= longest <= 4 * _WIDTH
+            and len(before.rstrip()) >= _FILLED * longest
+        )
+        if ((text[0].islower() and longest >= _NARROW) or was_full) and not _is_own(
+            before, text
+        ):
             joined[-1] += " " + text
         else:
             joined.append(text)

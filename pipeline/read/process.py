@@ -101,7 +101,9 @@ class _ConversionEngine:
             return _whole(raw, reading)
         return Frame({"left": left - spent}, reading.kept(known))
 
-    def _reading(self, key: str, known: int, begun: Callable[[], PdfReading]) -> PdfReading:
+    def _reading(
+        self, key: str, known: int, begun: Callable[[], PdfReading]
+    ) -> PdfReading:
         """Return the reading as another slice left it, with at least the pages that the caller
         holds."""
         reading = self._open.pop(key, None)

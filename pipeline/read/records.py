@@ -63,7 +63,10 @@ def json_to_html(text: str) -> Converted | None:
         except (ValueError, RecursionError):
             return None
         if len(value) > MAX_ITEMS:
-            value, unread = value[:MAX_ITEMS], f"what follows its first {MAX_ITEMS} lines"
+            value, unread = (
+                value[:MAX_ITEMS],
+                f"what follows its first {MAX_ITEMS} lines",
+            )
     return _as_page(value, unread)
 
 
@@ -82,7 +85,9 @@ def settings_to_html(text: str, language: str) -> Converted | None:
         )
     except (yaml.YAMLError, ValueError, RecursionError):
         return None
-    tables = [table for _, part in _parts(value, ()) if (table := _table(part)) is not None]
+    tables = [
+        table for _, part in _parts(value, ()) if (table := _table(part)) is not None
+    ]
     letters = sum(letters_in("".join(row)) for rows in tables for row in rows[1:])
     names = sum(letters_in("".join(rows[0])) * (len(rows) - 1) for rows in tables)
     return _as_page(value, "") if letters + names >= _DATA * letters_in(text) else None
@@ -98,21 +103,29 @@ def _as_page(value: object, unread: str) -> Converted:
     for names, part in _parts(value, ()):
         writer.section(names, part)
     told = (
-        [value.get(key) for key in ("title", "name", "headline")] if isinstance(value, dict) else []
+        [value.get(key) for key in ("title", "name", "headline")]
+        if isinstance(value, dict)
+        else []
     )
     title = next((name for name in told if isinstance(name, str)), "")
     unread = unread or writer.cut
-    return Converted(whole_page("".join(writer.parts), title=title), title, unread=unread)
+    return Converted(
+        whole_page("".join(writer.parts), title=title), title, unread=unread
+    )
 
 
-def _parts(value: object, names: tuple[str, ...]) -> list[tuple[tuple[str, ...], object]]:
+def _parts(
+    value: object, names: tuple[str, ...]
+) -> list[tuple[tuple[str, ...], object]]:
     """Return what is no table of an object first, then its tables, each with the names that lead to
     it."""
     if not isinstance(value, dict) or len(names) >= _DEPTH or _table(value) is not None:
         return [(names, value)]
     below = {name: _parts(inner, (*names, str(name))) for name, inner in value.items()}
     tables = {
-        name for name, parts in below.items() if any(_table(part) is not None for _, part in parts)
+        name
+        for name, parts in below.items()
+        if any(_table(part) is not None for _, part in parts)
     }
     rest = {name: inner for name, inner in value.items() if name not in tables}
     found = [(names, rest)] if rest else []
@@ -140,7 +153,10 @@ def _table(value: object) -> list[list[str]] | None:
         return None
     if not _is_full(rows, len(columns)):
         return None
-    body = [[row.get(name, "") for name in columns] for row in rows[: _MOST_CELLS // len(columns)]]
+    body = [
+        [row.get(name, "") for name in columns]
+        for row in rows[: _MOST_CELLS // len(columns)]
+    ]
     if isinstance(value, dict):
         named = "name" if "name" not in columns else "key"
         return [
@@ -213,7 +229,9 @@ class _ValueWriter:
         self._count += 1
         if self._count % 500 == 0:
             check_cancelled()
-        if self._count > MAX_ITEMS or 2 * depth > MAX_DEPTH:  # a level is a list and its item
+        if (
+            self._count > MAX_ITEMS or 2 * depth > MAX_DEPTH
+        ):  # a level is a list and its item
             self.cut = f"what follows its first {MAX_ITEMS} values"
         elif isinstance(value, dict | list):
             self.parts.append("<ul>")
@@ -228,7 +246,9 @@ class _ValueWriter:
             self.parts.append(escape("null" if value is None else _said(value)))
 
 
-def _pairs(value: Mapping[object, object] | Sequence[object]) -> Iterable[tuple[str, object]]:
+def _pairs(
+    value: Mapping[object, object] | Sequence[object],
+) -> Iterable[tuple[str, object]]:
     return (
         ((str(name), inner) for name, inner in value.items())
         if isinstance(value, Mapping)

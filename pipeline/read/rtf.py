@@ -43,7 +43,9 @@ _NUMBERED: Final = re.compile(
 _CELL_END: Final = re.compile(r"\s*\n\|")
 
 
-_NOTE: Final = re.compile(r"(?:\{\\super\s*\\chftn\s*\}\s*)?\{(?:\\\*\s*)?\\footnote(?![a-z])")
+_NOTE: Final = re.compile(
+    r"(?:\{\\super\s*\\chftn\s*\}\s*)?\{(?:\\\*\s*)?\\footnote(?![a-z])"
+)
 _NOTE_MARK: Final = re.compile(r"\{?(?:\\super\s*)?\\chftn\b\s*\}?")
 _COMMENT: Final = re.compile(r"\{\\\*\s*\\annotation(?![a-z])")
 _BOX: Final = re.compile(r"\{\\(?:shptxt|dptxbxtext)(?![a-z])")
@@ -59,7 +61,13 @@ _EQUATION: Final = re.compile(r"\{(?:\\\*\s*)?\\m(?:math|oMathPara|oMath)(?![a-z
 _UNSHOWN: Final = re.compile(r"\{(?:\\\*\s*)?\\m\w*(?:Pr|Pict)(?![a-zA-Z])")
 _OPERANDS: Final = {
     re.compile(rf"\{{\\{name}(?![a-zA-Z])"): sign
-    for name, sign in (("mnum", ""), ("mden", "/"), ("msup", "^"), ("msub", "_"), ("md", ""))
+    for name, sign in (
+        ("mnum", ""),
+        ("mden", "/"),
+        ("msup", "^"),
+        ("msub", "_"),
+        ("md", ""),
+    )
 }
 """Parts of an equation and the signs before them."""
 _TERM: Final = re.compile(r"[^\W_]+|[^\w\s]")
@@ -160,7 +168,9 @@ def rtf_to_html(text: str) -> Converted:
     ledger.hold("image", sum(map(_is_large, _PICT.finditer(text))))
     text = _PICTURE.sub("", text)  # pictures are letters in RTF
     if len(text) > SLOW_LETTERS:
-        raise Unreadable(f"it is RTF of over {SLOW_LETTERS:,} characters: save it as .docx or text")
+        raise Unreadable(
+            f"it is RTF of over {SLOW_LETTERS:,} characters: save it as .docx or text"
+        )
     text, hidden = without_unseen(text)
     ledger.hold("embedded object", len(_OBJECT.findall(text)))
     text = text.replace("\\pntext", "\\listtext")
@@ -175,7 +185,9 @@ def rtf_to_html(text: str) -> Converted:
         plain = rtf_to_text(text, errors="replace")  # type: ignore[no-untyped-call]  # published without types
     except DAMAGED as e:
         raise Unreadable(f"it is RTF that is damaged ({type(e).__name__})") from e
-    lines = [line.strip() for line in _CELL_END.sub("|", plain).splitlines() if line.strip()]
+    lines = [
+        line.strip() for line in _CELL_END.sub("|", plain).splitlines() if line.strip()
+    ]
     if not lines:
         raise Unreadable("it is RTF without text")
     parts = []
@@ -186,8 +198,12 @@ def rtf_to_html(text: str) -> Converted:
             if columns and len(rows) > 1
             else [_block(" | ".join(row)) for row in rows]
         )
-    notes = (f"RTF: {hidden} words that no reader sees were left out",) if hidden else ()
-    return Converted(whole_page("\n".join(parts)), notes=notes, hidden=hidden, ledger=ledger)
+    notes = (
+        (f"RTF: {hidden} words that no reader sees were left out",) if hidden else ()
+    )
+    return Converted(
+        whole_page("\n".join(parts)), notes=notes, hidden=hidden, ledger=ledger
+    )
 
 
 def _is_large(picture: re.Match[str]) -> bool:

@@ -63,7 +63,10 @@ class _State:
 def without_unseen(text: str) -> tuple[str, int]:
     """Return RTF without the text that no reader sees, and the number of its words."""
     colours, shaded = _colours(text), "\\clcbpat" in text
-    if not (_LOOKS.search(text) or any(colour and is_faint(colour, WHITE) for colour in colours)):
+    if not (
+        _LOOKS.search(text)
+        or any(colour and is_faint(colour, WHITE) for colour in colours)
+    ):
         return text, 0
     state, above, kept, words, behind = _State(), list[_State](), list[str](), 0, 0
     letters = 0  # that are written as their numbers
@@ -88,7 +91,12 @@ def without_unseen(text: str) -> tuple[str, int]:
 
 
 def _is_unseen(state: _State, colours: list[Rgb | None], *, shaded: bool) -> bool:
-    if state.gone or state.deleted or state.size < 2 * LEAST_SIZE or state.width < LEAST_WIDTH:
+    if (
+        state.gone
+        or state.deleted
+        or state.size < 2 * LEAST_SIZE
+        or state.width < LEAST_WIDTH
+    ):
         return True
     ink = colours[state.ink] if 0 < state.ink < len(colours) else None
     if ink is None or (shaded and state.in_table):

@@ -72,7 +72,9 @@ def read_lines(scan: Scan, ends: float) -> tuple[list[PrintLine], int, bool]:
         # One after the other: a batch is padded to its longest line, and took 1.1 GB where this
         # takes 0.6.
         try:
-            read = reader.recognize_txt(reader.crop_text_regions(scan.pixels[:, :, ::-1], [box]))
+            read = reader.recognize_txt(
+                reader.crop_text_regions(scan.pixels[:, :, ::-1], [box])
+            )
         except RapidOCRError:
             continue
         text = read.txts[0]
@@ -83,9 +85,20 @@ def read_lines(scan: Scan, ends: float) -> tuple[list[PrintLine], int, bool]:
             continue
         (left, top), (right, low) = np.min(box, axis=0), np.max(box, axis=0)
         pieces.append(
-            _Piece(text.strip(), float(left), float(top), float(right), float(low), read.scores[0])
+            _Piece(
+                text.strip(),
+                float(left),
+                float(top),
+                float(right),
+                float(low),
+                read.scores[0],
+            )
         )
-    sure = [piece for piece in pieces if piece.score >= SURE] if unsure >= len(pieces) else pieces
+    sure = (
+        [piece for piece in pieces if piece.score >= SURE]
+        if unsure >= len(pieces)
+        else pieces
+    )
     return _ordered(sure, scan), unsure + len(pieces) - len(sure), whole
 
 
@@ -199,7 +212,9 @@ def _in_order(pieces: Sequence[_Piece], gutter: float) -> list[list[_Piece]]:
     bands: list[list[_Piece]] = []
     for line in _lines_of(pieces):
         count = len(_columns([*bands[-1], *line], gutter)) if bands else 0
-        if count and count == max(len(_columns(bands[-1], gutter)), len(_columns(line, gutter))):
+        if count and count == max(
+            len(_columns(bands[-1], gutter)), len(_columns(line, gutter))
+        ):
             bands[-1] += line
         else:
             bands.append(list(line))
@@ -207,7 +222,8 @@ def _in_order(pieces: Sequence[_Piece], gutter: float) -> list[list[_Piece]]:
     for band in bands:
         columns = _columns(band, gutter)
         is_text = all(
-            len(one) > 2 and mean(len(piece.text) for piece in one) >= COLUMN for one in columns
+            len(one) > 2 and mean(len(piece.text) for piece in one) >= COLUMN
+            for one in columns
         )
         for part in columns if is_text else [band]:
             ordered += _lines_of(part)

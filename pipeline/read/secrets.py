@@ -22,9 +22,7 @@ _LOOKED_AT: Final = 4_096
 _WHOLE: Final = 200_000
 """Bytes in which the fields of JSON and of access to a cluster are looked for, behind long
 certificates."""
-_HEADER: Final = (
-    rb"-{4,5} ?BEGIN (?:(?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?|OpenVPN Static key V1) ?-{4,5}"
-)
+_HEADER: Final = rb"-{4,5} ?BEGIN (?:(?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?|OpenVPN Static key V1) ?-{4,5}"
 _PEM: Final = re.compile(
     _HEADER + rb"\s+(?:[A-Za-z-]+: [^\r\n]{0,200}(?:\\\r?\n[^\r\n]{0,200})?\r?\n\s*)*"
     rb"(?:[A-Za-z0-9+/=]{16,80}\s*){2}"
@@ -52,7 +50,10 @@ _FIELDS: Final = (
         re.compile(rb"(?m)^\s*aws_secret_access_key\s*=\s*[A-Za-z0-9/+]{40}\s*$"),
     ),
     (b"machine ", re.compile(rb"(?m)^machine \S+\s+login \S+\s+password \S")),
-    (b"/:_auth", re.compile(rb"(?m)^\s*//\S+/:_auth(?:Token|orization)?\s*=\s*[\w-]{20}")),
+    (
+        b"/:_auth",
+        re.compile(rb"(?m)^\s*//\S+/:_auth(?:Token|orization)?\s*=\s*[\w-]{20}"),
+    ),
 )
 """Lines that only such files have, each with a word to look for first."""
 _SETTINGS: Final = re.compile(
@@ -79,13 +80,17 @@ _ASSIGNED_SECRET: Final = re.compile(
     rb"[\"']?[\w+/.=-]{20}"
 )
 _KUBECONFIG: Final = re.compile(rb"(?m)^kind:[ \t]*Config[ \t]*\r?$")
-_CLUSTER_KEY: Final = re.compile(rb"(?m)^\s*(?:client-key-data|token|password):[ \t]*[^\s{<]{8}")
+_CLUSTER_KEY: Final = re.compile(
+    rb"(?m)^\s*(?:client-key-data|token|password):[ \t]*[^\s{<]{8}"
+)
 """How access to a cluster is called, and the fields of it that are secret."""
 _LINES: Final = (
     # host:port:database:user:password
     re.compile(rb"[\w.*-]+:(?:\d{2,5}|\*):(?:[\w-]+|\*):(?:[\w.@-]+|\*):\S+"),
     # Cookies without their header: domain, flag, path, secure, expiry, name, value
-    re.compile(rb"\S+\t(?:TRUE|FALSE)\t/\S*\t(?:TRUE|FALSE)\t\d+(?:\.\d+)?\t[^\t]+\t?.*"),
+    re.compile(
+        rb"\S+\t(?:TRUE|FALSE)\t/\S*\t(?:TRUE|FALSE)\t\d+(?:\.\d+)?\t[^\t]+\t?.*"
+    ),
     # Names with hashes of passwords
     re.compile(
         rb"[\w.@-]+:(?:!?\$(?:apr1|2[aby]|1|5|6|y)\$[^\s:]+|\{\w{3,8}\}[A-Za-z0-9+/=]{16,})(?::\d*){0,7}"
@@ -121,7 +126,9 @@ def is_secret(body: bytes) -> bool:
     if _has_pem(plain):
         return True
     whole = plain[:_WHOLE]
-    if start.lstrip()[:1] in {b"{", b"["} and any(sign in whole for sign in _JSON_SIGNS):
+    if start.lstrip()[:1] in {b"{", b"["} and any(
+        sign in whole for sign in _JSON_SIGNS
+    ):
         return _is_secret_json(whole)
     if _KUBECONFIG.search(whole) and _CLUSTER_KEY.search(whole):
         return True
@@ -157,7 +164,11 @@ def _in_ascii(body: bytes) -> bytes:
 def _is_list(start: bytes, *, cut: bool) -> bool:
     """Whether every line is a record of the same form; the last one may be cut."""
     lines = [line.strip() for line in start.splitlines()]
-    lines = [line for line in (lines[:-1] if cut else lines) if line and not line.startswith(b"#")]
+    lines = [
+        line
+        for line in (lines[:-1] if cut else lines)
+        if line and not line.startswith(b"#")
+    ]
     if not lines:
         return False
     if all(map(_ASSIGNED.fullmatch, lines)):
@@ -227,7 +238,9 @@ def _is_wallet(value: dict[str, object]) -> bool:
 def _is_login(value: dict[str, object]) -> bool:
     """Whether an entry of a manager of passwords has one."""
     login = value.get("login")
-    return isinstance(login, dict) and bool(login.get("username") and login.get("password"))
+    return isinstance(login, dict) and bool(
+        login.get("username") and login.get("password")
+    )
 
 
 _JSON_FORMS: Final[tuple[Callable[[dict[str, object]], bool], ...]] = (

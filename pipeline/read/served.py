@@ -77,22 +77,49 @@ button."""
 _PASSWORD: Final = re.compile(
     r"<input\b[^<>]{0,500}?\btype\s{0,3}=\s{0,3}[\"']?password\b", re.IGNORECASE
 )
-_HEADING: Final = re.compile(r"<h[12]\b[^<>]{0,500}>(.{0,400}?)</h[12]", re.IGNORECASE | re.DOTALL)
+_HEADING: Final = re.compile(
+    r"<h[12]\b[^<>]{0,500}>(.{0,400}?)</h[12]", re.IGNORECASE | re.DOTALL
+)
 _MARKUP: Final = re.compile(r"<[^<>]{0,500}>")
 _PARTS: Final = re.compile(r"\s[-–—:/]\s|\s*[|»•·]\s*|:\s")
 _NO_WORDS: Final = re.compile(r"[^\w\s'-]+")
 _STATUS: Final = re.compile(r"(?:(?:error|http|code|status)\s)*[45]\d\d\b[\s-]*")
 _TAG: Final = re.compile(r"<(/?)([a-z][a-z0-9]*)\b([^<>]{0,2000})>?", re.IGNORECASE)
 _SILENT: Final = frozenset(
-    {"script", "style", "template", "noscript", "svg", "textarea", "title", "iframe", "head"}
+    {
+        "script",
+        "style",
+        "template",
+        "noscript",
+        "svg",
+        "textarea",
+        "title",
+        "iframe",
+        "head",
+    }
 )
 _APART: Final = frozenset({"nav", "footer", "aside", "button", "select"})
 """Elements whose text, as that of links, is no text of the page's own."""
 _INLINE: Final = frozenset(
-    {"b", "i", "em", "strong", "span", "code", "small", "font", "u", "sub", "sup", "abbr", "wbr"}
+    {
+        "b",
+        "i",
+        "em",
+        "strong",
+        "span",
+        "code",
+        "small",
+        "font",
+        "u",
+        "sub",
+        "sup",
+        "abbr",
+        "wbr",
+    }
 )
 _NO_FIELDS: Final = re.compile(
-    r"type\s{0,3}=\s{0,3}[\"']?(?:hidden|search|submit|button|checkbox|radio|image|reset)\b", re.I
+    r"type\s{0,3}=\s{0,3}[\"']?(?:hidden|search|submit|button|checkbox|radio|image|reset)\b",
+    re.I,
 )
 _ACTS: Final = re.compile(
     r"type\s{0,3}=\s{0,3}[\"']?(?:submit|button)\b[^<>]{0,400}?value\s{0,3}=\s{0,3}[\"']([^\"'<>]{1,60})",
@@ -202,7 +229,11 @@ def front_of(html: str, title: str) -> Front | None:
         return found
     is_short = shape.letters + shape.others <= _MOST_CONSENT
     named = said == "consent"
-    return "consent" if (named or is_short) and _asks_for_consent(shape, named=named) else None
+    return (
+        "consent"
+        if (named or is_short) and _asks_for_consent(shape, named=named)
+        else None
+    )
 
 
 def _speaks(html: str) -> bool:
@@ -226,7 +257,12 @@ def _instead(html: str, said: Front | None, shape: _Shape) -> Front | None:
     password = bool(_PASSWORD.search(html))
     if _CHECKS.search(html) or (
         said == "check"
-        and (shape.scripts or shape.forms or _WIDGETS.search(html) or _INCIDENT.search(html))
+        and (
+            shape.scripts
+            or shape.forms
+            or _WIDGETS.search(html)
+            or _INCIDENT.search(html)
+        )
     ):
         return "check"
     if said == "login" and (password or shape.fields):
@@ -244,11 +280,13 @@ def _said(html: str, title: str) -> Front | None:
         for found in _first(_HEADING.finditer(html[:_LOOKED_AT]))
     )
     for text in (*_PARTS.split(f" {title} "), *headings):
-        folded = " ".join(_NO_WORDS.sub(" ", text.replace("’", "'").casefold()).split()).strip(
-            "-' "
-        )
+        folded = " ".join(
+            _NO_WORDS.sub(" ", text.replace("’", "'").casefold()).split()
+        ).strip("-' ")
         for said in dict.fromkeys((folded, _STATUS.sub("", folded, count=1).strip())):
-            if found := next((front for front in _KINDS if _is_said(front, said)), None):
+            if found := next(
+                (front for front in _KINDS if _is_said(front, said)), None
+            ):
                 return found
         if folded and _STATUS.fullmatch(folded + " "):
             return "missing"
@@ -267,7 +305,11 @@ def _is_said(front: Front, text: str) -> bool:
     if found is None:
         return False
     more = text[: found.start()] + text[found.end() :]
-    return len(more) <= _EXTRA_LETTERS if is_cjk(found[0]) else len(more.split()) <= _EXTRA_WORDS
+    return (
+        len(more) <= _EXTRA_LETTERS
+        if is_cjk(found[0])
+        else len(more.split()) <= _EXTRA_WORDS
+    )
 
 
 @cache
@@ -284,7 +326,9 @@ def _unparted(section: str) -> str:
 @cache
 def _about_cookies() -> re.Pattern[str]:
     known = words("served.cookies")
-    return re.compile(rf"(?<!\w)(?:{any_of(known)})|{_unparted('served.cookies')}", re.IGNORECASE)
+    return re.compile(
+        rf"(?<!\w)(?:{any_of(known)})|{_unparted('served.cookies')}", re.IGNORECASE
+    )
 
 
 @cache
@@ -295,7 +339,9 @@ def _accepts() -> frozenset[str]:
 def _asks_for_consent(shape: _Shape, *, named: bool) -> bool:
     """Whether a page has a button to accept, and its sentences speak of cookies, each of them; a
     label is enough where its title asks for consent."""
-    folded = (" ".join(_NO_WORDS.sub(" ", one.casefold()).split()) for one in shape.buttons)
+    folded = (
+        " ".join(_NO_WORDS.sub(" ", one.casefold()).split()) for one in shape.buttons
+    )
     if shape.letters > _MOST_CONSENT or not any(one in _accepts() for one in folded):
         return False
     about = [line for line in shape.lines if _about_cookies().search(line)]

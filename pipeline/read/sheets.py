@@ -22,7 +22,9 @@ MOST_COVERED: Final = 400_000
 """Cells of a sheet that others cover; beyond, merged cells are read as their first."""
 MOST_HEADS: Final = 3
 """Rows of names above a table."""
-_NUMBER: Final = re.compile(r"(?!(?:19|20)\d\d\Z)[-+]?[\d.,\s]*\d[\d.,\s]*%?|\d{4}-\d\d-\d\d.*")
+_NUMBER: Final = re.compile(
+    r"(?!(?:19|20)\d\d\Z)[-+]?[\d.,\s]*\d[\d.,\s]*%?|\d{4}-\d\d-\d\d.*"
+)
 """A number or day; years may name columns."""
 
 UNREAD: Final = f"what follows its first {MAX_CELLS:,} cells"
@@ -78,7 +80,9 @@ def sheet_to_html(
         made, written = _table(name, block, columns)
         parts += made
         count += written
-    return Written("\n".join([f"<h2>{escape(name)}</h2>", *parts]) if parts else "", left, count)
+    return Written(
+        "\n".join([f"<h2>{escape(name)}</h2>", *parts]) if parts else "", left, count
+    )
 
 
 def _with_covered(rows: list[Row], merged: Sequence[Merged]) -> list[Row]:
@@ -88,7 +92,11 @@ def _with_covered(rows: list[Row], merged: Sequence[Merged]) -> list[Row]:
     covered = 0
     for one in merged:
         first = bisect_left(numbers, one.top)
-        if first == len(numbers) or numbers[first] != one.top or one.left >= len(filled[first]):
+        if (
+            first == len(numbers)
+            or numbers[first] != one.top
+            or one.left >= len(filled[first])
+        ):
             continue
         text = filled[first][one.left]
         if not text or isinstance(text, _Covered):
@@ -107,7 +115,9 @@ def _with_covered(rows: list[Row], merged: Sequence[Merged]) -> list[Row]:
     return [(number, cells) for number, cells in zip(numbers, filled, strict=True)]
 
 
-def _blocks(rows: Sequence[Row], columns: range) -> Iterator[tuple[Sequence[Row], range]]:
+def _blocks(
+    rows: Sequence[Row], columns: range
+) -> Iterator[tuple[Sequence[Row], range]]:
     """Yield the rows and columns of what may be tables, from the top, side by side from the
     left."""
     for block in _by_rows(rows, columns):
@@ -162,7 +172,9 @@ def _begins_with_names(rows: Sequence[Row], columns: range) -> bool:
     """Whether the first row of several cells names columns that hold something below."""
     own = [(number, cells) for number, cells in rows if _filled(number, cells, columns)]
     several = next((one for one in own if len(_filled(*one, columns)) > 1), None)
-    return several is not None and several is not own[-1] and _is_names(*several, columns)
+    return (
+        several is not None and several is not own[-1] and _is_names(*several, columns)
+    )
 
 
 def _filled(number: int, cells: Sequence[str], columns: range) -> list[int]:
@@ -180,7 +192,9 @@ def _is_names(number: int, cells: Sequence[str], columns: range) -> bool:
     """Whether a row may name the columns of those below it: several cells, and no number among
     them."""
     filled = [cells[column] for column in _filled(number, cells, columns)]
-    return len(filled) > 1 and not any(cell[0] == "=" or _NUMBER.fullmatch(cell) for cell in filled)
+    return len(filled) > 1 and not any(
+        cell[0] == "=" or _NUMBER.fullmatch(cell) for cell in filled
+    )
 
 
 def _table(name: str, rows: Sequence[Row], columns: range) -> tuple[list[str], int]:
@@ -192,7 +206,9 @@ def _table(name: str, rows: Sequence[Row], columns: range) -> tuple[list[str], i
         for (number, cells), some in zip(rows, filled, strict=True)
         for column in some
     )
-    first = next((place for place, some in enumerate(filled) if len(some) > 1), len(rows))
+    first = next(
+        (place for place, some in enumerate(filled) if len(some) > 1), len(rows)
+    )
     above = [
         (number, " ".join(cells[column] for column in filled[place]))
         for place, (number, cells) in enumerate(rows[:first])
@@ -209,10 +225,15 @@ def _table(name: str, rows: Sequence[Row], columns: range) -> tuple[list[str], i
     right = max(right, *(_reach(cells, right) for _, cells in body))
     heads = _heads(body, columns)
     lines = [
-        _line(body, place, range(left, right), is_head=place < heads) for place in range(len(body))
+        _line(body, place, range(left, right), is_head=place < heads)
+        for place in range(len(body))
     ]
     places = [address(name, number, (left, right - 1)) for number, _ in body]
-    caption = f"<caption>{escape(' · '.join(text for _, text in above))}</caption>" if above else ""
+    caption = (
+        f"<caption>{escape(' · '.join(text for _, text in above))}</caption>"
+        if above
+        else ""
+    )
     inner = "\n".join(
         placed(line, place, tag="tr") for line, place in zip(lines, places, strict=True)
     )
@@ -227,7 +248,9 @@ def _is_below(cell: str, number: int) -> bool:
 def _reach(cells: Sequence[str], right: int) -> int:
     """Return where the last cell of a row ends, with what it covers."""
     last = cells[right - 1] if right <= len(cells) else ""
-    return min(last.merged.right + 1, len(cells)) if isinstance(last, _Covered) else right
+    return (
+        min(last.merged.right + 1, len(cells)) if isinstance(last, _Covered) else right
+    )
 
 
 def _heads(rows: Sequence[Row], columns: range) -> int:
@@ -237,7 +260,9 @@ def _heads(rows: Sequence[Row], columns: range) -> int:
     while count < min(len(rows) - 1, MOST_HEADS) and _is_names(*rows[count], columns):
         covers = [cell.merged for cell in rows[count][1] if isinstance(cell, _Covered)]
         count += 1
-        if not any(one.right > one.left or one.bottom > rows[count - 1][0] for one in covers):
+        if not any(
+            one.right > one.left or one.bottom > rows[count - 1][0] for one in covers
+        ):
             break
     return count
 
@@ -252,14 +277,18 @@ def _line(rows: Sequence[Row], place: int, columns: range, *, is_head: bool) -> 
         spans = ""
         if isinstance(cell, _Covered):
             one = cell.merged
-            if column > max(one.left, columns.start) or (place and rows[place - 1][0] >= one.top):
+            if column > max(one.left, columns.start) or (
+                place and rows[place - 1][0] >= one.top
+            ):
                 continue
             wide = min(one.right + 1, columns.stop) - column
             high = next(
                 (n for n, (other, _) in enumerate(rows[place:]) if other > one.bottom),
                 len(rows) - place,
             )
-            spans = f' colspan="{wide}"' * (wide > 1) + f' rowspan="{high}"' * (high > 1)
+            spans = f' colspan="{wide}"' * (wide > 1) + f' rowspan="{high}"' * (
+                high > 1
+            )
         parts.append(f"<{tag}{spans}>{escape(cell)}</{tag}>")
     return "".join(parts)
 

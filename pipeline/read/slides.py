@@ -13,7 +13,13 @@ from typing import Final, NamedTuple
 
 from lxml import etree
 
-from pipeline.document.converted import Converted, Unreadable, escape, placed, whole_page
+from pipeline.document.converted import (
+    Converted,
+    Unreadable,
+    escape,
+    placed,
+    whole_page,
+)
 from pipeline.document.ledger import Ledger
 from pipeline.read.drawing import (
     FALLBACK,
@@ -92,15 +98,23 @@ class _Slide:
         _hold_words(self.deck.ledger, self.root)
         grounds = self.root.iterfind(f"{_P}cSld/{_P}bg//{A}blip")
         self.deck.ledger.hold("image", sum(1 for _ in grounds))
-        self.deck.ledger.hold("form field", sum(1 for _ in self.root.iter(f"{_P}control")))
+        self.deck.ledger.hold(
+            "form field", sum(1 for _ in self.root.iter(f"{_P}control"))
+        )
         heading, parts = "", list[str]()
         tree = self.root.find(f"{_P}cSld/{_P}spTree")
-        for shape in _in_order(list(self._shapes(tree if tree is not None else self.root))):
+        for shape in _in_order(
+            list(self._shapes(tree if tree is not None else self.root))
+        ):
             kind = _kind(shape.element)
             if kind in _TITLES and not heading:
                 heading = words_of(shape.element)
-            elif kind in _MARGINS or (kind == "dt" and shape.element.find(".//{*}fld") is None):
-                self.deck.footers |= dict.fromkeys(filter(None, texts_of(shape.element)))
+            elif kind in _MARGINS or (
+                kind == "dt" and shape.element.find(".//{*}fld") is None
+            ):
+                self.deck.footers |= dict.fromkeys(
+                    filter(None, texts_of(shape.element))
+                )
             elif kind not in _UNSAID:
                 parts += self._shape(shape)
             _give_words(self.deck.ledger, shape.element)
@@ -123,12 +137,14 @@ class _Slide:
                 box = _box_of(element)
                 holder = next(element.iter(f"{_P}ph"), None)
                 if box is None and holder is not None:
-                    box = self.places.get(("", holder.get("idx", ""))) or self.places.get(
-                        (_kind(element), "")
-                    )
+                    box = self.places.get(
+                        ("", holder.get("idx", ""))
+                    ) or self.places.get((_kind(element), ""))
                     yield _SlideShape(element, box)
                 else:
-                    yield _SlideShape(element, frame.placed(box) if box is not None else None)
+                    yield _SlideShape(
+                        element, frame.placed(box) if box is not None else None
+                    )
 
     def _shape(self, shape: _SlideShape) -> list[str]:
         element = shape.element
@@ -144,7 +160,9 @@ class _Slide:
         if not texts:
             return self._picture(shape)
         if _kind(element) == "body" and len(texts) > 1:
-            return ["<ul>" + "".join(f"<li>{escape(text)}</li>" for text in texts) + "</ul>"]
+            return [
+                "<ul>" + "".join(f"<li>{escape(text)}</li>" for text in texts) + "</ul>"
+            ]
         return [f"<p>{escape(text)}</p>" for text in texts]
 
     def _picture(self, shape: _SlideShape) -> list[str]:
@@ -180,7 +198,11 @@ class _Slide:
                 yield made
 
     def _of_kind(self, kind: str) -> Iterator[etree._Element]:
-        parts = (self.deck.package.tree(part) for name, part in self.links.values() if name == kind)
+        parts = (
+            self.deck.package.tree(part)
+            for name, part in self.links.values()
+            if name == kind
+        )
         return (root for root in parts if root is not None)
 
     def _notes(self) -> list[str]:
@@ -192,14 +214,20 @@ class _Slide:
                 if tables or _kind(shape) in _UNSAID | _MARGINS:
                     said += tables
                 else:
-                    said += [f"<p>{escape(text)}</p>" for text in texts_of(shape) if text]
+                    said += [
+                        f"<p>{escape(text)}</p>" for text in texts_of(shape) if text
+                    ]
         return ["<h3>Notes</h3>", *said] if said else []
 
     def _comments(self) -> Iterator[str]:
         for root in self._of_kind("comments"):
             for comment in root.iter("{*}cm"):
                 plain = comment.find(f"{_P}text")
-                text = (plain.text or "") if plain is not None else " ".join(texts_of(comment))
+                text = (
+                    (plain.text or "")
+                    if plain is not None
+                    else " ".join(texts_of(comment))
+                )
                 if text.strip():
                     self.deck.ledger.hold("comment")
                     self.deck.ledger.give("comment")
@@ -217,7 +245,10 @@ class _GroupSpace(NamedTuple):
         across, down = self.scale
         left, top = self.shift
         return _Box(
-            left + box.left * across, top + box.top * down, box.width * across, box.height * down
+            left + box.left * across,
+            top + box.top * down,
+            box.width * across,
+            box.height * down,
         )
 
     def inner(self, group: etree._Element) -> "_GroupSpace":
@@ -231,8 +262,13 @@ class _GroupSpace(NamedTuple):
             _pair(form, "chExt", "cx", "cy"),
         )
         there = self.placed(outer)
-        scale = (there.width / width if width else 1.0, there.height / height if height else 1.0)
-        return _GroupSpace(scale, (there.left - left * scale[0], there.top - top * scale[1]))
+        scale = (
+            there.width / width if width else 1.0,
+            there.height / height if height else 1.0,
+        )
+        return _GroupSpace(
+            scale, (there.left - left * scale[0], there.top - top * scale[1])
+        )
 
 
 def _box_of(element: etree._Element) -> _Box | None:
@@ -246,7 +282,9 @@ def _box_of(element: etree._Element) -> _Box | None:
 
 def _pair(form: etree._Element, name: str, *keys: str) -> tuple[float, float]:
     found = form.find(f"{A}{name}")
-    one, other = (_number(found.get(key, "")) if found is not None else 0.0 for key in keys)
+    one, other = (
+        _number(found.get(key, "")) if found is not None else 0.0 for key in keys
+    )
     return one, other
 
 
@@ -299,9 +337,15 @@ def _apart(shapes: Sequence[_SlideShape], *, across: bool) -> list[list[_SlideSh
     return [sorted(group, key=lambda one: order[id(one.element)]) for group in groups]
 
 
-def _follow(shapes: Sequence[_SlideShape], groups: Sequence[Sequence[_SlideShape]]) -> bool:
+def _follow(
+    shapes: Sequence[_SlideShape], groups: Sequence[Sequence[_SlideShape]]
+) -> bool:
     """Whether the file has each group of several shapes as one run, in the order of the groups."""
-    of = {id(shape.element): place for place, group in enumerate(groups) for shape in group}
+    of = {
+        id(shape.element): place
+        for place, group in enumerate(groups)
+        for shape in group
+    }
     places = [of[id(shape.element)] for shape in shapes]
     return places == sorted(places) and any(len(group) > 1 for group in groups)
 
@@ -327,7 +371,10 @@ def _table(table: etree._Element) -> str:
             if not {cell.get("hMerge"), cell.get("vMerge")} & _ON
         )
         rows.append(
-            "".join(f"<{tag}{_spans(cell)}>{escape(words_of(cell))}</{tag}>" for cell in cells)
+            "".join(
+                f"<{tag}{_spans(cell)}>{escape(words_of(cell))}</{tag}>"
+                for cell in cells
+            )
         )
     return "<table>\n" + "\n".join(f"<tr>{row}</tr>" for row in rows) + "\n</table>"
 
@@ -335,13 +382,17 @@ def _table(table: etree._Element) -> str:
 def _spans(cell: etree._Element) -> str:
     spans = {"colspan": cell.get("gridSpan", ""), "rowspan": cell.get("rowSpan", "")}
     return "".join(
-        f' {name}="{said}"' for name, said in spans.items() if said.isdecimal() and said != "1"
+        f' {name}="{said}"'
+        for name, said in spans.items()
+        if said.isdecimal() and said != "1"
     )
 
 
 def _hold_words(ledger: Ledger, slide: etree._Element) -> None:
     """Count the words of a slide's text nodes, those of fallbacks left out."""
-    ledger.hold("word", sum(len((one.text or "").split()) for one in _text_nodes(slide)))
+    ledger.hold(
+        "word", sum(len((one.text or "").split()) for one in _text_nodes(slide))
+    )
 
 
 def _give_words(ledger: Ledger, shape: etree._Element) -> None:
@@ -403,7 +454,9 @@ def pptx_to_html(body: bytes) -> Converted:
                 hidden += root is not None
                 continue
             links = package.targets(name)
-            key = next((part for kind, part in links.values() if kind == "slideLayout"), "")
+            key = next(
+                (part for kind, part in links.values() if kind == "slideLayout"), ""
+            )
             if key not in layouts:
                 layouts[key], printed = _layout(package, links)
                 deck.footers |= dict.fromkeys(printed)

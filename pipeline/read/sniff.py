@@ -82,7 +82,9 @@ SOURCES: Final = {
     **{f".{name}": name for name in ("java", "scala", "go", "php", "swift", "lua", "r", "sql", "css", "proto", "toml")},
 }  # fmt: skip
 """Endings of programs and settings, and how highlighters name the language."""
-_CONTROLS: Final = bytes(byte for byte in range(32) if byte not in (0, *range(8, 14), 27))
+_CONTROLS: Final = bytes(
+    byte for byte in range(32) if byte not in (0, *range(8, 14), 27)
+)
 """Bytes that text does not have; backspace and escape are in what consoles write, zero is looked at
 by itself."""
 _NOISE: Final = 0.01
@@ -92,9 +94,16 @@ _ZEROS: Final = 0.05
 _BYTES: Final = "application/octet-stream"
 _TAGS: Final = rb"!doctype\s+html|html|head|body|title|meta|script|style|div|p|h[1-6]|table|article|main|section|br|a"
 _HTML_START: Final = re.compile(
-    rb"(?:\s|<!--.{0,2000}?-->|<\?xml[^>]{0,200}>)*<(?:" + _TAGS + rb")[\s/>]", re.I | re.S
+    rb"(?:\s|<!--.{0,2000}?-->|<\?xml[^>]{0,200}>)*<(?:" + _TAGS + rb")[\s/>]",
+    re.I | re.S,
 )
-_UNSAID: Final = {"", _BYTES, "binary/octet-stream", "application/unknown", "unknown/unknown"}
+_UNSAID: Final = {
+    "",
+    _BYTES,
+    "binary/octet-stream",
+    "application/unknown",
+    "unknown/unknown",
+}
 _PLAIN: Final = (
     *("application/javascript", "application/x-javascript", "application/x-sh"),
     *("application/x-yaml", "application/yaml", "application/toml", "application/sql"),
@@ -136,7 +145,10 @@ class _Known(NamedTuple):
 @functools.cache
 def _known() -> _Known:
     every = formats()
-    magic = [*((start, kind) for one in every for start, kind in one.magic.items()), *_UNREAD]
+    magic = [
+        *((start, kind) for one in every for start, kind in one.magic.items()),
+        *_UNREAD,
+    ]
     programs = {name.encode(): one.types[0] for one in every for name in one.programs}
     texts = [one for one in every if not one.binary]
     return _Known(
@@ -149,7 +161,11 @@ def _known() -> _Known:
         by_type={
             **dict.fromkeys((HTML, "application/xhtml+xml"), HTML),
             **dict.fromkeys(_PLAIN, PLAIN),
-            **{kind: one.types[0] for one in texts for kind in (one.types[0], *one.also)},
+            **{
+                kind: one.types[0]
+                for one in texts
+                for kind in (one.types[0], *one.also)
+            },
         },
         named=frozenset(
             (
@@ -163,7 +179,9 @@ def _known() -> _Known:
         parts={part: one.types[0] for one in every for part in one.parts},
         archives=frozenset(kind for one in every if one.binary for kind in one.types),
         programs=programs,
-        main=re.compile(rb"\.(?:ms-)?(" + b"|".join(programs) + rb")[\w.-]*\.main\+xml"),
+        main=re.compile(
+            rb"\.(?:ms-)?(" + b"|".join(programs) + rb")[\w.-]*\.main\+xml"
+        ),
     )
 
 
@@ -172,11 +190,17 @@ _MARKUP: Final = re.compile(rb"<|&(?:[a-zA-Z]{2,8}|#x?[0-9a-fA-F]{1,6});")
 its own."""
 _DATA_START: Final = re.compile(rb"\s*(?:\{\s*(?:\"|\})|\[\s*[\[{\"\d])")
 _PAGE_START: Final = re.compile(
-    rb"\s*(?:<!--.{0,500}?-->\s*)*(?:<!doctype\s+html|<html)[\s>]", re.IGNORECASE | re.DOTALL
+    rb"\s*(?:<!--.{0,500}?-->\s*)*(?:<!doctype\s+html|<html)[\s>]",
+    re.IGNORECASE | re.DOTALL,
 )
 """How pages begin, and no text in Markdown does."""
 _SHEETS: Final = frozenset(
-    {"application/vnd.ms-excel", "application/msexcel", "application/csv", "application/x-csv"}
+    {
+        "application/vnd.ms-excel",
+        "application/msexcel",
+        "application/csv",
+        "application/x-csv",
+    }
 )
 """Types that servers give CSV because of the program that opens it."""
 
@@ -208,7 +232,10 @@ def _clear_type(body: bytes, start: bytes, said: str, by_name: str) -> str:
     right."""
     text = start.removeprefix(b"\xef\xbb\xbf")
     if said == HTML:
-        is_data = _DATA_START.match(text) is not None and body.rstrip()[-1:] in {b"}", b"]"}
+        is_data = _DATA_START.match(text) is not None and body.rstrip()[-1:] in {
+            b"}",
+            b"]",
+        }
         if not is_data and _MARKUP.search(body):
             return ""
         guess = JSON if is_data else _guessed(start)
@@ -274,7 +301,9 @@ def _binary_type(body: bytes, start: bytes, said: str) -> str:
         return ""
     control = len(start) - len(start.translate(None, _CONTROLS))
     if b"\x00" in start or control * 2 > len(start):
-        return said if said in _known().named and not said.startswith("text/") else _BYTES
+        return (
+            said if said in _known().named and not said.startswith("text/") else _BYTES
+        )
     return ""
 
 
@@ -297,7 +326,9 @@ def _signed_type(body: bytes, start: bytes) -> str:
     if start.startswith(b"PK\x03\x04"):
         return _zip_type(body)
     if start.startswith(b"RIFF") and start[8:12] in {b"WEBP", b"WAVE", b"AVI "}:
-        return {b"WEBP": "image/webp", b"WAVE": "audio/wav"}.get(start[8:12], "video/x-msvideo")
+        return {b"WEBP": "image/webp", b"WAVE": "audio/wav"}.get(
+            start[8:12], "video/x-msvideo"
+        )
     if start[4:8] == b"ftyp":
         return "video/mp4"
     words = all(byte > 31 or byte in b"\t\n\f\r" for byte in start)
@@ -325,7 +356,9 @@ def _zip_type(body: bytes) -> str:
             known = _known()
             if said in known.archives:
                 return said
-            parts = (kind for part, kind in known.parts.items() if part in archive.NameToInfo)
+            parts = (
+                kind for part, kind in known.parts.items() if part in archive.NameToInfo
+            )
             return next(parts, "") or _office_type(archive) or "application/zip"
     except (*DAMAGED, zipfile.BadZipFile):
         return "application/zip"
@@ -334,7 +367,11 @@ def _zip_type(body: bytes) -> str:
 def _office_type(archive: zipfile.ZipFile) -> str:
     """Return the type of an Office file by the type of its main part, empty for other archives."""
     listed = archive.NameToInfo.get(_TYPES)
-    types = archive.read(listed) if listed is not None and listed.file_size <= _MOST_TYPES else b""
+    types = (
+        archive.read(listed)
+        if listed is not None and listed.file_size <= _MOST_TYPES
+        else b""
+    )
     found = _known().main.search(types)
     return _known().programs[found[1]] if found else ""
 
@@ -366,7 +403,11 @@ def _text_type(said: str, by_name: str, start: bytes) -> str:
         # The bytes are text, whatever program they are said to be for: CSV as Excel's, a log as a
         # download.
         guess = _guessed(start)
-        return (by_name or (CSV if said in _SHEETS else PLAIN)) if guess == PLAIN else guess
+        return (
+            (by_name or (CSV if said in _SHEETS else PLAIN))
+            if guess == PLAIN
+            else guess
+        )
     return kind or said
 
 
@@ -414,7 +455,14 @@ _ALLOWED: Final = frozenset(
     for name in (
         *_DETECTED,
         *(f"iso8859_{n}" for n in (2, 3, 4, 6, 7, 8, 10, 13, 14, 15, 16)),
-        *("koi8_u", "mac_roman", "mac_cyrillic", "iso2022_jp", "utf_16_le", "utf_16_be"),
+        *(
+            "koi8_u",
+            "mac_roman",
+            "mac_cyrillic",
+            "iso2022_jp",
+            "utf_16_le",
+            "utf_16_be",
+        ),
     )
 )
 """Codecs that the web uses; labels such as `utf-7` or `unicode_escape` would let a page say what
@@ -462,12 +510,15 @@ _BROKEN_SHARE: Final = 0.002
 broken byte or two."""
 
 _META: Final = re.compile(
-    rb"<meta\b[^>]{0,400}?charset\s{0,9}=\s{0,9}[\"']?\s{0,9}([A-Za-z0-9_.:-]{2,40})", re.IGNORECASE
+    rb"<meta\b[^>]{0,400}?charset\s{0,9}=\s{0,9}[\"']?\s{0,9}([A-Za-z0-9_.:-]{2,40})",
+    re.IGNORECASE,
 )
 _XML: Final = re.compile(
     rb"\A\s{0,9}<\?xml\b[^>]{0,200}?encoding\s{0,9}=\s{0,9}[\"']([A-Za-z0-9_.:-]{2,40})"
 )
-_HEADER: Final = re.compile(r"charset\s*=\s*[\"']?\s*([A-Za-z0-9_.:-]{2,40})", re.IGNORECASE)
+_HEADER: Final = re.compile(
+    r"charset\s*=\s*[\"']?\s*([A-Za-z0-9_.:-]{2,40})", re.IGNORECASE
+)
 _TAG: Final = re.compile(rb"<[^<>]{0,4000}>")
 
 logging.getLogger("charset_normalizer").setLevel(logging.WARNING)
@@ -507,10 +558,14 @@ def decode(body: bytes, *, content_type: str = "") -> Decoded:
         text = _read_as(body, codec)
         if text is not None:
             # Latin-1 is the label that servers give unasked.
-            return Decoded((_read_strictly(body) if codec == "cp1252" else None) or text, note)
+            return Decoded(
+                (_read_strictly(body) if codec == "cp1252" else None) or text, note
+            )
         note = note or f"labelled {codec}, which its bytes are not"
     # ISO-2022-JP has seven bits a byte, so that it would pass for UTF-8.
-    text = (_read_as(body, "iso2022_jp") if b"\x1b$" in body else None) or _read_strictly(body)
+    text = (
+        _read_as(body, "iso2022_jp") if b"\x1b$" in body else None
+    ) or _read_strictly(body)
     if text is not None:
         return Decoded(text, note)
     text = _read_as(body, "utf-8")
@@ -518,7 +573,9 @@ def decode(body: bytes, *, content_type: str = "") -> Decoded:
         return Decoded(text, note or "some bytes are not valid UTF-8")
     codec = _likeliest(_words(body))
     guessed = f"no valid label: {codec} was guessed"
-    return Decoded(body.decode(codec, "replace"), f"{note}; {guessed}" if note else guessed)
+    return Decoded(
+        body.decode(codec, "replace"), f"{note}; {guessed}" if note else guessed
+    )
 
 
 def unmarked_utf16(body: bytes) -> str:
@@ -554,10 +611,14 @@ def _declared(body: bytes, content_type: str) -> list[str]:
     ]
     # A declaration that could be read byte by byte cannot stand in UTF-16 text (WHATWG, "change the
     # encoding").
-    inside = ["utf-8" if codec in {"utf-16-le", "utf-16-be"} else codec for codec in inside]
+    inside = [
+        "utf-8" if codec in {"utf-16-le", "utf-16-be"} else codec for codec in inside
+    ]
     return [
         codec
-        for codec in dict.fromkeys([codec_of(header.group(1)) if header else None, *inside])
+        for codec in dict.fromkeys(
+            [codec_of(header.group(1)) if header else None, *inside]
+        )
         if codec
     ]
 
@@ -586,7 +647,10 @@ def _likeliest(sample: bytes) -> str:
     from charset_normalizer import from_bytes  # noqa: PLC0415  for pages without a right label only
 
     found = from_bytes(
-        sample, cp_isolation=list(_DETECTED), enable_fallback=False, preemptive_behaviour=False
+        sample,
+        cp_isolation=list(_DETECTED),
+        enable_fallback=False,
+        preemptive_behaviour=False,
     )
     ranked = {match.encoding: match for match in found if match.encoding in _DETECTED}
     first = next(iter(ranked.values()), None)

@@ -29,7 +29,9 @@ _OVERRIDE: Final = re.compile(r"\{[^{}]{0,500}\}")
 _DRAWN: Final = re.compile(r"\{[^{}]{0,200}\\p[1-9]")
 """What in ASS draws a shape."""
 _CLOCK: Final = re.compile(r"\d+:\d\d:\d\d(?:[.:]\d+)?")
-_NOTE: Final = re.compile(r"\n[ \t]*\n(?:NOTE|STYLE|REGION)\b.*?(?=\n[ \t]*\n|\Z)", re.DOTALL)
+_NOTE: Final = re.compile(
+    r"\n[ \t]*\n(?:NOTE|STYLE|REGION)\b.*?(?=\n[ \t]*\n|\Z)", re.DOTALL
+)
 _ENDS: Final = (".", "!", "?", "。", "！", "？", "…", '."', "?”", ".”")
 _LEAST: Final = 6.0
 """Seconds from which a paragraph ends with a sentence."""
@@ -79,7 +81,9 @@ def _cues(text: str) -> Iterator[_Cue]:
         lines = below.partition("\n\n")[0] if "\n\n" in below else below
         voice = _VOICE.search(lines)
         said = html.unescape(_TAG.sub("", _VOICE.sub("", lines)))
-        yield _cue(_seconds(one[1]), _seconds(one[2]), said, voice[1].strip() if voice else "")
+        yield _cue(
+            _seconds(one[1]), _seconds(one[2]), said, voice[1].strip() if voice else ""
+        )
 
 
 def _cue(start: float, end: float, said: str, speaker: str = "") -> _Cue:
@@ -103,10 +107,16 @@ def _script_cues(text: str) -> Iterator[_Cue]:
             if name in {"start", "end"}
         ):
             said = (
-                _OVERRIDE.sub("", values.get("text", "")).replace("\\N", "\n").replace("\\n", "\n")
+                _OVERRIDE.sub("", values.get("text", ""))
+                .replace("\\N", "\n")
+                .replace("\\n", "\n")
             )
             start, end = (_seconds(values[name].strip()) for name in ("start", "end"))
-            cues.append(_cue(start, end, said.replace("\\h", " "), values.get("name", "").strip()))
+            cues.append(
+                _cue(
+                    start, end, said.replace("\\h", " "), values.get("name", "").strip()
+                )
+            )
     yield from sorted(cues, key=lambda cue: cue.start)
 
 
@@ -116,7 +126,9 @@ def _json_cues(value: dict[str, object]) -> Iterator[_Cue]:
     for one in segments if isinstance(segments, list) else ():
         if isinstance(one, dict):
             start, end = _number(one.get("startTime")), _number(one.get("endTime"))
-            yield _Cue(start, end, str(one.get("body", "")), str(one.get("speaker", "")))
+            yield _Cue(
+                start, end, str(one.get("body", "")), str(one.get("speaker", ""))
+            )
 
 
 def _body(cues: Iterable[_Cue]) -> str:
@@ -156,7 +168,9 @@ def _paragraph(cues: list[_Cue]) -> str:
     said = " ".join(cue.text for cue in cues)
     spoken = f"{cues[0].speaker}: {said}" if cues[0].speaker else said
     return placed(
-        escape(spoken), f"t={_clock(cues[0].start)},{_clock(max(cue.end for cue in cues))}", tag="p"
+        escape(spoken),
+        f"t={_clock(cues[0].start)},{_clock(max(cue.end for cue in cues))}",
+        tag="p",
     )
 
 

@@ -43,13 +43,18 @@ def markdown_to_html(text: str, *, sheets: bool = True) -> Converted:
     if len(text) > SLOW_LETTERS:
         plain = plain_to_html(text)
         notes = ("Markdown over 5 million characters, read as plain text",)
-        return Converted(plain.html, title, author=author, published=published, notes=notes)
+        return Converted(
+            plain.html, title, author=author, published=published, notes=notes
+        )
     check_cancelled()
     inner = markdown_to_body(text, sheets=sheets)
     heading = re.search(r"<h1>(.{1,300}?)</h1>", inner)
     headline = re.sub(r"<[^>]*>", "", heading.group(1)) if heading else ""
     return Converted(
-        whole_page(inner, title=title), title or headline, author=author, published=published
+        whole_page(inner, title=title),
+        title or headline,
+        author=author,
+        published=published,
     )
 
 
@@ -57,7 +62,9 @@ def _field(names: str, front_matter: str) -> str:
     """Return the first line of YAML with one of these names, without quotes; a list or a text of
     many lines is left."""
     found = re.search(
-        rf"^(?:{names}):[ \t]+([\"']?)([^\s\[{{|>].*?)\1[ \t]*\r?$", front_matter, re.MULTILINE
+        rf"^(?:{names}):[ \t]+([\"']?)([^\s\[{{|>].*?)\1[ \t]*\r?$",
+        front_matter,
+        re.MULTILINE,
     )
     return found[2] if found else ""
 
@@ -67,13 +74,18 @@ def csv_to_html(text: str) -> Converted:
     semicolon."""
     separator = max(",\t;", key=text.partition("\n")[0].count)
     try:
-        rows = list(islice(csv.reader(io.StringIO(text), delimiter=separator), MAX_ITEMS + 1))
+        rows = list(
+            islice(csv.reader(io.StringIO(text), delimiter=separator), MAX_ITEMS + 1)
+        )
     except csv.Error:
         return plain_to_html(text)
     unread = f"what follows its first {MAX_ITEMS} rows" if len(rows) > MAX_ITEMS else ""
-    places = [f"row={number}" for number in range(1, len(rows) + 1)]  # as RFC 7111 counts them
+    places = [
+        f"row={number}" for number in range(1, len(rows) + 1)
+    ]  # as RFC 7111 counts them
     return Converted(
-        whole_page(html_table(rows[:MAX_ITEMS], header=True, places=places)), unread=unread
+        whole_page(html_table(rows[:MAX_ITEMS], header=True, places=places)),
+        unread=unread,
     )
 
 
@@ -146,7 +158,9 @@ def xml_to_html(body: bytes) -> Converted | None:
 def _feed(root: etree._Element) -> Converted:
     channel = next((child for child in root if local_name(child) == "channel"), root)
     title = child_text(channel, "title")
-    entries = [element for element in root.iter() if local_name(element) in {"item", "entry"}]
+    entries = [
+        element for element in root.iter() if local_name(element) in {"item", "entry"}
+    ]
     parts = [f"<h1>{escape(title)}</h1>"]
     if about := child_text(channel, "description", "subtitle"):
         parts.append(f"<p>{escape(_plain_text(about))}</p>")
@@ -168,7 +182,10 @@ def _sitemap(root: etree._Element) -> Converted:
     rel = ' rel="sitemap"' if local_name(root) == "sitemapindex" else ""
     parts: list[str] = []
     for entry in islice(root, MAX_ITEMS):
-        link, when = html.escape(child_text(entry, "loc")), escape(child_text(entry, "lastmod"))
+        link, when = (
+            html.escape(child_text(entry, "loc")),
+            escape(child_text(entry, "lastmod")),
+        )
         parts += [f'<li><a href="{link}"{rel}>{link}</a> {when}</li>'] if link else []
     unread = (
         f"what follows its first {MAX_ITEMS} of {len(root)} addresses"
@@ -176,7 +193,9 @@ def _sitemap(root: etree._Element) -> Converted:
         else ""
     )
     return Converted(
-        whole_page("<ul>" + "\n".join(parts) + "</ul>", title="Sitemap"), "Sitemap", unread=unread
+        whole_page("<ul>" + "\n".join(parts) + "</ul>", title="Sitemap"),
+        "Sitemap",
+        unread=unread,
     )
 
 
@@ -202,7 +221,9 @@ def _article(entry: etree._Element) -> str:
 
 def local_name(element: etree._Element) -> str:
     """Return an element's name without its namespace, in lower case; empty for comments."""
-    return element.tag.rpartition("}")[2].lower() if isinstance(element.tag, str) else ""
+    return (
+        element.tag.rpartition("}")[2].lower() if isinstance(element.tag, str) else ""
+    )
 
 
 def fragment_to_html(text: str) -> str:

@@ -10,7 +10,12 @@ import zlib
 from collections.abc import Callable
 from typing import Final, Protocol
 
-from pipeline.document.converted import DAMAGED, MAX_UNPACKED, Unreadable, raising_the_cap
+from pipeline.document.converted import (
+    DAMAGED,
+    MAX_UNPACKED,
+    Unreadable,
+    raising_the_cap,
+)
 from pipeline.work import check_cancelled
 
 PACKED: Final = frozenset({".gz", ".bz2", ".xz"})
@@ -79,12 +84,15 @@ def unpacked(body: bytes, *, most: int = MAX_UNPACKED) -> bytes:
                 if size > allowed:
                     told = f"it is {what} that unpacks to more than {allowed:,} bytes"
                     raise Unreadable(
-                        told, hint=raising_the_cap(2 * allowed) if allowed == most else ""
+                        told,
+                        hint=raising_the_cap(2 * allowed) if allowed == most else "",
                     )
         except (*DAMAGED, lzma.LZMAError) as error:
             if pieces and at - start <= _PIECE and not stream.eof and size and start:
                 break  # padding behind the last stream, as tapes have
-            raise Unreadable(f"it is damaged {what} ({type(error).__name__})") from error
+            raise Unreadable(
+                f"it is damaged {what} ({type(error).__name__})"
+            ) from error
         if not stream.eof:
             raise Unreadable(f"it is {what} whose end is cut")
         # What is behind a stream is found by its place: copying it would cost the square of their

@@ -90,9 +90,17 @@ class _Book:
         said = (value.text or "") if value is not None else ""
         if kind == "inlineStr":
             inline = cell.find(f"{X}is")
-            return "" if inline is None else shown_text(_string(inline), self._format(cell))
+            return (
+                ""
+                if inline is None
+                else shown_text(_string(inline), self._format(cell))
+            )
         if not said:
-            return self._uncomputed(formula) if formula is not None and kind != "str" else ""
+            return (
+                self._uncomputed(formula)
+                if formula is not None and kind != "str"
+                else ""
+            )
         if kind == "n":
             return self._number(said, cell)
         if kind == "s":
@@ -149,7 +157,9 @@ class _SheetPart:
 
     def rows(self) -> Iterator[Row]:
         """Yield the rows that are shown, while cells are left, hidden columns emptied."""
-        parser = etree.XMLPullParser(("end",), tag=f"{X}row", remove_comments=True, **XML_OPTIONS)
+        parser = etree.XMLPullParser(
+            ("end",), tag=f"{X}row", remove_comments=True, **XML_OPTIONS
+        )
         number = 0
         for start in range(0, len(self.body), _CHUNK):
             check_cancelled()
@@ -190,7 +200,9 @@ class _SheetPart:
         self.dropped += len(gone)
         self.book.hidden_rows += is_hidden and bool(cells)
         self.book.hidden_words += sum(len(cells.pop(one).split()) for one in gone)
-        return [cells.get(column, "") for column in range(max(cells) + 1)] if cells else []
+        return (
+            [cells.get(column, "") for column in range(max(cells) + 1)] if cells else []
+        )
 
 
 def _size(said: str | None) -> float:
@@ -233,8 +245,12 @@ def xlsx_to_html(body: bytes) -> Converted:
             elif kind not in {"worksheet", "chartsheet"}:
                 book.ledger.hold("sheet", bool(package.read(part)))
             elif book.left >= 0:
-                sections.append(_sheet(book, " ".join(sheet.get("name", "").split()), part))
-        unread = "; ".join(filter(None, (UNREAD if book.left < 0 else "", package.unread)))
+                sections.append(
+                    _sheet(book, " ".join(sheet.get("name", "").split()), part)
+                )
+        unread = "; ".join(
+            filter(None, (UNREAD if book.left < 0 else "", package.unread))
+        )
     if not any(sections):
         raise Unreadable(
             f"it is a workbook {'that is damaged' if package.damaged else 'without text'}"
@@ -242,17 +258,23 @@ def xlsx_to_html(body: bytes) -> Converted:
     inner = whole_page("\n".join(filter(None, sections)), title=title)
     notes = _notes(book, hidden)
     return Converted(
-        *(inner, title, "", author, "", notes, unread), hidden=book.hidden_words, ledger=book.ledger
+        *(inner, title, "", author, "", notes, unread),
+        hidden=book.hidden_words,
+        ledger=book.ledger,
     )
 
 
 def _notes(book: _Book, sheets: int) -> tuple[str, ...]:
     gone = {"sheets": sheets, "rows": book.hidden_rows, "columns": book.hidden_columns}
     notes = [
-        f"workbook: {number} hidden {kind} were left out" for kind, number in gone.items() if number
+        f"workbook: {number} hidden {kind} were left out"
+        for kind, number in gone.items()
+        if number
     ]
     if book.hidden_words:
-        notes.append(f"workbook: {book.hidden_words} words that no reader sees were left out")
+        notes.append(
+            f"workbook: {book.hidden_words} words that no reader sees were left out"
+        )
     return tuple(notes)
 
 
@@ -304,7 +326,9 @@ def _string(element: etree._Element) -> str:
         )
         raised = one.find(f"{X}rPr/{X}vertAlign")
         is_raised = raised is not None and raised.get("val") == "superscript"
-        parts.append(f"^{text}" if is_raised and _RAISED.fullmatch(text or "") else text or "")
+        parts.append(
+            f"^{text}" if is_raised and _RAISED.fullmatch(text or "") else text or ""
+        )
     return " ".join("".join(parts).split())
 
 
@@ -338,10 +362,16 @@ def _sheet(book: _Book, name: str, part: str) -> str:
         *_labels(book, links),
     ]
     if body.count(b"oleObject ") and (
-        objects := [kind for kind, _ in links.values() if kind in {"oleObject", "package"}]
+        objects := [
+            kind for kind, _ in links.values() if kind in {"oleObject", "package"}
+        ]
     ):
         book.ledger.hold("embedded object", len(objects))
-    return "\n".join([made.html or f"<h2>{escape(name)}</h2>", *further]) if further else made.html
+    return (
+        "\n".join([made.html or f"<h2>{escape(name)}</h2>", *further])
+        if further
+        else made.html
+    )
 
 
 def _hidden_columns(body: bytes) -> frozenset[int]:
@@ -352,10 +382,13 @@ def _hidden_columns(body: bytes) -> frozenset[int]:
     ):
         marks = dict(re.findall(rb"(\w+)\s*=\s*[\"']([^\"']*)[\"']", said[1]))
         width = marks.get(b"width")
-        narrow = width is not None and _size(width.decode("ascii", "replace")) < _LEAST_WIDTH
+        narrow = (
+            width is not None and _size(width.decode("ascii", "replace")) < _LEAST_WIDTH
+        )
         if marks.get(b"hidden") in {b"1", b"true"} or narrow:
             first, last = (
-                _number(marks.get(end, b"").decode("ascii", "replace")) for end in (b"min", b"max")
+                _number(marks.get(end, b"").decode("ascii", "replace"))
+                for end in (b"min", b"max")
             )
             found.update(range(max(first, 1) - 1, min(last, LAST_COLUMN)))
     return frozenset(found)
@@ -372,7 +405,9 @@ def _merged(body: bytes) -> list[Merged]:
 
 def _margin(body: bytes) -> list[str]:
     """Return what header and footer of the printed sheet say, once."""
-    found = re.findall(rb"<(?:\w+:)?(?:odd|even|first)(?:Header|Footer)>([^<]{1,2000})<", body)
+    found = re.findall(
+        rb"<(?:\w+:)?(?:odd|even|first)(?:Header|Footer)>([^<]{1,2000})<", body
+    )
     texts = (one.decode("utf-8", "replace").replace("&amp;", "&") for one in found)
     said = (" ".join(_MARGIN_CODE.sub(" ", text).split()) for text in texts)
     return [
@@ -389,13 +424,20 @@ def _prompts(name: str, body: bytes) -> Iterator[str]:
             b"<a " + found[1].rstrip(b"/") + b"/>", etree.XMLParser(**XML_OPTIONS)
         )
         said = (
-            [asked.get(key, "") for key in ("promptTitle", "prompt")] if asked is not None else []
+            [asked.get(key, "") for key in ("promptTitle", "prompt")]
+            if asked is not None
+            else []
         )
-        text, place = " ".join(" ".join(said).split()), asked.get("sqref", "").partition(" ")[0]
+        text, place = (
+            " ".join(" ".join(said).split()),
+            asked.get("sqref", "").partition(" ")[0],
+        )
         if text:
             row = _number(place.partition(":")[0].lstrip("ABCDEFGHIJKLMNOPQRSTUVWXYZ"))
             yield placed(
-                escape(f"Note at {place}: {text}"), address(name, row, [_column(place)]), tag="p"
+                escape(f"Note at {place}: {text}"),
+                address(name, row, [_column(place)]),
+                tag="p",
             )
 
 
@@ -408,7 +450,9 @@ def _labels(book: _Book, links: dict[str, tuple[str, str]]) -> Iterator[str]:
                 yield f"<p>{escape(text)}</p>"
 
 
-def _comments(book: _Book, name: str, links: dict[str, tuple[str, str]]) -> Iterator[str]:
+def _comments(
+    book: _Book, name: str, links: dict[str, tuple[str, str]]
+) -> Iterator[str]:
     """Yield the notes of a sheet, those of a conversation in place of the notes that stand for
     it."""
     threads = [
@@ -416,7 +460,11 @@ def _comments(book: _Book, name: str, links: dict[str, tuple[str, str]]) -> Iter
         for kind, part in links.values()
         if kind == "threadedComment" and (root := book.package.tree(part)) is not None
     ]
-    told = {one.get("ref", "") for root in threads for one in root.iter("{*}threadedComment")}
+    told = {
+        one.get("ref", "")
+        for root in threads
+        for one in root.iter("{*}threadedComment")
+    }
     plain = [
         root
         for kind, part in links.values()
@@ -449,7 +497,9 @@ def _comments(book: _Book, name: str, links: dict[str, tuple[str, str]]) -> Iter
 
 
 def _thread(comment: etree._Element) -> str:
-    return " ".join("".join(text.text or "" for text in comment.iter("{*}text")).split())
+    return " ".join(
+        "".join(text.text or "" for text in comment.iter("{*}text")).split()
+    )
 
 
 def _drawings(book: _Book, links: dict[str, tuple[str, str]]) -> Iterator[str]:
@@ -472,7 +522,9 @@ def _drawings(book: _Book, links: dict[str, tuple[str, str]]) -> Iterator[str]:
                 yield made
         for diagram in root.iter("{*}relIds"):
             book.ledger.hold("diagram")
-            data = book.package.tree(inner.get(diagram.get(f"{RELATION}dm", ""), ("", ""))[1])
+            data = book.package.tree(
+                inner.get(diagram.get(f"{RELATION}dm", ""), ("", ""))[1]
+            )
             if data is not None and (made := diagram_to_html(data)):
                 book.ledger.give("diagram")
                 yield made
@@ -487,5 +539,7 @@ def _shape(book: _Book, shape: etree._Element) -> Iterator[str]:
         yield from (f"<p>{escape(text)}</p>" for text in texts)
     elif alt := described(about):
         yield f"<p>{image_html(alt)}</p>"
-    elif next(shape.iter("{*}blip", "{*}blipFill"), None) is not None and not is_decorative(about):
+    elif next(
+        shape.iter("{*}blip", "{*}blipFill"), None
+    ) is not None and not is_decorative(about):
         book.ledger.hold("image")

@@ -13,7 +13,14 @@ from pipeline.document.converted import LEAST_SIZE
 from pipeline.html.colours import WHITE, Rgb, is_faint, rgb_of
 
 _BLACK: Final[Rgb] = (0.0, 0.0, 0.0)
-_INDEXED: Final = {"0": _BLACK, "8": _BLACK, "64": _BLACK, "1": WHITE, "9": WHITE, "65": WHITE}
+_INDEXED: Final = {
+    "0": _BLACK,
+    "8": _BLACK,
+    "64": _BLACK,
+    "1": WHITE,
+    "9": WHITE,
+    "65": WHITE,
+}
 """Of the palette of old the colours that say most; the last two are the system's."""
 _THEMED: Final = {"0": WHITE, "1": _BLACK}
 """What nearly every theme has in these places."""
@@ -31,7 +38,8 @@ class Unseen:
         if styles is None:
             return
         fonts, fills = (
-            list(styles.iterfind(f"{{*}}{name}")) for name in ("fonts/{*}font", "fills/{*}fill")
+            list(styles.iterfind(f"{{*}}{name}"))
+            for name in ("fonts/{*}font", "fills/{*}fill")
         )
         cells = list(styles.iterfind("{*}cellXfs/{*}xf"))
         sizes = [font.find("{*}sz") for font in fonts]
@@ -42,8 +50,13 @@ class Unseen:
             for place, size in enumerate(sizes)
             if size is not None and _points(size) < LEAST_SIZE
         }
-        own = [(_place(cell, "fontId", fonts), _place(cell, "fillId", fills)) for cell in cells]
-        self.tiny = frozenset(str(number) for number, (font, _) in enumerate(own) if font in tiny)
+        own = [
+            (_place(cell, "fontId", fonts), _place(cell, "fillId", fills))
+            for cell in cells
+        ]
+        self.tiny = frozenset(
+            str(number) for number, (font, _) in enumerate(own) if font in tiny
+        )
         self.faint = frozenset(
             str(number)
             for number, (font, fill) in enumerate(own)
@@ -80,7 +93,9 @@ def _ground(pattern: etree._Element | None) -> Rgb | None:
 def _colour(said: etree._Element | None, usual: Rgb | None) -> Rgb | None:
     if said is None or said.get("auto") in {"1", "true"}:
         return usual
-    digits, indexed, theme = (said.get(name, "") for name in ("rgb", "indexed", "theme"))
+    digits, indexed, theme = (
+        said.get(name, "") for name in ("rgb", "indexed", "theme")
+    )
     if digits:
         return rgb_of(f"#{digits[-6:]}")
     plain = _INDEXED.get(indexed) if indexed else _THEMED.get(theme)

@@ -48,5 +48,7 @@ def _without_sections(text: str) -> str:
     for other in others:
         said, ends, rest = other.partition("]]>")
         is_code = pieces[-1].rstrip(" \t").endswith(_COMMENTED)
-        pieces.append(f"{said}{rest}" if is_code or not ends else f"{escape(said)}{rest}")
+        pieces.append(
+            f"{said}{rest}" if is_code or not ends else f"{escape(said)}{rest}"
+        )
     return "".join(pieces)

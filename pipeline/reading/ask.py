@@ -32,7 +32,14 @@ from typing import Final, Literal, NamedTuple, TypeAlias, cast
 import numpy as np
 
 from errors import ModelError, UsageError
-from models.protocols import Generator, GrammarWriter, Said, abilities_of, chooser, tree_scorer
+from models.protocols import (
+    Generator,
+    GrammarWriter,
+    Said,
+    abilities_of,
+    chooser,
+    tree_scorer,
+)
 from pipeline.document.page import Sentence, Verdict
 from pipeline.document.units import defused, numbered, paper_tags
 from pipeline.messages import side_by_side
@@ -139,7 +146,8 @@ async def ask(
     """
     if not can_ask(model, way):
         raise ModelError(
-            f"{model.name} cannot be asked by {way}.", hint="Set WINNOW_EXTRACTOR to another way."
+            f"{model.name} cannot be asked by {way}.",
+            hint="Set WINNOW_EXTRACTOR to another way.",
         )
     if way == "pages":
         return await _by_pages(request, candidates, model)
@@ -148,17 +156,27 @@ async def ask(
         return ModelChoice((), {})
     if way == "votes":
         votes = await _votes(request, shown, model)
-        weights = {candidate.row: vote for candidate, vote in zip(shown, votes, strict=True)}
+        weights = {
+            candidate.row: vote for candidate, vote in zip(shown, votes, strict=True)
+        }
         # EXIT takes a candidate where Yes is as likely as No.
-        return ModelChoice(tuple(row for row, vote in weights.items() if vote >= 0.5), weights)
+        return ModelChoice(
+            tuple(row for row, vote in weights.items() if vote >= 0.5), weights
+        )
     numbers = await _listed(request, shown, model, way)
     rows = tuple(
-        candidate.row for number, candidate in enumerate(shown, start=1) if number in numbers
+        candidate.row
+        for number, candidate in enumerate(shown, start=1)
+        if number in numbers
     )
-    return ModelChoice(rows, {candidate.row: float(candidate.row in rows) for candidate in shown})
+    return ModelChoice(
+        rows, {candidate.row: float(candidate.row in rows) for candidate in shown}
+    )
 
 
-async def _by_pages(request: str, candidates: Sequence[Candidate], model: Generator) -> ModelChoice:
+async def _by_pages(
+    request: str, candidates: Sequence[Candidate], model: Generator
+) -> ModelChoice:
     """Ask about each page by itself, in the order of its best candidate; of one that is over the
     model's window the best candidates are shown. None drops that page."""
     by_page: dict[int, list[Candidate]] = {}
@@ -188,7 +206,9 @@ def fitting(
     used, heads = 0, set()
     for candidate in candidates[: None if whole else ROOM.candidates]:
         head = _head(candidate)
-        cost = count_tokens(candidate.sentence.text) + (14 if way in ("tags", "pages") else 4)
+        cost = count_tokens(candidate.sentence.text) + (
+            14 if way in ("tags", "pages") else 4
+        )
         cost += 0 if head in heads else count_tokens(head) + 1
         if used + cost > room:
             continue
@@ -218,7 +238,9 @@ def show_candidates(candidates: Sequence[Candidate], *, tags: bool = False) -> s
 
 def _head(candidate: Candidate) -> str:
     parts = dict.fromkeys(
-        one_line(part) for part in (candidate.title, *candidate.sentence.heading_path) if part
+        one_line(part)
+        for part in (candidate.title, *candidate.sentence.heading_path)
+        if part
     )
     return " › ".join(part for part in parts if part)[: ROOM.heading]
 
@@ -233,9 +255,13 @@ def grammar_of(count: int, *, tags: bool) -> str:
         end = f'"{left}" [1-9] [0-9]? [0-9]? [0-9]? "{right}"'
         return f'{root}\nrange ::= {end} ("-" {end})?'
     rules = [root]
-    rules.append("range ::= " + " | ".join(f"from{number}" for number in range(1, count + 1)))
+    rules.append(
+        "range ::= " + " | ".join(f"from{number}" for number in range(1, count + 1))
+    )
     for number in range(1, count + 1):
-        ends = " | ".join(f'"{left}{end}{right}"' for end in range(number + 1, count + 1))
+        ends = " | ".join(
+            f'"{left}{end}{right}"' for end in range(number + 1, count + 1)
+        )
         rest = f' ("-" ({ends}))?' if ends else ""
         rules.append(f'from{number} ::= "{left}{number}{right}"{rest}')
     return "\n".join(rules)
@@ -268,7 +294,10 @@ async def _listed(
 ) -> frozenset[int]:
     tags = way == "tags"
     prompt = _prompt(
-        f"extract_{way}", request, show_candidates(shown, tags=tags), most=str(ROOM.ranges)
+        f"extract_{way}",
+        request,
+        show_candidates(shown, tags=tags),
+        most=str(ROOM.ranges),
     )
     length = ROOM.ranges * (24 if tags else 8)
     if "grammar" in abilities_of(model):
@@ -292,7 +321,9 @@ async def _listed(
     return frozenset(int(number) for number in json.loads(answer)["lines"])
 
 
-async def _votes(request: str, shown: Sequence[Candidate], model: Generator) -> list[float]:
+async def _votes(
+    request: str, shown: Sequence[Candidate], model: Generator
+) -> list[float]:
     """Return the probability of Yes for each candidate, of Yes and No alone."""
     prompt = _prompt("extract_votes", request, show_candidates(shown))
     lines = [
@@ -310,20 +341,26 @@ async def _votes(request: str, shown: Sequence[Candidate], model: Generator) -> 
         return [float(vote) for vote in 1.0 / (1.0 + np.exp(apart))]
     if weigher is None:
         raise ModelError(
-            f"{model.name} weighs no answers.", hint="Set WINNOW_EXTRACTOR to lines or rules."
+            f"{model.name} weighs no answers.",
+            hint="Set WINNOW_EXTRACTOR to lines or rules.",
         )
     asked = [[Said("user", f"{prompt.content}\n{line}\nYes or No?")] for line in lines]
     # A request a line. The first goes alone: it leaves the prompt, which all share, in the server's
     # cache.
     first = await weigher.choose(asked[0], ["Yes", "No"])
-    others = await side_by_side([partial(weigher.choose, one, ["Yes", "No"]) for one in asked[1:]])
+    others = await side_by_side(
+        [partial(weigher.choose, one, ["Yes", "No"]) for one in asked[1:]]
+    )
     return [float(chances[0]) for chances in (first, *others)]
 
 
 def _prompt(name: str, request: str, candidates: str, **more: str) -> Said:
     mark = new_mark()
     filled = load(name).fill(
-        request=one_line(request), candidates=framed(candidates, mark), notice=notice(mark), **more
+        request=one_line(request),
+        candidates=framed(candidates, mark),
+        notice=notice(mark),
+        **more,
     )
     return Said("user", filled)
 
@@ -362,7 +399,9 @@ def lifted(values: Floats, chosen: ModelChoice, *, lift: float = LIFT) -> Floats
     return raised
 
 
-def borne_out(verdict: Verdict, values: Floats, chosen: ModelChoice, way: Way) -> frozenset[int]:
+def borne_out(
+    verdict: Verdict, values: Floats, chosen: ModelChoice, way: Way
+) -> frozenset[int]:
     """Return the rows of a shortened answer; none where it is not shortened.
 
     By `pages` they are what the model named, as printed. Else what it named and the scores' best,

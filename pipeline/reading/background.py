@@ -97,7 +97,9 @@ async def background_of(
             asked_there, found = await _unrelated_texts(embedder)
             usual = own["mean"] if asked == ENGLISH else mean
             mean += LEANING * (float((questions @ found.T).mean()) - usual)
-            return Background(mean, own["deviation"], mean + apart, asked_there, own[BEST])
+            return Background(
+                mean, own["deviation"], mean + apart, asked_there, own[BEST]
+            )
         return Background(mean, own["deviation"], mean + apart)
     if embedder.name not in _measured:
         _measured[embedder.name] = measured(*await _unrelated_texts(embedder))
@@ -109,7 +111,10 @@ async def _unrelated_texts(embedder: Embedder) -> tuple[Vectors, Vectors]:
     if embedder.name not in _unrelated:
         asked, passages = background_texts()
         queries = await embedder.embed(asked, kind="query")
-        _unrelated[embedder.name] = queries, await embedder.embed(passages, kind="passage")
+        _unrelated[embedder.name] = (
+            queries,
+            await embedder.embed(passages, kind="passage"),
+        )
     return _unrelated[embedder.name]
 
 
@@ -118,7 +123,8 @@ def measured(queries: Vectors, found: Vectors) -> Background:
     cosines = (queries @ found.T).astype(np.float64)
     apart = cosines[~np.eye(len(cosines), dtype=bool)]
     mean, deviation, near = (
-        round(float(one), 4) for one in (apart.mean(), apart.std(), np.diag(cosines).mean())
+        round(float(one), 4)
+        for one in (apart.mean(), apart.std(), np.diag(cosines).mean())
     )
     return Background(mean, deviation, near)
 

@@ -52,11 +52,15 @@ def okapi(
     counts: NDArray[np.floating] | NDArray[np.integer], lengths: NDArray[np.floating]
 ) -> Floats:
     """Return the Okapi scores [n] of texts with `counts` [terms, n] and `lengths` [n]."""
-    weights = rarity(np.count_nonzero(counts, axis=1), counts.shape[1]).astype(np.float32)
+    weights = rarity(np.count_nonzero(counts, axis=1), counts.shape[1]).astype(
+        np.float32
+    )
     mean = float(lengths.mean()) if len(lengths) and lengths.any() else 1.0
     norm = K1 * (1 - B + B * lengths / mean)
     scores: Floats = (
-        (weights[:, None] * counts * (K1 + 1) / (counts + norm)).sum(axis=0).astype(np.float32)
+        (weights[:, None] * counts * (K1 + 1) / (counts + norm))
+        .sum(axis=0)
+        .astype(np.float32)
     )
     return scores
 
@@ -78,7 +82,9 @@ class BM25:
         self._numbers = _Numbers()
         terms: list[int] = []
         lengths = np.zeros(len(texts), dtype=np.int64)
-        known: dict[str, list[int]] = {}  # texts that repeat, such as headings, are cut once
+        known: dict[
+            str, list[int]
+        ] = {}  # texts that repeat, such as headings, are cut once
         for i, text in enumerate(texts):
             numbers = known.get(text)
             if numbers is None:
@@ -127,7 +133,9 @@ def word_vectors(texts: Sequence[Counter[str]]) -> Floats:
         texts: How often each term stands in each text, [n].
     """
     weights = rarities(texts)
-    hashes = {term: zlib.crc32(term.encode("utf-8", "surrogatepass")) for term in weights}
+    hashes = {
+        term: zlib.crc32(term.encode("utf-8", "surrogatepass")) for term in weights
+    }
     vectors = np.zeros((len(texts), 256), dtype=np.float32)
     for vector, counts in zip(vectors, texts, strict=True):
         for term, count in counts.items():
@@ -151,12 +159,16 @@ def standardise(scores: Floats) -> Floats:
     if not len(scores):
         return scores
     deviation = float(scores.std())
-    return (scores - scores.mean()) / deviation if deviation > 0 else np.zeros_like(scores)
+    return (
+        (scores - scores.mean()) / deviation if deviation > 0 else np.zeros_like(scores)
+    )
 
 
 def blend(lists: Sequence[Floats]) -> Floats:
     """Return the mean of the standardised lists, each [n] over the same items."""
-    return np.asarray(np.mean([standardise(scores) for scores in lists], axis=0), dtype=np.float32)
+    return np.asarray(
+        np.mean([standardise(scores) for scores in lists], axis=0), dtype=np.float32
+    )
 
 
 def reciprocal_rank_fusion(orders: Sequence[Sequence[int]], count: int) -> Floats:
@@ -179,7 +191,8 @@ cognates); 3 and 5 find as much."""
 _WORD: Final = re.compile(rf"[^\W\d_]{{{GROUP},}}|\d{{2,}}")
 _LATIN: Final = "a b v g d e e zh z i i k l m n o p r s t u f h ts ch sh sch y e yu ya"
 _CYRILLIC: Final = str.maketrans(
-    dict(zip("абвгдеёжзийклмнопрстуфхцчшщыэюя", _LATIN.split(), strict=True)) | {"ъ": "", "ь": ""}
+    dict(zip("абвгдеёжзийклмнопрстуфхцчшщыэюя", _LATIN.split(), strict=True))
+    | {"ъ": "", "ь": ""}
 )
 
 
@@ -204,7 +217,9 @@ class PageUnits:
     def headed(self, place: int) -> str:
         """Return a unit with everything above it in front, as a reranker reads it."""
         return (
-            f"{self.above[place]}: {self.texts[place]}" if self.above[place] else self.texts[place]
+            f"{self.above[place]}: {self.texts[place]}"
+            if self.above[place]
+            else self.texts[place]
         )
 
 
@@ -219,7 +234,9 @@ def page_units(document: Document, sentences: Sequence[Sentence]) -> PageUnits:
         )
         texts.pop(sentence.text, None)
         above.append(JOINT.join(texts))
-    return PageUnits([sentence.text for sentence in sentences], above, document.page.language)
+    return PageUnits(
+        [sentence.text for sentence in sentences], above, document.page.language
+    )
 
 
 def _lead(block: Block) -> str:
@@ -239,7 +256,8 @@ class TermIndex:
             Stopped: The call was cancelled (in a worker thread only).
         """
         self.languages = [
-            language_of(" ".join(page.texts[:60]), page.language) or "en" for page in pages
+            language_of(" ".join(page.texts[:60]), page.language) or "en"
+            for page in pages
         ]
         self.page_starts = np.concatenate(
             ([0], np.cumsum([len(page.texts) for page in pages]))
@@ -258,7 +276,9 @@ class TermIndex:
                 for term, count in Counter(terms).items():
                     own.setdefault(term, []).append((row, count))
                 if headings not in known:
-                    known[headings] = list(dict.fromkeys(index_terms(headings, language=language)))
+                    known[headings] = list(
+                        dict.fromkeys(index_terms(headings, language=language))
+                    )
                 for term in known[headings]:
                     above.setdefault(term, []).append(row)
                 row += 1
@@ -309,7 +329,8 @@ class TermIndex:
         texts = [heard(question, language) for language in self.languages] or [question]
         pages = self.owners(np.arange(self.size))
         return {
-            text: np.array([one == text for one in texts])[pages] for text in dict.fromkeys(texts)
+            text: np.array([one == text for one in texts])[pages]
+            for text in dict.fromkeys(texts)
         }
 
     def question_counts(self, question: str) -> tuple[Floats, Floats]:
@@ -321,7 +342,8 @@ class TermIndex:
         if len(pairs) == 1:
             return pairs[0][0]
         own, above = (
-            np.concatenate([counts[side] * units for counts, units in pairs]) for side in (0, 1)
+            np.concatenate([counts[side] * units for counts, units in pairs])
+            for side in (0, 1)
         )
         return own, above
 
@@ -339,7 +361,9 @@ def window_sums(counts: Floats, windows: Windows) -> Floats:
     return running[:, windows[:, 1]] - running[:, windows[:, 0]]
 
 
-def cut_windows(tokens: Floats, starts: Sequence[int] | NDArray[np.int64], most: int) -> Windows:
+def cut_windows(
+    tokens: Floats, starts: Sequence[int] | NDArray[np.int64], most: int
+) -> Windows:
     """Return stretches of whole units of at most `most` tokens, each beginning half a window after
     the last.
 
@@ -351,7 +375,8 @@ def cut_windows(tokens: Floats, starts: Sequence[int] | NDArray[np.int64], most:
     ends = np.cumsum(tokens + 1)
     before = ends - tokens - 1
     stops, halves = (
-        np.searchsorted(ends, before + room, side="right").tolist() for room in (most, most // 2)
+        np.searchsorted(ends, before + room, side="right").tolist()
+        for room in (most, most // 2)
     )
     found: list[tuple[int, int]] = []
     for low, high in pairwise(starts):
@@ -372,7 +397,9 @@ def letter_groups(text: str) -> list[str]:
         whole = word.isdigit() or len(word) <= GROUP
         groups.update(
             dict.fromkeys(
-                [word] if whole else [word[i : i + GROUP] for i in range(len(word) - GROUP + 1)]
+                [word]
+                if whole
+                else [word[i : i + GROUP] for i in range(len(word) - GROUP + 1)]
             )
         )
     return list(groups)

@@ -43,7 +43,14 @@ from pipeline.tables.asked import FEWEST, ask_parts
 from pipeline.text.cells import number_of
 from pipeline.text.frame import LONGEST, one_line, told_failure
 from pipeline.text.literals import begins_with, literals
-from pipeline.text.words import heard, index_terms, meanings, raw_words, whole_words, words
+from pipeline.text.words import (
+    heard,
+    index_terms,
+    meanings,
+    raw_words,
+    whole_words,
+    words,
+)
 from pipeline.work import STEP_SHARE, check_cancelled, in_thread, time_left, traced
 
 _COMPARED: Final = (
@@ -148,11 +155,16 @@ def unless_cut(reading: Reading, failures: Sequence[Failure]) -> Reading:
     if missing and reading.parts:
         parts = tuple(unless_cut(part, missing) for part in reading.parts)
         return replace(
-            reading, verdict=joint_verdict(parts), parts=parts, cut=any(part.cut for part in parts)
+            reading,
+            verdict=joint_verdict(parts),
+            parts=parts,
+            cut=any(part.cut for part in parts),
         )
     if not missing or reading.verdict != "none":
         return reading
-    told = "; ".join(told_failure(one.source, one.reason).rstrip(".") for one in missing)
+    told = "; ".join(
+        told_failure(one.source, one.reason).rstrip(".") for one in missing
+    )
     said = f"Not everything was read ({unopened(told[:LONGEST])}). {reading.reason}"
     return replace(reading, verdict="unsure", reason=said, cut=True)
 
@@ -165,7 +177,8 @@ def left_unread(reading: Reading, documents: Sequence[Document]) -> list[Failure
         if reading.late
     ]
     return late + [
-        Failure(url, "There was no time left to read it.", late=True) for url in reading.unread
+        Failure(url, "There was no time left to read it.", late=True)
+        for url in reading.unread
     ]
 
 
@@ -177,9 +190,13 @@ def _judged(
     relevance: Relevance,
 ) -> Reading:
     verdict = judge(question, relevance)
-    values = lift_terms(question, tagged, _content_first(documents, tagged, relevance.values))
+    values = lift_terms(
+        question, tagged, _content_first(documents, tagged, relevance.values)
+    )
     values = lift_rows(question, documents, tagged, values)
-    nearest = relevance.index.owners([int(values.argmax())]).item() if len(values) else 0
+    nearest = (
+        relevance.index.owners([int(values.argmax())]).item() if len(values) else 0
+    )
     return Reading(
         verdict.word,
         verdict.reason,
@@ -201,11 +218,13 @@ def _content_first(
     at 1 again."""
     aside = [[is_aside(block) for block in document.blocks] for document in documents]
     low = [
-        asides[unit.block] for asides, units in zip(aside, tagged, strict=True) for unit in units
+        asides[unit.block]
+        for asides, units in zip(aside, tagged, strict=True)
+        for unit in units
     ]
-    lowered = np.where(np.array(low, dtype=bool), np.float32(FURNITURE) * values, values).astype(
-        np.float32
-    )
+    lowered = np.where(
+        np.array(low, dtype=bool), np.float32(FURNITURE) * values, values
+    ).astype(np.float32)
     best = lowered.max(initial=0.0)
     return lowered / best if best > 0 else lowered
 
@@ -226,10 +245,16 @@ async def extract(
     `ModelError`: a model of `reader` failed.
     """
     seconds = STEP_SHARE * time_left()
-    reading = await read_documents(question, documents, reader=reader, seconds=seconds, parts=parts)
+    reading = await read_documents(
+        question, documents, reader=reader, seconds=seconds, parts=parts
+    )
     reading = await in_thread(_with_tables, question, documents, reading)
     reading = await in_thread(outlined, question, documents, reading)
-    return reading if asking is None else await with_model(question, documents, reading, asking)
+    return (
+        reading
+        if asking is None
+        else await with_model(question, documents, reading, asking)
+    )
 
 
 async def with_model(
@@ -247,7 +272,9 @@ async def with_model(
             most = None if asking.way == "pages" else ROOM.candidates
             shown = _candidates(documents, reading, most)
             chosen = await ask(question, shown, asking.generator, way=asking.way)
-            if reading.verdict != "answered" and bool(chosen.rows) == (reading.verdict == "none"):
+            if reading.verdict != "answered" and bool(chosen.rows) == (
+                reading.verdict == "none"
+            ):
                 # None shortens an answer, lines bring one back: both must be said twice
                 best = shown[: (len(shown) + 1) // 2]
                 again = await ask(question, best, asking.generator, way=asking.way)
@@ -277,7 +304,9 @@ BESIDE_A_VALUE: Final = 0.4
 there where a budget has room, since one computed value of 160 is wrong."""
 
 
-def _with_tables(question: str, documents: Sequence[Document], reading: Reading) -> Reading:
+def _with_tables(
+    question: str, documents: Sequence[Document], reading: Reading
+) -> Reading:
     """Return the reading with what tables tell of its question.
 
     One that they tell whole is answered, by their rows first.
@@ -292,14 +321,18 @@ def _with_tables(question: str, documents: Sequence[Document], reading: Reading)
     told = replace(told, values=_rows_first(told), parts=())
     if reading.answered:
         return told
-    return replace(told, verdict="answered", reason="A table holds all that the question names.")
+    return replace(
+        told, verdict="answered", reason="A table holds all that the question names."
+    )
 
 
 def _lead(parts: Sequence[str], documents: Sequence[Document]) -> bool:
     """Whether all other parts ask further of what the first asks of a table: they repeat it in
     brackets (`in which month? (highest price)`)."""
     first, *others = parts
-    return all(f"({first}" in other for other in others) and bool(ask_parts(first, (), documents))
+    return all(f"({first}" in other for other in others) and bool(
+        ask_parts(first, (), documents)
+    )
 
 
 def _rows_first(reading: Reading) -> Floats:
@@ -341,7 +374,8 @@ def together(readings: Sequence[Reading], questions: Sequence[str]) -> Reading:
     part that nothing answers waits for them.
     """
     parts = tuple(
-        replace(one, question=asked) for one, asked in zip(readings, questions, strict=True)
+        replace(one, question=asked)
+        for one, asked in zip(readings, questions, strict=True)
     )
     weights = [1.0 if part.verdict != "none" else WORTH for part in parts]
     values: Floats = np.maximum.reduce(
@@ -388,7 +422,9 @@ def joined(part: Reading, further: Reading) -> Reading:
     )
 
 
-def units_of(reading: Reading, documents: Sequence[Document]) -> dict[str, tuple[Sentence, ...]]:
+def units_of(
+    reading: Reading, documents: Sequence[Document]
+) -> dict[str, tuple[Sentence, ...]]:
     """Return the units of each document that has been read, by its address."""
     tagged = zip(documents, reading.tagged, strict=True)
     return {document.page.final_url: units for document, units in tagged if units}
@@ -404,12 +440,18 @@ def widened(
     address, score nothing."""
     ends = np.cumsum([len(tagged) for tagged in reading.tagged])
     scores = dict(
-        zip(units_of(reading, read), filter(len, np.split(reading.values, ends[:-1])), strict=True)
+        zip(
+            units_of(reading, read),
+            filter(len, np.split(reading.values, ends[:-1])),
+            strict=True,
+        )
     )
     urls = [document.page.final_url for document in documents]
     tagged = tuple(units.get(url, ()) for url in urls)
     zeros = (np.zeros(len(own), dtype=np.float32) for own in tagged)
-    values = np.concatenate([scores.get(url, none) for url, none in zip(urls, zeros, strict=True)])
+    values = np.concatenate(
+        [scores.get(url, none) for url, none in zip(urls, zeros, strict=True)]
+    )
     return replace(reading, tagged=tagged, values=values)
 
 
@@ -417,14 +459,17 @@ def _turns(parts: Sequence[Reading]) -> list[int]:
     lengths = [len(unit.text) for _, unit in parts[0].places] if parts else []
     orders = [np.argsort(-part.values, kind="stable").tolist() for part in parts]
     waiting = [
-        [row for row in order if part.values[row] >= WORTH * part.values[order[0]]][::-1]
+        [row for row in order if part.values[row] >= WORTH * part.values[order[0]]][
+            ::-1
+        ]
         for part, order in zip(parts, orders, strict=True)
     ]
     used = [0] * len(parts)
     taken: dict[int, None] = {}
     while any(waiting):
         turn = min(
-            (place for place, rows in enumerate(waiting) if rows), key=lambda place: used[place]
+            (place for place, rows in enumerate(waiting) if rows),
+            key=lambda place: used[place],
         )
         row = waiting[turn].pop()
         # What another part brought counts for both.
@@ -440,7 +485,9 @@ DEFINING: Final = 5
 common word."""
 
 
-def lift_terms(request: str, tagged: Sequence[Sequence[Sentence]], values: Floats) -> Floats:
+def lift_terms(
+    request: str, tagged: Sequence[Sequence[Sentence]], values: Floats
+) -> Floats:
     """Return the scores [size] with the units lifted that begin with a literal of `request`, as
     definitions do.
 
@@ -531,12 +578,17 @@ def lift_rows(
 def read_choice(request: str) -> Choice:
     """Return what the words of `request` choose by."""
     text = request.lower()
-    ends, least, most = (side.search(text) is not None for side in (_ENDS, _LEAST, _MOST))
+    ends, least, most = (
+        side.search(text) is not None for side in (_ENDS, _LEAST, _MOST)
+    )
     spoken = {
         form for word in raw_words(text) for form in (word, word.removesuffix("n"))
     }  # German words end in n, too
     return Choice(
-        ends, least, most, " ".join(_MEASURES[word] for word in spoken & _MEASURES.keys())
+        ends,
+        least,
+        most,
+        " ".join(_MEASURES[word] for word in spoken & _MEASURES.keys()),
     )
 
 
@@ -548,7 +600,10 @@ def _tables(document: Document, sentences: Sequence[Sentence]) -> Iterator[range
             document, sentences[start]
         ):
             continue
-        if place - start >= FEWEST and document.blocks[sentences[start].block].kind == "row":
+        if (
+            place - start >= FEWEST
+            and document.blocks[sentences[start].block].kind == "row"
+        ):
             yield range(start, place)
         start = place
 
@@ -559,7 +614,11 @@ def _table(document: Document, sentence: Sentence) -> tuple[str, str, tuple[str,
 
 
 def _chosen(
-    request: str, choice: Choice, document: Document, sentences: Sequence[Sentence], table: range
+    request: str,
+    choice: Choice,
+    document: Document,
+    sentences: Sequence[Sentence],
+    table: range,
 ) -> Iterator[tuple[int, float]]:
     """Yield a table's rows that are chosen, each with the part of its distance to the best that it
     gains."""
@@ -573,21 +632,28 @@ def _chosen(
         set(index_terms(text, language=language))
         for text in (heard(request, language or "en"), choice.measures)
     ]
-    for name, numbers in _columns([document.blocks[sentences[place].block] for place in table]):
+    for name, numbers in _columns(
+        [document.blocks[sentences[place].block] for place in table]
+    ):
         terms = index_terms(name, language=language)
         rank = next(
-            (rank for rank, known in enumerate(asked) if not known.isdisjoint(terms)), len(asked)
+            (rank for rank, known in enumerate(asked) if not known.isdisjoint(terms)),
+            len(asked),
         )
         for extreme in [min(numbers.values())] * choice.least + [
             max(numbers.values())
         ] * choice.most:
-            places = [table[row] for row, number in numbers.items() if number == extreme]
+            places = [
+                table[row] for row, number in numbers.items() if number == extreme
+            ]
             if len(places) < FEWEST:
                 named.setdefault(rank, []).extend(places)
     if named:
         # The columns that the request names, or else those that its words mean, or else all.
         best = min(named)
-        yield from ((place, NAMED if best < len(asked) else UNNAMED) for place in named[best])
+        yield from (
+            (place, NAMED if best < len(asked) else UNNAMED) for place in named[best]
+        )
 
 
 def _columns(rows: Sequence[Block]) -> Iterator[tuple[str, dict[int, float]]]:

@@ -53,7 +53,9 @@ def outlined(question: str, documents: Sequence[Document], reading: Reading) -> 
     )
 
 
-def _about(question: str, documents: Sequence[Document], reading: Reading) -> int | None:
+def _about(
+    question: str, documents: Sequence[Document], reading: Reading
+) -> int | None:
     """Return the document that a question is about as a whole, None where there is none, or where
     it is not clear."""
     if is_broad(question):
@@ -62,9 +64,15 @@ def _about(question: str, documents: Sequence[Document], reading: Reading) -> in
         return None
     read = [place for place, units in enumerate(reading.tagged) if units]
     named = [place for place in read if is_broad(question, _names(documents[place]))]
-    exact = [place for place in named if is_broad(question, _names(documents[place]), parts=False)]
+    exact = [
+        place
+        for place in named
+        if is_broad(question, _names(documents[place]), parts=False)
+    ]
     # Of several the one whose title says least besides
-    return min(exact or named, key=lambda place: len(documents[place].page.title), default=None)
+    return min(
+        exact or named, key=lambda place: len(documents[place].page.title), default=None
+    )
 
 
 def _names(document: Document) -> list[str]:

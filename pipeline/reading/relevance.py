@@ -182,10 +182,14 @@ class Blend:
         # 4. A reranker has the last word on the best
         if self.reranker is None or not counted.index.size:
             return relevance
-        texts = [page.headed(place) for page in pages for place in range(len(page.texts))]
+        texts = [
+            page.headed(place) for page in pages for place in range(len(page.texts))
+        ]
         best = np.argsort(-relevance.values, kind="stable")[:WINDOWS_OF_PAGES]
         with anyio.move_on_after(STEP_SHARE * time_left()):
-            scores = await self.reranker.score(question, [texts[row] for row in best.tolist()])
+            scores = await self.reranker.score(
+                question, [texts[row] for row in best.tolist()]
+            )
             values = 0.5 * relevance.values
             values[best] = 0.5 + 0.5 * unit_range(scores)
             return replace(relevance, values=values, made_by="rerank")
@@ -204,7 +208,9 @@ class Blend:
             return _Meaning()
         kept = [page.vectors for page in pages if page.vectors is not None]
         rows, texts = (
-            ([], []) if kept else await in_thread(_to_embed, pages, counted, embedder, most)
+            ([], [])
+            if kept
+            else await in_thread(_to_embed, pages, counted, embedder, most)
         )
         if not rows and not kept:
             return _Meaning()
@@ -215,18 +221,26 @@ class Blend:
             each = list(dict.fromkeys(questions))
             found = await embedder.embed(each, kind="query")
             spoken = language_asked(question, counted.index.languages)
-            background = await background_of(embedder, spoken, counted.index.languages, found)
+            background = await background_of(
+                embedder, spoken, counted.index.languages, found
+            )
             asked = found[[each.index(text) for text in questions]]
             for start in range(0, len(rows), EMBEDDED_AT_ONCE):
                 found = await embedder.embed(
                     texts[start : start + EMBEDDED_AT_ONCE], kind="passage"
                 )
                 if vectors is None:
-                    vectors = np.zeros((counted.index.size, found.shape[1]), dtype=np.float32)
+                    vectors = np.zeros(
+                        (counted.index.size, found.shape[1]), dtype=np.float32
+                    )
                 vectors[rows[start : start + EMBEDDED_AT_ONCE]] = found
         unknown = asked is None or vectors is None
         late = step.cancelled_caught
-        return _Meaning(late=late) if unknown else _Meaning(vectors, asked, background, late)
+        return (
+            _Meaning(late=late)
+            if unknown
+            else _Meaning(vectors, asked, background, late)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,16 +258,23 @@ class _Meaning:
 
 
 def _fitting(
-    embedder: Embedder | None, question: str, pages: Sequence[PageUnits], index: TermIndex
+    embedder: Embedder | None,
+    question: str,
+    pages: Sequence[PageUnits],
+    index: TermIndex,
 ) -> Embedder | None:
     """Return the embedder for question and pages; vectors that pages bring are the first's."""
     if any(page.vectors is not None for page in pages):
         return fitting(embedder, (), ())
     languages = [guess_language(question), *index.languages]
-    return fitting(embedder, languages, [question, *(" ".join(page.texts[:20]) for page in pages)])
+    return fitting(
+        embedder, languages, [question, *(" ".join(page.texts[:20]) for page in pages)]
+    )
 
 
-def _heard_by(model: Embedder | CrossEncoder, question: str, index: TermIndex) -> list[str]:
+def _heard_by(
+    model: Embedder | CrossEncoder, question: str, index: TermIndex
+) -> list[str]:
     """Return what a model is asked of each page; nothing where it would read the question for some
     of them only.
 
@@ -276,8 +297,12 @@ class _Counted:
         self.index = TermIndex(pages)
         self.own, self.above = self.index.question_counts(question)
         texts = [text for page in pages for text in page.texts]
-        self.tokens = np.array(sizes_of([text.strip() for text in texts]), dtype=np.float32)
-        self.windows = [cut_windows(self.tokens, self.index.page_starts, size) for size in SIZES]
+        self.tokens = np.array(
+            sizes_of([text.strip() for text in texts]), dtype=np.float32
+        )
+        self.windows = [
+            cut_windows(self.tokens, self.index.page_starts, size) for size in SIZES
+        ]
         spoken = language_asked(question, self.index.languages)
         self.foreign = bool(spoken) and spoken not in self.index.languages
         letters = letter_counts(question, texts) if self.foreign else None
@@ -297,7 +322,9 @@ def sizes_of(texts: Sequence[str]) -> list[int]:
     that says the same would have."""
     counts = count_each(texts)
     return [
-        tokens if reads_latin(text) else min(tokens, round(count_letters(text) / LETTERS_A_TOKEN))
+        tokens
+        if reads_latin(text)
+        else min(tokens, round(count_letters(text) / LETTERS_A_TOKEN))
         for text, tokens in zip(texts, counts, strict=True)
     ]
 
@@ -320,7 +347,9 @@ def _to_embed(
     """
     readable = [embedder.reads(" ".join(page.texts[:20])) for page in pages]
     owners = [
-        (number, place) for number, page in enumerate(pages) for place in range(len(page.texts))
+        (number, place)
+        for number, page in enumerate(pages)
+        for place in range(len(page.texts))
     ]
     near = _spread(counted.words[1], counted.windows[1], counted.index.size)
     rows: list[int] = []
@@ -351,7 +380,9 @@ def _blend(counted: _Counted, meaning: _Meaning) -> Relevance:
     values = np.zeros(index.size, dtype=np.float32)
     cosines: Floats | None = None
     running = (
-        None if vectors is None or asked is None else _Running(vectors, np.sqrt(counted.tokens))
+        None
+        if vectors is None or asked is None
+        else _Running(vectors, np.sqrt(counted.tokens))
     )
     for number, (windows, words) in enumerate(
         zip(counted.windows, counted.words, strict=True) if index.size else ()
@@ -369,12 +400,18 @@ def _blend(counted: _Counted, meaning: _Meaning) -> Relevance:
     values = unit_range(_smoothed(values, index.page_starts))
     background = meaning.background
     if cosines is not None and running is not None and background is not None:
-        background = _beside(background, running, index, counted.windows[len(SIZES) // 2])
+        background = _beside(
+            background, running, index, counted.windows[len(SIZES) // 2]
+        )
     if cosines is not None:
         known = background is not None and background.tells
-        cosines = background.on_scale(cosines) if background is not None and known else None
+        cosines = (
+            background.on_scale(cosines) if background is not None and known else None
+        )
     made_by: ScoreMaker = "bm25" if vectors is None else "blend"
-    return Relevance(values, made_by, index, counted.windows[-1], cosines, counted.foreign)
+    return Relevance(
+        values, made_by, index, counted.windows[-1], cosines, counted.foreign
+    )
 
 
 def _beside(
@@ -401,7 +438,9 @@ class _Running:
         self._sums = np.zeros((int(self._before[-1]) + 1, vectors.shape[1]))
         np.cumsum(vectors[known] * weights[known, None], axis=0, out=self._sums[1:])
 
-    def cosines(self, asked: Floats, pages: NDArray[np.int64], windows: Windows) -> Floats:
+    def cosines(
+        self, asked: Floats, pages: NDArray[np.int64], windows: Windows
+    ) -> Floats:
         """Return the cosine of each window's sum with what its page is asked [n], NaN where
         nothing of it is known."""
         found: Floats = np.full(len(windows), np.nan, dtype=np.float32)
@@ -436,7 +475,8 @@ def _smoothed(values: Floats, page_starts: NDArray[np.int64]) -> Floats:
         if high > low:
             padded = np.pad(values[low:high], 1, mode="edge")
             smooth[low:high] = (
-                SMOOTHING * (padded[:-2] + padded[2:]) + (1 - 2 * SMOOTHING) * padded[1:-1]
+                SMOOTHING * (padded[:-2] + padded[2:])
+                + (1 - 2 * SMOOTHING) * padded[1:-1]
             )
     return smooth
 
@@ -477,7 +517,11 @@ class Reread:
             ModelError: A model failed.
         """
         relevance = await self._read(question, pages, share, FIRST_TOKENS)
-        found = 0.0 if relevance.read is None else float(np.nanmax(relevance.read, initial=0.0))
+        found = (
+            0.0
+            if relevance.read is None
+            else float(np.nanmax(relevance.read, initial=0.0))
+        )
         if not relevance.long or relevance.late or found >= ENOUGH:
             return relevance
         further = await self._read(question, pages, share, EMBED_TOKENS)
@@ -493,7 +537,9 @@ class Reread:
         readable = _readable(self.encoder, question, questions, pages, relevance.index)
         if not readable.any():
             return relevance
-        chosen, windows = await in_thread(_best_windows, pages, relevance, share, readable)
+        chosen, windows = await in_thread(
+            _best_windows, pages, relevance, share, readable
+        )
         asked = [
             questions[page]
             for page in relevance.index.owners([start for start, _ in chosen]).tolist()
@@ -502,9 +548,12 @@ class Reread:
         with anyio.move_on_after(STEP_SHARE * time_left()) as step:
             for at in range(0, len(windows), READ_AT_ONCE):
                 for text, run in groupby(
-                    range(at, min(at + READ_AT_ONCE, len(windows))), key=asked.__getitem__
+                    range(at, min(at + READ_AT_ONCE, len(windows))),
+                    key=asked.__getitem__,
                 ):
-                    readings += await self.encoder.read(text, [windows[place] for place in run])
+                    readings += await self.encoder.read(
+                        text, [windows[place] for place in run]
+                    )
         relevance = replace(relevance, late=relevance.late or step.cancelled_caught)
         if not readings:
             return relevance
@@ -560,7 +609,9 @@ def _best_windows(
     covered = ~readable
     chosen: list[tuple[int, int]] = []
     for row in np.argsort(-relevance.values, kind="stable").tolist():
-        if len(chosen) == most or (len(chosen) >= least and relevance.values[row] < WORTH):
+        if len(chosen) == most or (
+            len(chosen) >= least and relevance.values[row] < WORTH
+        ):
             break
         if covered[row]:
             continue
@@ -571,11 +622,15 @@ def _best_windows(
     texts = []
     for start, stop in chosen:
         page, place = owners[start]
-        texts.append(Window(page.above[place], tuple(page.texts[place : place + stop - start])))
+        texts.append(
+            Window(page.above[place], tuple(page.texts[place : place + stop - start]))
+        )
     return chosen, texts
 
 
-async def score_texts(texts: Sequence[str], question: str, *, embedder: Embedder | None) -> Floats:
+async def score_texts(
+    texts: Sequence[str], question: str, *, embedder: Embedder | None
+) -> Floats:
     """Return one score a text [n] by BM25 and, where it reads the question, the embedder: for texts
     without structure.
 

@@ -43,7 +43,10 @@ def named_rows_first(documents: Sequence[Document], reading: Reading) -> Reading
         return reading
     rows = _rows(documents[owner], reading, owner)
     named = _named(documents[owner], reading, rows)
-    if not named or max(reading.values[row] for row in named) < WORTH * reading.values[best]:
+    if (
+        not named
+        or max(reading.values[row] for row in named) < WORTH * reading.values[best]
+    ):
         return reading
     values: Floats = reading.values.copy()
     values[rows] = 0.0

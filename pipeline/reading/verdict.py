@@ -85,15 +85,20 @@ ABSENT_DIGITS: Final = 3
 _ASKING: Final = frozenset(
     term
     for language in languages()
-    for section in ("verdict.asking", "choosing.ends", "choosing.least", "choosing.most")
+    for section in (
+        "verdict.asking",
+        "choosing.ends",
+        "choosing.least",
+        "choosing.most",
+    )
     for word in words(section, language)
     for term in index_terms(word, language=language)
 )
 """Terms of words that say what kind of answer is wanted, or choose among rows; what answers seldom
 repeats them."""
-_MONTHS: Final = frozenset(name for pair in meanings("months.short").items() for name in pair) | {
-    "may"
-}
+_MONTHS: Final = frozenset(
+    name for pair in meanings("months.short").items() for name in pair
+) | {"may"}
 _OF_PEOPLES: Final = words("verdict.peoples")
 """Endings of names of peoples and of possessives."""
 _STEM: Final = 4
@@ -221,7 +226,9 @@ def _common(lacking: Mapping[int, tuple[str, ...]]) -> tuple[str, ...]:
     return tuple(name for name in first if all(name in other for other in others))
 
 
-def _said_otherwise(name: str, question: str, missing: Sequence[str], index: TermIndex) -> bool:
+def _said_otherwise(
+    name: str, question: str, missing: Sequence[str], index: TermIndex
+) -> bool:
     """Whether a name that a page lacks may be there in another form."""
     if name.isdecimal():
         return len(name) < ABSENT_DIGITS
@@ -233,7 +240,9 @@ def _said_otherwise(name: str, question: str, missing: Sequence[str], index: Ter
     if brackets and (brackets[1] or brackets[2]) not in missing:
         return True
     stems = [
-        name.lower().removesuffix(ending) for ending in _OF_PEOPLES if name.lower().endswith(ending)
+        name.lower().removesuffix(ending)
+        for ending in _OF_PEOPLES
+        if name.lower().endswith(ending)
     ]
     return any(len(stem) >= _STEM and index.has_prefix(stem) for stem in stems)
 
@@ -253,7 +262,9 @@ def confidence_of(features: Features) -> float:
 
 
 def _logistic(weights: Sequence[float], row: Sequence[float]) -> float:
-    total = weights[0] + sum(weight * value for weight, value in zip(weights[1:], row, strict=True))
+    total = weights[0] + sum(
+        weight * value for weight, value in zip(weights[1:], row, strict=True)
+    )
     return 1.0 / (1.0 + math.exp(-total))
 
 
@@ -287,7 +298,9 @@ def read_features(question: str, relevance: Relevance) -> list[Features]:
         asked = looked_for[text]
         shares, names = asked.shares, asked.names
         missing = tuple(
-            name for name, rows in names.items() if not rows[:, low:high].any(axis=1).all()
+            name
+            for name, rows in names.items()
+            if not rows[:, low:high].any(axis=1).all()
         )
         found.append(
             Features(
@@ -312,7 +325,9 @@ class _Asked:
 
     def __init__(self, question: str, index: TermIndex) -> None:
         terms = index.terms(question)
-        asked = [term for term in terms if not _ASKING.intersection(term.values())] or terms
+        asked = [
+            term for term in terms if not _ASKING.intersection(term.values())
+        ] or terms
         own, above = index.counts(asked)
         self.length = len(asked)
         self.shares = _shares((own + above) > 0)
@@ -328,9 +343,9 @@ def _shares(held: NDArray[np.bool_]) -> Floats:
     """
     weights = rarity(np.maximum(held.sum(axis=1), 2), max(held.shape[1], 3))
     weights = np.maximum(weights, _FLOOR * weights.max(initial=0.0))
-    shares: Floats = ((weights[:, None] * held).sum(axis=0) / max(weights.sum(), 1e-9)).astype(
-        np.float32
-    )
+    shares: Floats = (
+        (weights[:, None] * held).sum(axis=0) / max(weights.sum(), 1e-9)
+    ).astype(np.float32)
     return shares
 
 

@@ -20,7 +20,9 @@ MOST_TERMS: Final = 12
 _TERM: Final = re.compile(r"[^\W_]+(?:[-.][^\W_]+)*")
 ABLE: Final = frozenset({"freshness", "dates", "paging"})
 NAMED: Final = ABLE | {"dois"}
-catalogue: Final = functools.partial(Service, able=ABLE, most=100, longest=1_000, keyless=True)
+catalogue: Final = functools.partial(
+    Service, able=ABLE, most=100, longest=1_000, keyless=True
+)
 
 
 @functools.cache
@@ -49,7 +51,9 @@ def between(api: Api, query: "SearchQuery", form: str, *, open_end: str = "") ->
     """Return the first and last day that are wanted in a service's own form, empty for any."""
     since = since_of(api, query)
     return (
-        form.format(since or "1000-01-01", query.until or open_end) if since or query.until else ""
+        form.format(since or "1000-01-01", query.until or open_end)
+        if since or query.until
+        else ""
     )
 
 
@@ -57,4 +61,6 @@ def failed_within(code: int, answer: object) -> "SearchStatus | None":
     """Return the status of an answer of Crossref or Europe PMC, which may say 200 and `failed` or
     `errCode`; both refuse whom they take for a harvester."""
     wrong = at(answer, "status") == "failed" or at(answer, "errCode")
-    return "blocked" if code == 403 else "bad_response" if code == 200 and wrong else None
+    return (
+        "blocked" if code == 403 else "bad_response" if code == 200 and wrong else None
+    )

@@ -22,7 +22,12 @@ from pydantic import TypeAdapter, ValidationError
 
 from cache.store import JsonValue, Store
 from errors import SearchFailed, WinnowError
-from pipeline.document.page import SearchOutcome, SearchQuery, SearchResult, SearchStatus
+from pipeline.document.page import (
+    SearchOutcome,
+    SearchQuery,
+    SearchResult,
+    SearchStatus,
+)
 from pipeline.reading.bm25 import reciprocal_rank_fusion
 from pipeline.text.frame import new_mark, quoted
 from pipeline.text.words import TELLING_RUNS, heard, word_runs
@@ -38,8 +43,12 @@ _TRACKING: Final = re.compile(
 _DEFAULT_PORT: Final = {"http": 80, "https": 443}
 _MOBILE_HOST: Final = re.compile(r"^(?:www\d?|m|mobile|amp|touch)\.(?=[^.]+\.)")
 _MOBILE_LABEL: Final = re.compile(r"^([a-z]{2,3})\.m\.")
-_INDEX_PAGE: Final = re.compile(r"/(?:index|default)\.(?:html?|php|aspx?)$", re.IGNORECASE)
-_AMP_PATH: Final = re.compile(r"(?:/amp(?:\.html)?|\.amp)/?$|^/amp(?=/.)", re.IGNORECASE)
+_INDEX_PAGE: Final = re.compile(
+    r"/(?:index|default)\.(?:html?|php|aspx?)$", re.IGNORECASE
+)
+_AMP_PATH: Final = re.compile(
+    r"(?:/amp(?:\.html)?|\.amp)/?$|^/amp(?=/.)", re.IGNORECASE
+)
 _AMP_CACHE: Final = re.compile(r"^/(?:[cvi]/)?(?:s/)?(?=[^/]+\.[^/]+)")
 _SAME_SNIPPET: Final = 0.9
 """Share of common three-word runs from which two snippets are one text; mirrors and syndicated
@@ -76,7 +85,9 @@ def canonical_url(url: str) -> str:
         if not _TRACKING.fullmatch(key)
     )
     shown = host if port in (None, _DEFAULT_PORT[parts.scheme]) else f"{host}:{port}"
-    return f"//{shown}{_unquoted(path).rstrip('/')}" + (f"?{urlencode(pairs)}" if pairs else "")
+    return f"//{shown}{_unquoted(path).rstrip('/')}" + (
+        f"?{urlencode(pairs)}" if pairs else ""
+    )
 
 
 def _unquoted(path: str) -> str:
@@ -110,7 +121,10 @@ def distinct(results: Sequence[SearchResult]) -> tuple[SearchResult, ...]:
             for other in known
             if min(len(own), len(other)) >= TELLING_RUNS
         )
-        same = next((number for number, share in enumerate(shares) if share >= _SAME_SNIPPET), None)
+        same = next(
+            (number for number, share in enumerate(shares) if share >= _SAME_SNIPPET),
+            None,
+        )
         if same is not None:
             kept[same] = merged(kept[same], result)
             continue
@@ -127,7 +141,9 @@ def _key(result: SearchResult) -> str:
 def merged(first: SearchResult, other: SearchResult) -> SearchResult:
     """Return `first` with the engines of both, and what the other says of the page where it says
     nothing."""
-    engines = dict.fromkeys(filter(None, (*first.engine.split("+"), *other.engine.split("+"))))
+    engines = dict.fromkeys(
+        filter(None, (*first.engine.split("+"), *other.engine.split("+")))
+    )
     return replace(
         first,
         engine="+".join(engines),
@@ -142,7 +158,12 @@ def merged(first: SearchResult, other: SearchResult) -> SearchResult:
 DEADLINE: Final = 7.0
 """Seconds for all queries and providers of the web together: APIs answer in 0.3 to 2 s, SearXNG
 soon after the 3 s of its engines; a metasearch that needs longer does not come back."""
-REST: Final = {"rate_limited": 60.0, "quota": 3600.0, "unauthorized": 300.0, "blocked": 60.0}
+REST: Final = {
+    "rate_limited": 60.0,
+    "quota": 3600.0,
+    "unauthorized": 300.0,
+    "blocked": 60.0,
+}
 """Seconds a provider is left alone when it did not say for how long."""
 _LASTING: Final[tuple[SearchStatus, ...]] = ("rate_limited", "quota")
 """Failures that are remembered on disk: another process would only meet them again."""
@@ -230,7 +251,9 @@ class Chain:
     def names(self) -> tuple[str, ...]:
         """Names of the providers, in order."""
         return tuple(
-            dict.fromkeys(one.name for one in (*self._providers, *self._beside, *self._scholarly))
+            dict.fromkeys(
+                one.name for one in (*self._providers, *self._beside, *self._scholarly)
+            )
         )
 
     @traced("search")
@@ -274,7 +297,10 @@ class Chain:
         # 3. One list: fused over the queries, without repeats
         lists = [outcome.results for outcome in outcomes if outcome.results]
         silent = [
-            one for answer in answers if not any(map(_has_answered, answer)) for one in answer
+            one
+            for answer in answers
+            if not any(map(_has_answered, answer))
+            for one in answer
         ]
         return Findings(_fused(lists)[:limit], outcomes, tuple(silent))
 
@@ -331,7 +357,9 @@ class Chain:
             known := _known(await in_thread(self._store.get_json, key))
         ):
             return SearchOutcome(known, provider.name, "ok")
-        outcome = SearchOutcome((), provider.name, "timeout", f"No answer within {seconds:.1f} s.")
+        outcome = SearchOutcome(
+            (), provider.name, "timeout", f"No answer within {seconds:.1f} s."
+        )
         with anyio.move_on_after(seconds):
             try:
                 outcome = await provider.search(query, limit=limit)
@@ -356,14 +384,17 @@ class Chain:
         until, said = self._resting.get(provider.name, (0.0, None))
         if said is None and self._store is not None:
             until, said = _rest_from(
-                await in_thread(self._store.get_json, self._rest_key(provider.name)), provider.name
+                await in_thread(self._store.get_json, self._rest_key(provider.name)),
+                provider.name,
             )
         left = until - self._clock()
         if said is None or left <= 0:
             self._resting.pop(provider.name, None)
             return None
         return replace(
-            said, reason=f"{said.reason} Not asked again for {left:.0f} s.", retry_after=left
+            said,
+            reason=f"{said.reason} Not asked again for {left:.0f} s.",
+            retry_after=left,
         )
 
     async def _remember_rest(self, outcome: SearchOutcome) -> None:
@@ -380,9 +411,16 @@ class Chain:
         # A refused key is put right and the server started again: only what waiting mends outlives
         # the process.
         if self._store is not None and outcome.status in _LASTING:
-            kept: JsonValue = {"until": until, "status": outcome.status, "reason": outcome.reason}
+            kept: JsonValue = {
+                "until": until,
+                "status": outcome.status,
+                "reason": outcome.reason,
+            }
             await in_thread(
-                self._store.set_json, self._rest_key(outcome.provider), kept, expire=seconds
+                self._store.set_json,
+                self._rest_key(outcome.provider),
+                kept,
+                expire=seconds,
             )
 
     def _rest_key(self, name: str) -> str:
@@ -392,9 +430,17 @@ class Chain:
 def _rest_from(value: JsonValue, provider: str) -> tuple[float, SearchOutcome | None]:
     """A rest as it was kept; none where there is none, or where the entry has another form."""
     match value:
-        case {"until": int() | float() as until, "status": str(status), "reason": str(reason)}:
+        case {
+            "until": int() | float() as until,
+            "status": str(status),
+            "reason": str(reason),
+        }:
             known = next((one for one in _LASTING if one == status), None)
-            return (until, SearchOutcome((), provider, known, reason)) if known else (0.0, None)
+            return (
+                (until, SearchOutcome((), provider, known, reason))
+                if known
+                else (0.0, None)
+            )
         case _:
             return 0.0, None
 
@@ -422,14 +468,18 @@ def _failure(outcomes: Sequence[SearchOutcome]) -> SearchFailed:
     )
 
 
-def _repeats(query: SearchQuery, queries: Sequence[SearchQuery], line: Sequence[Searcher]) -> bool:
+def _repeats(
+    query: SearchQuery, queries: Sequence[SearchQuery], line: Sequence[Searcher]
+) -> bool:
     """Whether providers that know no dates, and hear each query in any language, are asked the same
     already."""
     undated = replace(query, freshness="any")
-    in_english = any(query.text == heard(other.text, "en") != other.text for other in queries)
-    return (in_english or (undated != query and undated in queries)) and UNDATED.issuperset(
-        one.name for one in line
+    in_english = any(
+        query.text == heard(other.text, "en") != other.text for other in queries
     )
+    return (
+        in_english or (undated != query and undated in queries)
+    ) and UNDATED.issuperset(one.name for one in line)
 
 
 def _fused(lists: Sequence[Sequence[SearchResult]]) -> tuple[SearchResult, ...]:
@@ -448,7 +498,9 @@ def _fused(lists: Sequence[Sequence[SearchResult]]) -> tuple[SearchResult, ...]:
     )
     best_first = sorted(pages, key=lambda key: (-scores[numbers[key]], numbers[key]))
     kept = distinct([pages[key] for key in best_first])
-    return tuple(replace(result, rank=rank) for rank, result in enumerate(kept, start=1))
+    return tuple(
+        replace(result, rank=rank) for rank, result in enumerate(kept, start=1)
+    )
 
 
 def cache_key(provider: str, query: SearchQuery, limit: int) -> str:
@@ -458,7 +510,9 @@ def cache_key(provider: str, query: SearchQuery, limit: int) -> str:
     parts = json.dumps([provider, asdict(query), limit, day])
     return (
         "search:"
-        + hashlib.blake2b(parts.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+        + hashlib.blake2b(
+            parts.encode("utf-8", "surrogatepass"), digest_size=16
+        ).hexdigest()
     )
 
 

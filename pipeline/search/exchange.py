@@ -21,7 +21,12 @@ from urllib.parse import quote, urlsplit
 
 import httpx2
 
-from pipeline.document.page import SearchOutcome, SearchQuery, SearchResult, SearchStatus
+from pipeline.document.page import (
+    SearchOutcome,
+    SearchQuery,
+    SearchResult,
+    SearchStatus,
+)
 from pipeline.fetch.exchange import retry_after as seconds_asked
 from pipeline.search.chain import DEADLINE
 from pipeline.search.service import Judge, Request, error_text
@@ -82,7 +87,9 @@ class Exchange:
             ) as response:
                 body = await _read_body(response)
         except httpx2.TimeoutException:
-            return self.failed("timeout", f"No answer from {address} within {self.timeout:g} s.")
+            return self.failed(
+                "timeout", f"No answer from {address} within {self.timeout:g} s."
+            )
         except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError) as error:
             away = isinstance(error, httpx2.ConnectError)
             missed = (
@@ -120,7 +127,8 @@ class Exchange:
         status = judged or _STATUS.get(code, "bad_response")
         said = plain_text(error_text(answer), longest=200).rstrip(".")
         meaning = _MEANING.get(
-            status, "the service failed" if code >= 500 else "the request was not accepted"
+            status,
+            "the service failed" if code >= 500 else "the request was not accepted",
         )
         if status == "unauthorized" and not self.secret:
             meaning = "a key or a login is asked for, and none is set"
@@ -136,7 +144,11 @@ class Exchange:
         """Return a failure; the key is taken out of `reason`, also where the other side repeated
         it."""
         if self.secret:
-            for form in (self.secret, repr(self.secret)[1:-1], quote(self.secret, safe="")):
+            for form in (
+                self.secret,
+                repr(self.secret)[1:-1],
+                quote(self.secret, safe=""),
+            ):
                 reason = reason.replace(form, "[key]")
         return SearchOutcome((), self.name, status, reason, wait)
 
@@ -150,18 +162,24 @@ class Exchange:
     ) -> SearchOutcome:
         """Return the answer: hits with an address, on the wished site, numbered, at most
         `limit`."""
-        kept = [hit for hit in results if hit is not None and on_site(hit.url, query.site)][:limit]
+        kept = [
+            hit for hit in results if hit is not None and on_site(hit.url, query.site)
+        ][:limit]
         if not kept:
-            return SearchOutcome((), self.name, "empty", f"Nothing was found. {notes}".strip())
+            return SearchOutcome(
+                (), self.name, "empty", f"Nothing was found. {notes}".strip()
+            )
         numbered = tuple(
-            replace(hit, rank=rank, inside=self.inside) for rank, hit in enumerate(kept, start=1)
+            replace(hit, rank=rank, inside=self.inside)
+            for rank, hit in enumerate(kept, start=1)
         )
         return SearchOutcome(numbered, self.name, "ok", notes)
 
     def strange(self) -> SearchOutcome:
         """Return the failure of an answer that is JSON of another form."""
         return self.failed(
-            "bad_response", "The answer has no list of results; the API may have changed."
+            "bad_response",
+            "The answer has no list of results; the API may have changed.",
         )
 
 
@@ -223,7 +241,9 @@ def hit(
     if not address:
         return None
     title = plain_text(row.get("title"), longest=LONGEST) or address
-    return SearchResult(title=title, url=address, snippet=plain_text(snippet), engine=provider)
+    return SearchResult(
+        title=title, url=address, snippet=plain_text(snippet), engine=provider
+    )
 
 
 def on_site(url: str, site: str) -> bool:
@@ -235,7 +255,11 @@ def on_site(url: str, site: str) -> bool:
 
 
 def words_of(
-    query: SearchQuery, *, longest: int = 400, words: int = 1_000, operator: bool = False
+    query: SearchQuery,
+    *,
+    longest: int = 400,
+    words: int = 1_000,
+    operator: bool = False,
 ) -> tuple[str, str]:
     """Return the words of `query`, cut to what an API takes, and the sentence that says so if they
     were cut.
@@ -246,7 +270,10 @@ def words_of(
     text = " ".join(query.text.split())
     site = f"site:{query.site} " if operator and query.site else ""
     kept = " ".join(text.split()[: words - bool(site)])[: longest - len(site)]
-    return site + kept, "" if kept == text else f"The query was cut to {len(kept)} characters."
+    return (
+        site + kept,
+        "" if kept == text else f"The query was cut to {len(kept)} characters.",
+    )
 
 
 def unmet(query: SearchQuery, able: frozenset[str]) -> str:

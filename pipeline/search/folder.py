@@ -31,12 +31,24 @@ from cache.folder import make_folder
 from errors import CacheError, ModelError, SourceError
 from models.protocols import Embedder
 from pipeline.document.converted import can_recognise
-from pipeline.document.page import Document, Page, SearchOutcome, SearchQuery, SearchResult
+from pipeline.document.page import (
+    Document,
+    Page,
+    SearchOutcome,
+    SearchQuery,
+    SearchResult,
+)
 from pipeline.fetch.files import CONVERTED, IMAGES, Files, ending_of, read_raw
 from pipeline.html.document import read_document
 from pipeline.read.sniff import decode, looks_like_text
 from pipeline.reading.bm25 import Floats, blend
-from pipeline.search.listing import MOST_BYTES, MOST_FILES, Folders, Listing, not_searched
+from pipeline.search.listing import (
+    MOST_BYTES,
+    MOST_FILES,
+    Folders,
+    Listing,
+    not_searched,
+)
 from pipeline.search.mixed import best_passages
 from pipeline.search.word_index import (
     VERSION,
@@ -173,7 +185,9 @@ class FolderProvider:
         later = len(self._plain) + len(self._parsed) + len(self._doing)
         total = len(self._listing.files)
         unread = (
-            f"{total - later} of {total} documents are read; ask again to go on." if later else ""
+            f"{total - later} of {total} documents are read; ask again to go on."
+            if later
+            else ""
         )
         # 3. Read them properly, in parallel; one that takes too long comes by its title alone
         read = [
@@ -193,14 +207,20 @@ class FolderProvider:
                 )
             except (SourceError, OSError):
                 return
-            read[place] = await in_thread(_shown, read[place], document, query.text, language)
+            read[place] = await in_thread(
+                _shown, read[place], document, query.text, language
+            )
 
         # Whatever looking around took, the best files get the time that embedding had.
-        with anyio.CancelScope(deadline=max(ends, anyio.current_time() + self._patience / 2)):
+        with anyio.CancelScope(
+            deadline=max(ends, anyio.current_time() + self._patience / 2)
+        ):
             async with anyio.create_task_group() as group:
                 for place in range(len(best)):
                     group.start_soon(read_one, place)
-        results = tuple(replace(result, rank=rank) for rank, result in enumerate(read, start=1))
+        results = tuple(
+            replace(result, rank=rank) for rank, result in enumerate(read, start=1)
+        )
         meant = (
             ["No file has a word of the query; these are nearest in meaning."]
             if results and not by_words
@@ -250,13 +270,18 @@ class FolderProvider:
                 ) and files is listing:
                     return
             # A drive that is away for a while comes back with its files.
-            index.keep_only((stamp.path for stamp in listing.files), forget=not listing.missing)
+            index.keep_only(
+                (stamp.path for stamp in listing.files), forget=not listing.missing
+            )
             new = [stamp for stamp in reversed(listing.files) if not index.known(stamp)]
-            self._plain = [stamp for stamp in new if ending_of(stamp.path) not in CONVERTED]
+            self._plain = [
+                stamp for stamp in new if ending_of(stamp.path) not in CONVERTED
+            ]
             parsed = {*new} - {*self._plain} - self._doing
             # What is quick comes first, what is to be recognised last.
             self._parsed = sorted(
-                parsed, key=lambda stamp: (not self._is_scan(stamp), -stamp.size, stamp.path)
+                parsed,
+                key=lambda stamp: (not self._is_scan(stamp), -stamp.size, stamp.path),
             )
             self._compared = index, listing, index.newest
 
@@ -281,7 +306,9 @@ class FolderProvider:
         place, self._place = self._place, None
         if place is not None:
             self._index = None
-            _log.warning("the index of the folders, %s, is not used any more: %s", place, error)
+            _log.warning(
+                "the index of the folders, %s, is not used any more: %s", place, error
+            )
             if getattr(error, "sqlite_errorcode", 0) & 0xFF in {
                 sqlite3.SQLITE_CORRUPT,
                 sqlite3.SQLITE_NOTADB,
@@ -329,7 +356,9 @@ class FolderProvider:
                 async with self._slice():
                     await in_thread(self._add, self._plain, self._count)
             async with anyio.create_task_group() as group:
-                for _ in range(self._files.at_once + 1):  # one waits for its turn in a process
+                for _ in range(
+                    self._files.at_once + 1
+                ):  # one waits for its turn in a process
                     group.start_soon(self._count_parsed)
 
     @property
@@ -348,7 +377,9 @@ class FolderProvider:
         yield
         await anyio.sleep(0 if self._hurried else anyio.current_time() - began)
 
-    def _add(self, stamps: list[FileStamp], add: Callable[[WordIndex, FileStamp], None]) -> None:
+    def _add(
+        self, stamps: list[FileStamp], add: Callable[[WordIndex, FileStamp], None]
+    ) -> None:
         """`add` files for a slice of processor time, the last first, unless another process has its
         turn."""
         index, ends = self._opened(), time.thread_time() + SLICE
@@ -394,8 +425,14 @@ class FolderProvider:
                     )
                 except (SourceError, OSError) as error:
                     add, whole = partial(WordIndex.add, failure=str(error)), False
-                if not (whole or sighted) and can_recognise() and ending_of(stamp.path) == ".pdf":
-                    self._scans.add(stamp)  # it may be a scan: read again, after all others
+                if (
+                    not (whole or sighted)
+                    and can_recognise()
+                    and ending_of(stamp.path) == ".pdf"
+                ):
+                    self._scans.add(
+                        stamp
+                    )  # it may be a scan: read again, after all others
                     self._parsed.insert(0, left.pop())
                 while left:
                     await in_thread(self._add, left, add)
@@ -423,17 +460,28 @@ class FolderProvider:
                 asked = await embedder.embed(understood, kind="query")
                 if not self._embedding:
                     self._embedding = self._group is not None
-                    await self._embed(embedder, indexed.abouts[np.argsort(-words, kind="stable")])
+                    await self._embed(
+                        embedder, indexed.abouts[np.argsort(-words, kind="stable")]
+                    )
             if asked is not None:
                 scores = blend(
-                    [words, await in_thread(self._opened().likeness, embedder.name, indexed, asked)]
+                    [
+                        words,
+                        await in_thread(
+                            self._opened().likeness, embedder.name, indexed, asked
+                        ),
+                    ]
                 )
             # Files without a word of the question come where too few have one: it may be in another
             # language.
             wanted |= np.count_nonzero(wanted) < limit
         rows = np.flatnonzero(wanted)
         best = rows[np.argsort(-scores[rows], kind="stable")[:limit]]
-        return indexed, [indexed.files[row] for row in best.tolist()], bool(words[best].any())
+        return (
+            indexed,
+            [indexed.files[row] for row in best.tolist()],
+            bool(words[best].any()),
+        )
 
     async def _embed(self, embedder: Embedder, abouts: NDArray[np.int64]) -> None:
         """Embed the first `OUTLINES` of the outlines with these hashes that have no vector yet."""
@@ -451,7 +499,9 @@ class FolderProvider:
             if self._wanted.is_set():
                 return True
             new = await in_thread(
-                lambda: index.without_vector(embedder.name, index.indexed().abouts, OUTLINES)
+                lambda: index.without_vector(
+                    embedder.name, index.indexed().abouts, OUTLINES
+                )
             )
         at_once = EMBEDDED_AT_ONCE // 4
         vectors: list[Floats] = []
@@ -463,7 +513,9 @@ class FolderProvider:
                 vectors.extend(await embedder.embed(texts, kind="passage"))
         if vectors:
             abouts = [about for about, _ in new[: len(vectors)]]
-            await in_thread(index.keep_vectors, embedder.name, abouts, np.stack(vectors))
+            await in_thread(
+                index.keep_vectors, embedder.name, abouts, np.stack(vectors)
+            )
         return bool(new)
 
 
@@ -471,16 +523,24 @@ async def _read_anew(page: Page) -> Document:
     return await in_thread(read_document, page)
 
 
-def _shown(unread: SearchResult, document: Document, question: str, language: str) -> SearchResult:
+def _shown(
+    unread: SearchResult, document: Document, question: str, language: str
+) -> SearchResult:
     """Return a result with what its page says, and its best passage."""
-    best = next(iter(best_passages(document, question, limit=1, language=language)), None)
+    best = next(
+        iter(best_passages(document, question, limit=1, language=language)), None
+    )
     shown = replace(
-        unread, title=document.page.title or unread.title, published=document.page.published
+        unread,
+        title=document.page.title or unread.title,
+        published=document.page.published,
     )
     return replace(shown, snippet=one_line(best.text)) if best is not None else shown
 
 
-def _left_out(query: SearchQuery, indexed: IndexedFiles, listing: Listing) -> Iterator[str]:
+def _left_out(
+    query: SearchQuery, indexed: IndexedFiles, listing: Listing
+) -> Iterator[str]:
     """Sentences on what was not honoured, and what will not be searched by asking again."""
     if query.freshness != "any":
         yield "Files carry no reliable date, so freshness was not filtered by."

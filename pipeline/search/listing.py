@@ -39,7 +39,19 @@ _MOST_WATCHED: Final = 8_192
 """Folders watched: the least that a kernel allows a person, all programs together, unless it is
 told otherwise."""
 _LOCAL: Final = frozenset(
-    {"bcachefs", "btrfs", "ext2", "ext3", "ext4", "f2fs", "jfs", "overlay", "tmpfs", "xfs", "zfs"}
+    {
+        "bcachefs",
+        "btrfs",
+        "ext2",
+        "ext3",
+        "ext4",
+        "f2fs",
+        "jfs",
+        "overlay",
+        "tmpfs",
+        "xfs",
+        "zfs",
+    }
 )
 """File systems that this kernel alone writes to, so that it can tell of every write."""
 _OLD: Final = (
@@ -162,7 +174,9 @@ class Folders:
             files |= {stamp.path: stamp for stamp in one.files}
         listed = tuple(files.values())
         too_large = sum(one.too_large for one in found.values())
-        passed = Counter(ending_of(stamp.path) for one in found.values() for stamp in one.passed)
+        passed = Counter(
+            ending_of(stamp.path) for one in found.values() for stamp in one.passed
+        )
         self._listing = Listing(
             listed[: self._most],
             too_large,
@@ -198,7 +212,9 @@ class Folders:
         if watched and found.st_dev not in local:
             local[found.st_dev] = _is_local(folder)
         # Watched first, so that what is written meanwhile is told of next time.
-        watched = self._watch is not None and local[found.st_dev] and self._watch.add(folder)
+        watched = (
+            self._watch is not None and local[found.st_dev] and self._watch.add(folder)
+        )
         known = {stamp.path: stamp for stamp in old.files} if old else {}
         others = {stamp for stamp in old.passed if stamp.mtime_ns} if old else set()
         known |= {stamp.path: stamp for stamp in others}
@@ -220,7 +236,9 @@ class Folders:
             try:
                 old = known.get(path)
                 is_named = old is None and _is_named(entry.name)
-                if (old is not None or is_named) and entry.is_file(follow_symlinks=False):
+                if (old is not None or is_named) and entry.is_file(
+                    follow_symlinks=False
+                ):
                     found = entry.stat(follow_symlinks=False)
                 elif entry.is_file(follow_symlinks=False):
                     if SECRET_NAME.match(entry.name):
@@ -229,7 +247,9 @@ class Folders:
                         passed.append(FileStamp(path, 0, 0))
                         continue
                     found = entry.stat(follow_symlinks=False)
-                elif entry.is_dir(follow_symlinks=False) and not _is_skipped(entry.name):
+                elif entry.is_dir(follow_symlinks=False) and not _is_skipped(
+                    entry.name
+                ):
                     below.append(path)
                     continue
                 else:
@@ -252,7 +272,9 @@ class Folders:
                     files.append(stamp)
             except OSError:
                 continue  # it went between listing and looking
-        return _Folder(*there, tuple(files), tuple(below), too_large, tuple(passed), watched)
+        return _Folder(
+            *there, tuple(files), tuple(below), too_large, tuple(passed), watched
+        )
 
 
 def _entries(folder: str) -> Iterator[tuple[str, os.DirEntry[str]]]:
@@ -260,11 +282,15 @@ def _entries(folder: str) -> Iterator[tuple[str, os.DirEntry[str]]]:
     its entry."""
     above = folder if folder.endswith(os.sep) else folder + os.sep
     descriptor = (
-        open_beneath(folder, os.O_RDONLY | os.O_DIRECTORY) if os.scandir in os.supports_fd else None
+        open_beneath(folder, os.O_RDONLY | os.O_DIRECTORY)
+        if os.scandir in os.supports_fd
+        else None
     )
     try:
         with os.scandir(folder if descriptor is None else descriptor) as found:
-            listed = sorted([entry for entry in found if entry.name[0] != "."], key=_NAME)
+            listed = sorted(
+                [entry for entry in found if entry.name[0] != "."], key=_NAME
+            )
         for entry in listed:
             yield above + entry.name, entry
     finally:
@@ -277,7 +303,11 @@ def _is_named(name: str) -> bool:
     cookies."""
     stem, _, ending = name.rpartition(".")
     ending = ending.lower()
-    return ending in _ENDINGS and stem != "" and not (ending == "txt" and SECRET_NAME.match(name))
+    return (
+        ending in _ENDINGS
+        and stem != ""
+        and not (ending == "txt" and SECRET_NAME.match(name))
+    )
 
 
 def _is_read(stamp: FileStamp) -> bool:
@@ -297,12 +327,16 @@ def may_answer(passed: Passed) -> bool:
 def not_searched(passed: Passed) -> str:
     """Return what messages say of files that are no text: `21 files not searched: .bin 17, .xls
     4`."""
-    plain = [(ending, count) for ending, count in passed if _ENDING.fullmatch(ending)][:_NAMED]
+    plain = [(ending, count) for ending, count in passed if _ENDING.fullmatch(ending)][
+        :_NAMED
+    ]
     named = [f"{ending or 'without ending'} {count}" for ending, count in plain]
     rest = sum(count for _, count in passed) - sum(count for _, count in plain)
     named += [f"others {rest}"] if rest else []
     total = sum(count for _, count in passed)
-    return f"{total} {'file' if total == 1 else 'files'} not searched: {', '.join(named)}"
+    return (
+        f"{total} {'file' if total == 1 else 'files'} not searched: {', '.join(named)}"
+    )
 
 
 def list_files(
@@ -323,16 +357,23 @@ def _is_skipped(folder: str) -> bool:
 def _is_local(folder: str) -> bool:
     """Whether the file system of a folder is one that this kernel alone writes to."""
     try:
-        lines = _MOUNTS.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
+        lines = _MOUNTS.read_text(
+            encoding="utf-8", errors="surrogateescape"
+        ).splitlines()
     except OSError:
         return False
     kinds: dict[str, str] = {}
     for line in lines:
         left, _, right = line.partition(" - ")
         point = _ESCAPED.sub(lambda octal: chr(int(octal[1], 8)), left.split(" ")[4])
-        kinds[point.rstrip("/")] = right.partition(" ")[0]  # the last one mounted there is seen
+        kinds[point.rstrip("/")] = right.partition(" ")[
+            0
+        ]  # the last one mounted there is seen
     above = [folder, *map(str, Path(folder).parents)]
-    return next((kinds[one.rstrip("/")] for one in above if one.rstrip("/") in kinds), "") in _LOCAL
+    return (
+        next((kinds[one.rstrip("/")] for one in above if one.rstrip("/") in kinds), "")
+        in _LOCAL
+    )
 
 
 class _Watch:
@@ -349,7 +390,9 @@ class _Watch:
         """Watch a folder; return whether that is possible."""
         if self._file < 0 or len(self._folders) >= _MOST_WATCHED:
             return False
-        number = self._library.inotify_add_watch(self._file, os.fsencode(folder), _CHANGES)
+        number = self._library.inotify_add_watch(
+            self._file, os.fsencode(folder), _CHANGES
+        )
         if number >= 0:
             self._folders[number] = folder
         return bool(number >= 0)
@@ -381,6 +424,8 @@ class _Watch:
 
     def keep_only(self, folders: Container[str]) -> None:
         """Watch no other than these."""
-        for number in [number for number, folder in self._folders.items() if folder not in folders]:
+        for number in [
+            number for number, folder in self._folders.items() if folder not in folders
+        ]:
             self._library.inotify_rm_watch(self._file, number)
             del self._folders[number]

@@ -45,7 +45,9 @@ class Metasearch:
 
     async def search(self, query: SearchQuery, *, limit: int) -> SearchOutcome:
         """Return one page of results; never raises for what the engines do."""
-        outcome = SearchOutcome((), self.name, "timeout", f"No answer within {self._timeout:g} s.")
+        outcome = SearchOutcome(
+            (), self.name, "timeout", f"No answer within {self._timeout:g} s."
+        )
         with anyio.move_on_after(self._timeout):
             outcome = await anyio.to_thread.run_sync(
                 self._ask, query, limit, abandon_on_cancel=True, limiter=self._threads
@@ -55,22 +57,38 @@ class Metasearch:
     def _ask(self, query: SearchQuery, limit: int) -> SearchOutcome:
         words, cut = words_of(query, operator=True)
         region = f"{query.region or 'us'}-{query.language or 'en'}".lower()
-        options: dict[str, object] = {"region": region, "page": query.page, "max_results": limit}
-        options |= {"backend": self._backends, "safesearch": _SAFE.get(query.safe, "moderate")}
+        options: dict[str, object] = {
+            "region": region,
+            "page": query.page,
+            "max_results": limit,
+        }
+        options |= {
+            "backend": self._backends,
+            "safesearch": _SAFE.get(query.safe, "moderate"),
+        }
         if query.freshness != "any" and not (query.since or query.until):
             options["timelimit"] = _PERIOD[query.freshness]
         try:
-            answer = self._library.DDGS(timeout=max(1, round(self._timeout))).text(words, **options)
+            answer = self._library.DDGS(timeout=max(1, round(self._timeout))).text(
+                words, **options
+            )
         except self._failures.TimeoutException as error:
-            return SearchOutcome((), self.name, "timeout", f"The engines were too slow ({error}).")
+            return SearchOutcome(
+                (), self.name, "timeout", f"The engines were too slow ({error})."
+            )
         except self._failures.RatelimitException as error:
             return SearchOutcome(
-                (), self.name, "rate_limited", f"An engine limits our requests ({error})."
+                (),
+                self.name,
+                "rate_limited",
+                f"An engine limits our requests ({error}).",
             )
         except self._failures.DDGSException as error:
             # The same words for 429, 403, a CAPTCHA and a true zero; no rest, because it may have
             # been the zero.
-            said = _NOT_KNOWN if "no results" in str(error).lower() else str(error)[:200]
+            said = (
+                _NOT_KNOWN if "no results" in str(error).lower() else str(error)[:200]
+            )
             return SearchOutcome((), self.name, "blocked", f"Unknown: {said}.", 0.0)
         rows = rows_of(answer)
         if rows is None:
@@ -80,14 +98,22 @@ class Metasearch:
                 "bad_response",
                 "The library answered in another form than it used to.",
             )
-        found = [hit(self.name, row, url="href", snippet=row.get("body")) for row in rows]
-        kept = tuple(result for result in found if result and on_site(result.url, query.site))[
-            :limit
+        found = [
+            hit(self.name, row, url="href", snippet=row.get("body")) for row in rows
         ]
+        kept = tuple(
+            result for result in found if result and on_site(result.url, query.site)
+        )[:limit]
         if not kept:
-            return SearchOutcome((), self.name, "blocked", f"Unknown: {_NOT_KNOWN}.", 0.0)
+            return SearchOutcome(
+                (), self.name, "blocked", f"Unknown: {_NOT_KNOWN}.", 0.0
+            )
         broken = any(mark in result.url for result in kept for mark in ("#", " "))
         damage = (
-            "ddgs unescapes addresses: one with # or a space may lead elsewhere." if broken else ""
+            "ddgs unescapes addresses: one with # or a space may lead elsewhere."
+            if broken
+            else ""
         )
-        return SearchOutcome(kept, self.name, "ok", sentences(unmet(query, _ABLE), cut, damage))
+        return SearchOutcome(
+            kept, self.name, "ok", sentences(unmet(query, _ABLE), cut, damage)
+        )

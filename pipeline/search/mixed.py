@@ -18,7 +18,13 @@ import anyio
 import numpy as np
 
 from models.protocols import Embedder, Reranker
-from pipeline.document.page import Document, Score, ScoreMaker, SearchResult, kept_with_document
+from pipeline.document.page import (
+    Document,
+    Score,
+    ScoreMaker,
+    SearchResult,
+    kept_with_document,
+)
 from pipeline.document.units import tag_sentences
 from pipeline.reading.bm25 import BM25, RRF_K, Floats, cut_windows
 from pipeline.reading.relevance import SIZES, score_texts
@@ -109,7 +115,8 @@ async def mixed_rank(
     best = _best_items(items, scores, len(results))
     # 4. Pages by their best item, the engines' order having a vote
     strongest = np.asarray(
-        [max(float(scores[item]) for item in kinds.values()) for kinds in best], dtype=np.float32
+        [max(float(scores[item]) for item in kinds.values()) for kinds in best],
+        dtype=np.float32,
     )
     places, engine = _places(strongest), np.arange(1, len(best) + 1, dtype=np.float32)
     fused = strongest
@@ -122,8 +129,12 @@ async def mixed_rank(
         RankedPage(
             result=results[page],
             score=Score(float(fused[page]), made_by),
-            won_by=_winner(best[page], scores, ahead=bool(engine[page] < places[page]), form=form),
-            passage=items[max(best[page].values(), key=lambda item: float(scores[item]))].shown,
+            won_by=_winner(
+                best[page], scores, ahead=bool(engine[page] < places[page]), form=form
+            ),
+            passage=items[
+                max(best[page].values(), key=lambda item: float(scores[item]))
+            ].shown,
             place=place,
         )
         for place, page in enumerate(order, start=1)
@@ -146,27 +157,41 @@ def _items(
             else []
         )
         # A folder's snippet is a passage of the file, which need not be scored twice.
-        if form == "paper" or all(one_line(one.text) != result.snippet for one in passages):
+        if form == "paper" or all(
+            one_line(one.text) != result.snippet for one in passages
+        ):
             titled = f"{result.title}\n{result.snippet}".strip()
             items.append(
                 _Item(
-                    page, "snippet", result.snippet if form == "paper" else titled, result.snippet
+                    page,
+                    "snippet",
+                    result.snippet if form == "paper" else titled,
+                    result.snippet,
                 )
             )
         if document is None:
             continue
         if form == "paper":
             shown = passages[0].text if passages else result.snippet
-            items.append(_Item(page, "content", cut_to_tokens(document.text, PAPER_TOKENS), shown))
+            items.append(
+                _Item(
+                    page, "content", cut_to_tokens(document.text, PAPER_TOKENS), shown
+                )
+            )
             continue
         title = document.page.title or result.title
         for number, one in enumerate(passages):
-            items.append(_Item(page, "content", f"{title}\n{one.headed}", one.text, number))
+            items.append(
+                _Item(page, "content", f"{title}\n{one.headed}", one.text, number)
+            )
     return items
 
 
 async def _scored(
-    question: str, items: list[_Item], embedder: Embedder | None, reranker: Reranker | None
+    question: str,
+    items: list[_Item],
+    embedder: Embedder | None,
+    reranker: Reranker | None,
 ) -> tuple[list[_Item], Floats, ScoreMaker]:
     """Return what was scored, and a score of each [n]: by a model in the time that is left, else by
     words."""
@@ -181,10 +206,16 @@ async def _scored(
             return few, await reranker.score(question, texts), "rerank"
         if embedder is not None and embedder.reads(heard(question, "en")):
             return few, await score_texts(texts, question, embedder=embedder), "blend"
-    return items, await score_texts([item.text for item in items], question, embedder=None), "bm25"
+    return (
+        items,
+        await score_texts([item.text for item in items], question, embedder=None),
+        "bm25",
+    )
 
 
-def _best_items(items: Sequence[_Item], scores: Floats, pages: int) -> list[dict[WonBy, int]]:
+def _best_items(
+    items: Sequence[_Item], scores: Floats, pages: int
+) -> list[dict[WonBy, int]]:
     """For each page the index of its best item of each kind."""
     best: list[dict[WonBy, int]] = [{} for _ in range(pages)]
     for i, item in enumerate(items):
@@ -202,7 +233,9 @@ def _places(values: Floats) -> Floats:
     return np.asarray((last - (sizes - 1) / 2)[group], dtype=np.float32)
 
 
-def _winner(kinds: Mapping[WonBy, int], scores: Floats, *, ahead: bool, form: RankForm) -> WonBy:
+def _winner(
+    kinds: Mapping[WonBy, int], scores: Floats, *, ahead: bool, form: RankForm
+) -> WonBy:
     """The kind that brought the page here: its better item, or the engines where they have it
     `ahead` of its items."""
     if form == "engine" or (form == "mixed" and ahead):
@@ -224,7 +257,11 @@ class UnitRun:
     @property
     def headed(self) -> str:
         """The text with its headings in front, as it is scored."""
-        return f"{' > '.join(self.heading_path)}\n{self.text}" if self.heading_path else self.text
+        return (
+            f"{' > '.join(self.heading_path)}\n{self.text}"
+            if self.heading_path
+            else self.text
+        )
 
 
 def best_passages(
@@ -258,17 +295,32 @@ def cut_passages(document: Document) -> list[UnitRun]:
     """
     tagged = tag_sentences(document)
     spoken = [
-        unit for unit in tagged if document.blocks[unit.block].kind not in {"heading", "about"}
+        unit
+        for unit in tagged
+        if document.blocks[unit.block].kind not in {"heading", "about"}
     ]
-    units = [unit for unit in spoken if document.blocks[unit.block].main] or spoken or list(tagged)
+    units = (
+        [unit for unit in spoken if document.blocks[unit.block].main]
+        or spoken
+        or list(tagged)
+    )
     # Between two that do not follow each other stood a heading, or furniture.
     kinds = [
         (unit.number - place, document.blocks[unit.block].speaks)
         for place, unit in enumerate(units)
     ]
-    starts = [place for place, kind in enumerate(kinds) if not place or kind != kinds[place - 1]]
+    starts = [
+        place
+        for place, kind in enumerate(kinds)
+        if not place or kind != kinds[place - 1]
+    ]
     tokens = np.array(count_each([unit.text for unit in units]), dtype=np.float32)
     return [
-        UnitRun(document.text[units[first].start : units[stop - 1].end], units[first].heading_path)
-        for first, stop in cut_windows(tokens, [*starts, len(units)], SIZES[-1]).tolist()
+        UnitRun(
+            document.text[units[first].start : units[stop - 1].end],
+            units[first].heading_path,
+        )
+        for first, stop in cut_windows(
+            tokens, [*starts, len(units)], SIZES[-1]
+        ).tolist()
     ]

@@ -67,14 +67,19 @@ class Provider:
         return self.at or ("" if self.keyless or not self.key else f"{self.name}_key")
 
 
-SEAM: Final = Seam("pipeline.search.providers", "PROVIDER", "winnow.providers", Provider)
+SEAM: Final = Seam(
+    "pipeline.search.providers", "PROVIDER", "winnow.providers", Provider
+)
 
 
 @functools.cache
 def providers() -> dict[str, Provider]:
     """Return every provider by its name, in the order in which they are asked unless a person sets
     another."""
-    return {one.name: one for one in sorted(SEAM.found(), key=lambda one: (one.place, one.name))}
+    return {
+        one.name: one
+        for one in sorted(SEAM.found(), key=lambda one: (one.place, one.name))
+    }
 
 
 def over(

@@ -14,7 +14,12 @@ from urllib.parse import unquote, urlsplit
 
 import httpx2
 
-from pipeline.document.page import SearchOutcome, SearchQuery, SearchResult, SearchStatus
+from pipeline.document.page import (
+    SearchOutcome,
+    SearchQuery,
+    SearchResult,
+    SearchStatus,
+)
 from pipeline.fetch.address import names_inside
 from pipeline.search.chain import DEADLINE
 from pipeline.search.exchange import (
@@ -29,7 +34,10 @@ from pipeline.search.exchange import (
 from pipeline.search.provider import Access
 from pipeline.search.service import Request, rows_of
 
-SUSPENDED: Final[Mapping[SearchStatus, float]] = {"rate_limited": 180.0, "blocked": 180.0}
+SUSPENDED: Final[Mapping[SearchStatus, float]] = {
+    "rate_limited": 180.0,
+    "blocked": 180.0,
+}
 """Seconds an instance, as it comes, rests an engine that said 429 or 403; a CAPTCHA rests an hour,
 but asking sooner does no harm."""
 _ABLE: Final = frozenset({"freshness", "language", "safe search", "paging"})
@@ -120,7 +128,9 @@ class Searxng:
         parameters = {"q": words, "format": "json", "locale": "en"}
         if query.language:
             parameters["language"] = (
-                f"{query.language}-{query.region.upper()}" if query.region else query.language
+                f"{query.language}-{query.region.upper()}"
+                if query.region
+                else query.language
             )
         if query.freshness != "any" and not (query.since or query.until):
             parameters["time_range"] = query.freshness
@@ -129,10 +139,15 @@ class Searxng:
         if query.page > 1:
             parameters["pageno"] = str(query.page)
         # Its limiter takes a program that accepts no HTML for a bot
-        answer = await self._exchange.ask(Request("GET", self._address, self._headers, parameters))
+        answer = await self._exchange.ask(
+            Request("GET", self._address, self._headers, parameters)
+        )
         if isinstance(answer, SearchOutcome):
             return answer
-        rows, silent = rows_of(answer.get("results")), answer.get("unresponsive_engines") or []
+        rows, silent = (
+            rows_of(answer.get("results")),
+            answer.get("unresponsive_engines") or [],
+        )
         if rows is None or not isinstance(silent, list):
             return self._exchange.strange()
         # SearXNG's order stays: its score counts engines and places, not relevance
@@ -146,12 +161,15 @@ class Searxng:
         notes = sentences(
             failed, unmet(query, _ABLE | {"region"} if query.language else _ABLE), cut
         )
-        outcome = self._exchange.finished(map(self._result, rows), query, limit=limit, notes=notes)
+        outcome = self._exchange.finished(
+            map(self._result, rows), query, limit=limit, notes=notes
+        )
         if outcome.results or not failures:
             return outcome
         said = silent_ones.lower()
         status: SearchStatus = next(
-            (status for words, status in _STATUS_WORDS.items() if words in said), "bad_response"
+            (status for words, status in _STATUS_WORDS.items() if words in said),
+            "bad_response",
         )
         return self._exchange.failed(
             status,
@@ -162,7 +180,9 @@ class Searxng:
     def _result(self, row: Mapping[str, object]) -> SearchResult | None:
         engines = row.get("engines")
         listed = engines if isinstance(engines, list) else [row.get("engine")]
-        named = "+".join(filter(None, (plain_text(engine, longest=40) for engine in listed)))
+        named = "+".join(
+            filter(None, (plain_text(engine, longest=40) for engine in listed))
+        )
         found = hit(
             f"{self.name}:{named}" if named else self.name,
             row,

@@ -65,7 +65,9 @@ class Service:
     """Words of a query that it takes."""
     pages: int = 0
     """Pages that it has; without any, a later page is cut from one longer list, up to `most`."""
-    rows: Callable[[Mapping[str, object]], object] = lambda answer: answer.get("results")
+    rows: Callable[[Mapping[str, object]], object] = lambda answer: answer.get(
+        "results"
+    )
     """The list of results in an answer."""
     headline: str = "title"
     """Where the title stands in a row; the next ones are told in the same way."""
@@ -116,7 +118,11 @@ def at(value: object, path: str) -> object:
         return next(filter(None, (at(value, one) for one in path.split("|"))), None)
     step, _, rest = path.partition(".")
     if step == "*":
-        return [at(one, rest) if rest else one for one in value] if isinstance(value, list) else []
+        return (
+            [at(one, rest) if rest else one for one in value]
+            if isinstance(value, list)
+            else []
+        )
     if isinstance(value, list) and step.isdecimal():
         value = value[int(step)] if int(step) < len(value) else None
     else:
@@ -126,12 +132,18 @@ def at(value: object, path: str) -> object:
 
 def rows_of(value: object) -> list[Mapping[str, object]] | None:
     """Return the objects of a JSON list; None where `value` is no list."""
-    return [row for row in value if isinstance(row, dict)] if isinstance(value, list) else None
+    return (
+        [row for row in value if isinstance(row, dict)]
+        if isinstance(value, list)
+        else None
+    )
 
 
 def joined(parts: Iterable[object]) -> str:
     """Return several passages of one page, texts or lists of texts, as one snippet."""
-    texts = [text for part in parts for text in (part if isinstance(part, list) else [part])]
+    texts = [
+        text for part in parts for text in (part if isinstance(part, list) else [part])
+    ]
     return " … ".join(text for text in texts if isinstance(text, str) and text.strip())
 
 
@@ -153,6 +165,8 @@ def error_code(answer: object) -> str:
             found := answer.get("code") or answer.get("tag"), str
         ):
             return found
-        parts = answer if isinstance(answer, list) else map(answer.get, ("error", "errors"))
+        parts = (
+            answer if isinstance(answer, list) else map(answer.get, ("error", "errors"))
+        )
         answer = next(filter(None, parts), None)
     return ""

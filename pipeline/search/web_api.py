@@ -35,7 +35,9 @@ LONGEST_AUTHORS: Final = 20
 
 def made(service: Service, access: Access) -> "WebApi":
     """Return the provider over `service`, with the key, or the mail address of one without keys."""
-    return WebApi(service, access.http, access.contact if service.keyless else access.key)
+    return WebApi(
+        service, access.http, access.contact if service.keyless else access.key
+    )
 
 
 class WebApi:
@@ -56,7 +58,9 @@ class WebApi:
 
         `today` turns a freshness into a date where that is all a service knows.
         """
-        self.name = service.name if key or service.keyless else f"{service.name}-keyless"
+        self.name = (
+            service.name if key or service.keyless else f"{service.name}-keyless"
+        )
         self._service = service
         self.base = (base_url or service.address).rstrip("/")
         self._exchange = Exchange(
@@ -78,11 +82,15 @@ class WebApi:
         service = self._service
         first = 0 if service.pages else (query.page - 1) * limit
         if first >= service.most or 0 < service.pages < query.page:
-            end = f"{service.pages} pages" if service.pages else f"{service.most} results"
+            end = (
+                f"{service.pages} pages" if service.pages else f"{service.most} results"
+            )
             notes = f"{service.title} has no more than {end}."
             return self._exchange.finished([], query, limit=limit, notes=notes)
         if query.dois and "dois" not in service.able:
-            return self._exchange.failed("unsupported", f"{service.title} is not asked by DOI.")
+            return self._exchange.failed(
+                "unsupported", f"{service.title} is not asked by DOI."
+            )
         operator = "site" not in service.able
         words, cut = words_of(
             query, longest=service.longest, words=service.words, operator=operator
@@ -111,7 +119,11 @@ class WebApi:
     def _result(self, row: Mapping[str, object]) -> SearchResult | None:
         service = self._service
         url = _value(row, service.url)
-        address = f"https://doi.org/{url}" if isinstance(url, str) and _DOI.fullmatch(url) else url
+        address = (
+            f"https://doi.org/{url}"
+            if isinstance(url, str) and _DOI.fullmatch(url)
+            else url
+        )
         bare = {"title": at(row, service.headline), "url": address}
         snippet = joined(_value(row, field) for field in service.snippet)
         found = hit(self.name, bare, url="url", snippet=snippet)

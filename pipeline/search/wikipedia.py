@@ -33,7 +33,13 @@ _WIKI_JUDGED: Final[Mapping[str, SearchStatus]] = {
 
 def _wiki_judged(code: int, answer: object) -> SearchStatus | None:
     said = error_code(answer)
-    return _WIKI_JUDGED.get(said, "bad_response") if said else "blocked" if code == 403 else None
+    return (
+        _WIKI_JUDGED.get(said, "bad_response")
+        if said
+        else "blocked"
+        if code == 403
+        else None
+    )
 
 
 def made(access: Access) -> "Wikipedia":
@@ -61,7 +67,11 @@ class Wikipedia:
         reached at."""
         self._agent = agent(contact)
         self._exchange = Exchange(
-            self.name, client, timeout, judge=_wiki_judged, inside=names_inside(base_url)
+            self.name,
+            client,
+            timeout,
+            judge=_wiki_judged,
+            inside=names_inside(base_url),
         )
         self._base_url = base_url
 
@@ -77,7 +87,9 @@ class Wikipedia:
         language = wished if _LANGUAGE.fullmatch(wished) else "en"
         base = self._base_url.replace("{language}", language).rstrip("/")
         if not on_site(base, query.site):
-            reason = f"Wikipedia has its own articles only and cannot search {query.site}."
+            reason = (
+                f"Wikipedia has its own articles only and cannot search {query.site}."
+            )
             return self._exchange.failed("unsupported", reason)
         words, cut = words_of(query, longest=300)  # longer searches are refused
         parameters = {
@@ -103,9 +115,13 @@ class Wikipedia:
         for row in rows:
             title = html.unescape(str(row.get("title") or ""))
             url = (
-                f"{base}/wiki/{quote(title.replace(' ', '_'), safe='/:@!$,;()*')}" if title else ""
+                f"{base}/wiki/{quote(title.replace(' ', '_'), safe='/:@!$,;()*')}"
+                if title
+                else ""
             )
-            found = hit(self.name, {**row, "url": url}, url="url", snippet=row.get("snippet"))
+            found = hit(
+                self.name, {**row, "url": url}, url="url", snippet=row.get("snippet")
+            )
             results.append(found and replace(found, language=language))
         notes = sentences(unmet(query, frozenset({"language", "paging"})), cut)
         return self._exchange.finished(results, query, limit=limit, notes=notes)

@@ -127,20 +127,29 @@ def title_text_outline(data: bytes, suffix: str) -> tuple[str, bytes, str]:
 def _title_and_text(data: bytes, suffix: str) -> tuple[str, bytes]:
     if suffix in _JSON:
         return "", _JSON_ESCAPE.sub(
-            lambda at: chr(int(at[1], 16)).encode("utf-8", "replace") if at[1] else b" ", data
+            lambda at: (
+                chr(int(at[1], 16)).encode("utf-8", "replace") if at[1] else b" "
+            ),
+            data,
         )
     if suffix not in _MARKED_UP:
         heading = _MARKDOWN_TITLE.search(data[:4_000])
-        return (heading[1].decode("utf-8", "replace").strip(" #\"'\r") if heading else ""), data
+        return (
+            heading[1].decode("utf-8", "replace").strip(" #\"'\r") if heading else ""
+        ), data
     named = _TITLE.search(data[:20_000]) or _HEADINGS.search(data)
     text = _MARKUP.sub(b" ", data)
     if b"&" in text:
-        text = html.unescape(text.decode("utf-8", "replace")).encode("utf-8", "surrogatepass")
+        text = html.unescape(text.decode("utf-8", "replace")).encode(
+            "utf-8", "surrogatepass"
+        )
     return _line(named[1]) if named else "", text
 
 
 def _line(marked_up: bytes) -> str:
-    return " ".join(html.unescape(_MARKUP.sub(b" ", marked_up).decode("utf-8", "replace")).split())
+    return " ".join(
+        html.unescape(_MARKUP.sub(b" ", marked_up).decode("utf-8", "replace")).split()
+    )
 
 
 class FileStamp(NamedTuple):
@@ -197,7 +206,10 @@ class WordIndex:
         if place is not None:
             os.close(os.open(place, os.O_RDWR | os.O_CREAT, 0o600))
         self._database = sqlite3.connect(
-            place or ":memory:", timeout=LOCK_WAIT, isolation_level=None, check_same_thread=False
+            place or ":memory:",
+            timeout=LOCK_WAIT,
+            isolation_level=None,
+            check_same_thread=False,
         )
         self._lock = threading.RLock()
         self._files: dict[str, IndexedFile] = {}
@@ -214,7 +226,9 @@ class WordIndex:
         self._database.execute("PRAGMA busy_timeout = 200")
         self._see(can_recognise() if sighted is None else sighted)
         self.refresh()
-        [(given,)] = self._database.execute("SELECT coalesce(max(seq), 0) FROM sqlite_sequence")
+        [(given,)] = self._database.execute(
+            "SELECT coalesce(max(seq), 0) FROM sqlite_sequence"
+        )
         self.is_worn = given > 2 * len(self._files) + _MOST_DEAD
         """Whether most words were of files that are gone."""
 
@@ -222,7 +236,9 @@ class WordIndex:
         """Drop what is to be read anew, and note who reads."""
         [(before,)] = self._database.execute("PRAGMA user_version")
         if sighted and before != _SIGHTED:
-            self._database.execute("DELETE FROM files WHERE unread != '' OR failure != ''")
+            self._database.execute(
+                "DELETE FROM files WHERE unread != '' OR failure != ''"
+            )
         if before != (noted := _SIGHTED if sighted else _UNSIGHTED):
             self._database.execute(f"PRAGMA user_version = {noted}")
 
@@ -290,25 +306,43 @@ class WordIndex:
         """Leave out the files that are not in `paths`, and with `forget` drop them from the
         database."""
         with self._lock:
-            gone = [(self._files.pop(path).id,) for path in self._files.keys() - set(paths)]
+            gone = [
+                (self._files.pop(path).id,) for path in self._files.keys() - set(paths)
+            ]
             self._listed = None if gone else self._listed
             if gone and forget:
                 with self.writing() as mine:
                     if mine:
-                        self._database.executemany("DELETE FROM files WHERE id = ?", gone)
+                        self._database.executemany(
+                            "DELETE FROM files WHERE id = ?", gone
+                        )
 
     def add(
-        self, stamp: FileStamp, data: bytes = b"", *, failure: str = "", unread: str = ""
+        self,
+        stamp: FileStamp,
+        data: bytes = b"",
+        *,
+        failure: str = "",
+        unread: str = "",
     ) -> None:
         """Take in a file, while `writing`: what it says, in UTF-8, or why it could not be read, and
         what was not.
 
         A file that was only touched keeps its words under the new stamp.
         """
-        write, mark = self._database.execute, hashlib.blake2b(data, digest_size=16).digest()
+        write, mark = (
+            self._database.execute,
+            hashlib.blake2b(data, digest_size=16).digest(),
+        )
         old = self._files.get(stamp.path)
-        same = "UPDATE files SET mtime_ns = ? WHERE id = ? AND mark = ? AND failure = ''"
-        if old is not None and not failure and write(same, (stamp.mtime_ns, old.id, mark)).rowcount:
+        same = (
+            "UPDATE files SET mtime_ns = ? WHERE id = ? AND mark = ? AND failure = ''"
+        )
+        if (
+            old is not None
+            and not failure
+            and write(same, (stamp.mtime_ns, old.id, mark)).rowcount
+        ):
             self._files[stamp.path], self._listed = old._replace(stamp=stamp), None
             return
         # 1. Its words
@@ -317,19 +351,36 @@ class WordIndex:
         name = name[: name.lower().rfind(suffix) if suffix else None].replace("_", " ")
         title, text, outline = title_text_outline(data, suffix)
         outline = _plain(outline if title else f"{name}. {outline}")
-        text += b" " + TITLE_WEIGHT * f"{title} {name} ".encode("utf-8", "surrogatepass")
+        text += b" " + TITLE_WEIGHT * f"{title} {name} ".encode(
+            "utf-8", "surrogatepass"
+        )
         spaced = text.translate(_BLANKS).decode("utf-8", "replace")
-        spaced = spaced if spaced.isascii() else _STRETCH.sub(lambda found: _cut(found[0]), spaced)
+        spaced = (
+            spaced
+            if spaced.isascii()
+            else _STRETCH.sub(lambda found: _cut(found[0]), spaced)
+        )
         words = spaced.split()
         # 2. Its row, and the words under the same number
         about = int.from_bytes(
-            hashlib.blake2b(outline.encode(), digest_size=8).digest(), "little", signed=True
+            hashlib.blake2b(outline.encode(), digest_size=8).digest(),
+            "little",
+            signed=True,
         )
         row = (*map(_plain, (title, failure, unread)), mark)
-        write("INSERT OR IGNORE INTO outlines VALUES (?, ?, NULL, NULL)", (about, outline))
+        write(
+            "INSERT OR IGNORE INTO outlines VALUES (?, ?, NULL, NULL)", (about, outline)
+        )
         number = write(
             "INSERT OR REPLACE INTO files VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (os.fsencode(stamp.path), stamp.mtime_ns, stamp.size, len(words), about, *row),
+            (
+                os.fsencode(stamp.path),
+                stamp.mtime_ns,
+                stamp.size,
+                len(words),
+                about,
+                *row,
+            ),
         ).lastrowid
         write("INSERT INTO texts(rowid, words) VALUES (?, ?)", (number, spaced))
         # 3. The vocabulary
@@ -338,7 +389,8 @@ class WordIndex:
             self._spelled.clear()
         self._spelled |= new
         self._database.executemany(
-            "INSERT OR IGNORE INTO words VALUES (?)", ((w,) for w in new if _has_forms(w))
+            "INSERT OR IGNORE INTO words VALUES (?)",
+            ((w,) for w in new if _has_forms(w)),
         )
 
     def scores(self, question: str, *, language: str) -> tuple[IndexedFiles, Floats]:
@@ -364,7 +416,8 @@ class WordIndex:
         """The files, as often as a term stands in them in any of its forms."""
         prefix = term[:_PREFIX]
         near = self._database.execute(
-            "SELECT word FROM words WHERE word >= ? AND word < ?", (prefix, f"{prefix}\U0010ffff")
+            "SELECT word FROM words WHERE word >= ? AND word < ?",
+            (prefix, f"{prefix}\U0010ffff"),
         )
         forms = {
             word
@@ -388,7 +441,9 @@ class WordIndex:
             if model not in self._vectors:
                 kept = "SELECT about, vector FROM outlines WHERE model = ?"
                 packed = dict(self._database.execute(kept, (model,)))
-                rows = np.frombuffer(b"".join(packed.values()), dtype=np.float16).astype(np.float32)
+                rows = np.frombuffer(
+                    b"".join(packed.values()), dtype=np.float16
+                ).astype(np.float32)
                 self._vectors[model] = []
                 if packed:
                     own = np.asarray(list(packed), dtype=np.int64)
@@ -399,10 +454,10 @@ class WordIndex:
                 if known
                 else abouts.tolist()
             )
-            query = (
-                "SELECT about, text FROM outlines WHERE about IN (SELECT value FROM json_each(?))"
+            query = "SELECT about, text FROM outlines WHERE about IN (SELECT value FROM json_each(?))"
+            return list(
+                self._database.execute(query, (json.dumps(list(islice(new, most))),))
             )
-            return list(self._database.execute(query, (json.dumps(list(islice(new, most))),)))
 
     def keep_vectors(self, model: str, abouts: list[int], vectors: Floats) -> None:
         """Keep the unit vectors [n, width] of outlines with these hashes."""
@@ -435,7 +490,8 @@ class WordIndex:
                         )
                     }
                     rows = np.asarray(
-                        [row_of.get(about, -1) for about in indexed.abouts.tolist()], dtype=np.int64
+                        [row_of.get(about, -1) for about in indexed.abouts.tolist()],
+                        dtype=np.int64,
                     )
                     self._rows[model] = indexed, len(lots), rows
         found = np.concatenate([(vectors @ asked.T).max(axis=1) for _, vectors in lots])
@@ -464,4 +520,6 @@ def _cut(stretch: str) -> str:
     """Return the words and CJK pairs, folded, of a stretch between ASCII blanks that holds other
     characters."""
     runs = lower_runs(stretch.replace("’", " "))
-    return " ".join(fold(word) for run in runs for word in (bigrams(run) if is_cjk(run) else [run]))
+    return " ".join(
+        fold(word) for run in runs for word in (bigrams(run) if is_cjk(run) else [run])
+    )

@@ -70,7 +70,9 @@ async def densities(
     listed = await side_by_side(
         [functools.partial(_entities, text, reading, language) for text in texts]
     )
-    ratings = await side_by_side([functools.partial(_rating, text, reading) for text in texts])
+    ratings = await side_by_side(
+        [functools.partial(_rating, text, reading) for text in texts]
+    )
     lengths = await in_thread(lambda: [max(10, count_tokens(text)) for text in texts])
     values: list[float] = []
     for place, (chunk, names, rating, size) in enumerate(
@@ -84,7 +86,9 @@ async def densities(
         # nearest other chunk is. S: whether the chunk reads well.
         factors = [
             _cohesion(vectors[: len(chunk)]),
-            _mean_cosine((others @ whole[place]).max(keepdims=True)) if len(others) else 1.0,
+            _mean_cosine((others @ whole[place]).max(keepdims=True))
+            if len(others)
+            else 1.0,
             *([] if rating is None else [rating]),
         ]
         if reading.printed:
@@ -96,7 +100,9 @@ async def densities(
         factors += [effective, min(1.0, 100 * len(names) / size / MAX_ENTITIES)]
         # L, the length, divides; a factor of nearly nothing must not hide the others in the
         # product.
-        values.append(100 * float(np.exp(np.mean(np.log(np.maximum(factors, 1e-3))))) / size)
+        values.append(
+            100 * float(np.exp(np.mean(np.log(np.maximum(factors, 1e-3))))) / size
+        )
     return np.array(values)
 
 
@@ -110,16 +116,20 @@ def _cohesion(vectors: NDArray[np.float32]) -> float:
     return float(np.clip(pairs.mean(), 0, 1)) if len(pairs) else 1.0
 
 
-async def _entities(text: str, reading: DensityModels, language: str) -> tuple[str, ...]:
+async def _entities(
+    text: str, reading: DensityModels, language: str
+) -> tuple[str, ...]:
     if reading.generator is None or reading.entities == "rule":
         return find_entities(text, language=language)
     prompt = load("list_entities")
     asking = AskOptions(300, reading.seconds, prompt.version, ENTITIES)
     said = [Said("user", prompt.fill(text=one_line(text)))]
-    listed = json.loads(await ask(reading.generator, said, asking, store=reading.store))["entities"]
-    return tuple(dict.fromkeys(name for name in listed if name.strip() and name in text))[
-        :MAX_ENTITIES
-    ]
+    listed = json.loads(
+        await ask(reading.generator, said, asking, store=reading.store)
+    )["entities"]
+    return tuple(
+        dict.fromkeys(name for name in listed if name.strip() and name in text)
+    )[:MAX_ENTITIES]
 
 
 async def _rating(text: str, reading: DensityModels) -> float | None:
@@ -129,9 +139,15 @@ async def _rating(text: str, reading: DensityModels) -> float | None:
     if model is None:
         return None
     prompt = load("rate_passage")
-    digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+    digest = hashlib.blake2b(
+        text.encode("utf-8", "surrogatepass"), digest_size=16
+    ).hexdigest()
     key = f"rating:{model.name}:{prompt.version}:{digest}"
-    kept = await in_thread(reading.store.get_json, key) if reading.store is not None else None
+    kept = (
+        await in_thread(reading.store.get_json, key)
+        if reading.store is not None
+        else None
+    )
     if isinstance(kept, float):
         return kept
     call = model.choose([Said("user", prompt.fill(text=one_line(text)))], ["Yes", "No"])
@@ -139,7 +155,8 @@ async def _rating(text: str, reading: DensityModels) -> float | None:
         rating = float((await within(reading.seconds, call, model=model.name))[0])
     except ModelError as error:
         raise ModelError(
-            f"The density of a chunk has no rating: {error}", hint="Leave the generator out."
+            f"The density of a chunk has no rating: {error}",
+            hint="Leave the generator out.",
         ) from error
     if reading.store is not None:
         await in_thread(reading.store.set_json, key, rating, expire=KEPT_SECONDS)
@@ -181,7 +198,11 @@ async def enrich(
             # Two thirds of the words are asked for.
             most = len(text.split())
             written = await _write(
-                "condense", generator, reading, max(8, most * 2 // 3), text=one_line(text)
+                "condense",
+                generator,
+                reading,
+                max(8, most * 2 // 3),
+                text=one_line(text),
             )
             faithful = _is_faithful(written, text, text, most=most, language=language)
             return Form(written, "condensed") if faithful else Form("", "refused")
@@ -195,11 +216,17 @@ async def enrich(
             )
         return Form("", "kept")
 
-    return await side_by_side([functools.partial(one, place) for place in range(len(chunks))])
+    return await side_by_side(
+        [functools.partial(one, place) for place in range(len(chunks))]
+    )
 
 
 async def _supplemented(
-    text: str, others: Sequence[str], generator: Generator, reading: DensityModels, language: str
+    text: str,
+    others: Sequence[str],
+    generator: Generator,
+    reading: DensityModels,
+    language: str,
 ) -> Form:
     """Put in what sentences from elsewhere say, the nearest first, until nothing new comes of it.
 
@@ -211,7 +238,9 @@ async def _supplemented(
         beside = " ".join(others[low : low + ITERATIONS])
         named = {"text": one_line(written), "sentences": one_line(beside)}
         answer = await _write("supplement", generator, reading, most, **named)
-        if not _is_faithful(answer, text, f"{written} {beside}", most=most, language=language):
+        if not _is_faithful(
+            answer, text, f"{written} {beside}", most=most, language=language
+        ):
             return form if form.text else Form("", "refused")
         if set(find_entities(answer, language=language)) <= set(
             find_entities(written, language=language)
@@ -230,7 +259,9 @@ async def _write(
     return one_line(await ask(generator, said, asking, store=reading.store))
 
 
-def _is_faithful(written: str, text: str, allowed: str, *, most: int, language: str) -> bool:
+def _is_faithful(
+    written: str, text: str, allowed: str, *, most: int, language: str
+) -> bool:
     """Whether a written form of `text` keeps its figures and most of its names, and has no other
     than `allowed` has."""
     figures = set(FIGURE.findall(written))
@@ -239,7 +270,8 @@ def _is_faithful(written: str, text: str, allowed: str, *, most: int, language: 
         0 < len(written.split()) <= most
         and set(FIGURE.findall(text)) <= figures <= set(FIGURE.findall(allowed))
         and all(
-            name.lower() in allowed.lower() for name in find_entities(written, language=language)
+            name.lower() in allowed.lower()
+            for name in find_entities(written, language=language)
         )
         and sum(name in written for name in names) >= KEPT * len(names)
     )

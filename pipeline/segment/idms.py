@@ -30,7 +30,13 @@ from models.protocols import Embedder, Generator, Said, chooser, tree_scorer
 from pipeline.document.page import Sentence
 from pipeline.messages import KEPT_SECONDS
 from pipeline.segment.density import DensityModels, Form, densities, enrich
-from pipeline.segment.partition import Ranges, Rule, cut_by_margins, segment, sentence_costs
+from pipeline.segment.partition import (
+    Ranges,
+    Rule,
+    cut_by_margins,
+    segment,
+    sentence_costs,
+)
 from pipeline.text.frame import one_line
 from pipeline.text.tokens import count_tokens
 from pipeline.work import in_thread
@@ -55,7 +61,9 @@ token."""
 class Judge:
     """Asks a generator about gaps between sentences."""
 
-    def __init__(self, generator: Generator, *, store: Store | None, seconds: float) -> None:
+    def __init__(
+        self, generator: Generator, *, store: Store | None, seconds: float
+    ) -> None:
         """Ask `generator`, keep its answers in `store`, and spend at most `seconds` from the first
         call on."""
         self._scorer = tree_scorer(generator)
@@ -109,7 +117,9 @@ class Judge:
             shown = edges[-1]
             while sum(sizes[shown : gap + 1]) > self._window and shown < gap:
                 shown += 1
-            answer = await self._answers(*stretch_prompts(texts, shown, [(gap, OPTIONS)]))
+            answer = await self._answers(
+                *stretch_prompts(texts, shown, [(gap, OPTIONS)])
+            )
             threshold = float(np.mean(margins[1:] or margins))
             margins.append(float(answer[0]))
             edges += [gap + 1] if margins[-1] <= threshold else []
@@ -127,7 +137,11 @@ class Judge:
                 # A new prompt begins with the last two sentences.
                 start = max(start + 1, gap - 1)
             end = self._end_of_stretch(sizes, start, gap)
-            asked = [(at, order) for at in range(gap, end) for order in ORDERS[: 1 + (at in both)]]
+            asked = [
+                (at, order)
+                for at in range(gap, end)
+                for order in ORDERS[: 1 + (at in both)]
+            ]
             try:
                 answers = await self._answers(*stretch_prompts(texts, start, asked))
             except ContextExceeded:
@@ -159,24 +173,36 @@ class Judge:
                 return end
         return len(sizes) - 1
 
-    async def _answers(self, prefix: str, questions: Sequence[str]) -> NDArray[np.float64]:
+    async def _answers(
+        self, prefix: str, questions: Sequence[str]
+    ) -> NDArray[np.float64]:
         """Return P(yes) - P(no) of each question [n], from the store where it was asked before."""
         raw = json.dumps([self.version, prefix, *questions]).encode()
         key = f"margins:{hashlib.blake2b(raw, digest_size=20).hexdigest()}"
-        kept = await in_thread(self._store.get_bytes, key) if self._store is not None else None
+        kept = (
+            await in_thread(self._store.get_bytes, key)
+            if self._store is not None
+            else None
+        )
         if kept is not None and len(kept) == 8 * len(questions):
             return np.frombuffer(kept, dtype=np.float64)
         answers = await self._weighed(prefix, questions)
         if self._store is not None:
             # At once, so that a call that is cut short leaves to the next what it found.
-            await in_thread(self._store.set_bytes, key, answers.tobytes(), expire=KEPT_SECONDS)
+            await in_thread(
+                self._store.set_bytes, key, answers.tobytes(), expire=KEPT_SECONDS
+            )
         return answers
 
-    async def _weighed(self, prefix: str, questions: Sequence[str]) -> NDArray[np.float64]:
+    async def _weighed(
+        self, prefix: str, questions: Sequence[str]
+    ) -> NDArray[np.float64]:
         """Probabilities are those of the two answers alone, where they part: a vocabulary may spell
         them in pieces."""
         if self._scorer is not None:
-            paths = [f"{question} {option}" for question in questions for option in OPTIONS]
+            paths = [
+                f"{question} {option}" for question in questions for option in OPTIONS
+            ]
             scored = await self._scorer.score_tree(prefix, paths, among_siblings=True)
             yes, no = scored.log_probabilities.reshape(-1, 2).T
             return np.asarray(np.tanh((yes - no) / 2), dtype=np.float64)
@@ -189,7 +215,9 @@ class Judge:
             await self._chooser.choose([Said("user", prefix + question)], list(OPTIONS))
             for question in questions
         ]
-        return np.array([chances[0] - chances[1] for chances in chosen], dtype=np.float64)
+        return np.array(
+            [chances[0] - chances[1] for chances in chosen], dtype=np.float64
+        )
 
 
 def stretch_prompts(
@@ -202,21 +230,31 @@ def stretch_prompts(
     questions = []
     for gap, order in asked:
         _, question = split_prompt("", texts[gap + 1], order)
-        questions.append("".join(f"\n{text}" for text in texts[first + 1 : gap + 1]) + question)
+        questions.append(
+            "".join(f"\n{text}" for text in texts[first + 1 : gap + 1]) + question
+        )
     return before, questions
 
 
-def split_prompt(so_far: str, following: str, order: tuple[str, str]) -> tuple[str, str]:
+def split_prompt(
+    so_far: str, following: str, order: tuple[str, str]
+) -> tuple[str, str]:
     """Return the prompt up to the end of the text so far, which the next gap's prompt goes on from,
     and the rest."""
-    text = load(PROMPT).fill(text="\0", next=following, options=f"{order[0]} or {order[1]}")
+    text = load(PROMPT).fill(
+        text="\0", next=following, options=f"{order[0]} or {order[1]}"
+    )
     before, after = text.split("\0", 1)
     return before + so_far, after
 
 
-def judge_of(generator: Generator | None, *, store: Store | None, seconds: float) -> Judge | None:
+def judge_of(
+    generator: Generator | None, *, store: Store | None, seconds: float
+) -> Judge | None:
     """Return a judge where `generator` can be one, else None: the embeddings decide then."""
-    if generator is None or (tree_scorer(generator) is None and chooser(generator) is None):
+    if generator is None or (
+        tree_scorer(generator) is None and chooser(generator) is None
+    ):
         return None
     return Judge(generator, store=store, seconds=seconds)
 
@@ -274,7 +312,9 @@ class Idms:
     def version(self) -> str:
         """What made the leaves besides sentences and embedder; what failed is no part of it."""
         parts = (
-            [] if self._options.rule == "partition" else [f"rule {self._options.rule} as printed"]
+            []
+            if self._options.rule == "partition"
+            else [f"rule {self._options.rule} as printed"]
         )
         if self._judge is not None:
             parts.append(
@@ -283,7 +323,9 @@ class Idms:
         if self.writes and self._generator is not None:
             names = ("list_entities", "rate_passage", "condense", "supplement")
             prompts = ":".join(load(name).version for name in names)
-            parts.append(f"forms by {self._generator.name}:{self._options.entities}:{prompts}")
+            parts.append(
+                f"forms by {self._generator.name}:{self._options.entities}:{prompts}"
+            )
         return "; ".join(parts)
 
     @property
@@ -301,7 +343,9 @@ class Idms:
             lines.append(self._no_forms)
         elif self._reading is not None and self._generator is not None:
             # `ways` is empty when the tree came from the cache.
-            counted = ", ".join(f"{count} {way}" for way, count in sorted(self.ways.items()))
+            counted = ", ".join(
+                f"{count} {way}" for way, count in sorted(self.ways.items())
+            )
             lines.append(
                 f"Forms for the index by {self._generator.name}{f': {counted}' if counted else ''}."
             )
@@ -345,22 +389,36 @@ class Idms:
             else:
                 costs = await in_thread(sentence_costs, texts)
                 return await in_thread(
-                    cut_by_margins, margins, costs, rule=rule, minimum=minimum, maximum=maximum
+                    cut_by_margins,
+                    margins,
+                    costs,
+                    rule=rule,
+                    minimum=minimum,
+                    maximum=maximum,
                 )
         return await segment(
             sentences, embedder=embedder, rule=rule, minimum=minimum, maximum=maximum
         )
 
-    async def forms(self, chunks: Sequence[Sequence[str]], *, language: str) -> list[str]:
+    async def forms(
+        self, chunks: Sequence[Sequence[str]], *, language: str
+    ) -> list[str]:
         """Return what an index reads beside each chunk of one document, "" for nothing more.
 
         After a failure, or when the time is over, `notes` say so and nothing more is written. What
         was written is kept by content, so that a repeat goes on from it.
         """
         nothing = [""] * len(chunks)
-        if self._reading is None or self._generator is None or self._no_forms or not chunks:
+        if (
+            self._reading is None
+            or self._generator is None
+            or self._no_forms
+            or not chunks
+        ):
             return nothing
-        self._forms_until = self._forms_until or anyio.current_time() + self._reading.seconds
+        self._forms_until = (
+            self._forms_until or anyio.current_time() + self._reading.seconds
+        )
         done: list[Form] | None = None
         with anyio.CancelScope(deadline=self._forms_until):
             try:

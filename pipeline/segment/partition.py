@@ -59,12 +59,15 @@ async def segment(
     else:
         starts = range(0, len(texts), EMBEDDED_AT_ONCE)
         batches = [
-            await embedder.embed(texts[i : i + EMBEDDED_AT_ONCE], kind="passage") for i in starts
+            await embedder.embed(texts[i : i + EMBEDDED_AT_ONCE], kind="passage")
+            for i in starts
         ]
         vectors = np.concatenate(batches)
     costs = await in_thread(sentence_costs, texts)
     if rule == "partition":
-        return await in_thread(partition, vectors, costs, minimum=minimum, maximum=maximum)
+        return await in_thread(
+            partition, vectors, costs, minimum=minimum, maximum=maximum
+        )
     cosines = (vectors[:-1] * vectors[1:]).sum(axis=1)
     return await in_thread(
         cut_by_margins, cosines, costs, rule=rule, minimum=minimum, maximum=maximum
@@ -76,7 +79,9 @@ def sentence_costs(texts: Sequence[str]) -> list[int]:
     return [tokens + 1 for tokens in count_each(texts)]
 
 
-def partition(vectors: Floats, costs: Sequence[int], *, minimum: int, maximum: int) -> Ranges:
+def partition(
+    vectors: Floats, costs: Sequence[int], *, minimum: int, maximum: int
+) -> Ranges:
     """Return the segments whose members agree most.
 
     Maximises the sum over segments of |sum of its vectors|^2 / its size - `PRICE`: the least
@@ -85,7 +90,9 @@ def partition(vectors: Floats, costs: Sequence[int], *, minimum: int, maximum: i
     are taken only where nothing else fits, one item may exceed `maximum`. Time n x 64 x d, memory
     n.
     """
-    return _best_ranges(_agreements(vectors), costs, minimum, maximum, short=3.0 * len(vectors))
+    return _best_ranges(
+        _agreements(vectors), costs, minimum, maximum, short=3.0 * len(vectors)
+    )
 
 
 def _agreements(vectors: Floats) -> Iterator[NDArray[np.float64]]:
@@ -116,7 +123,9 @@ def cut_by_margins(
     gains: NDArray[np.floating] = np.zeros(0)
     if rule == "running" and len(margins):
         gains = (
-            np.concatenate(([0.0], np.cumsum(margins)[:-1] / np.arange(1, len(margins))))
+            np.concatenate(
+                ([0.0], np.cumsum(margins)[:-1] / np.arange(1, len(margins)))
+            )
             - margins
             + 1e-9
         )
@@ -125,7 +134,9 @@ def cut_by_margins(
     # A segment is worth what the boundary before it is; the beginning of the text is none.
     opened = np.concatenate(([0.0], gains))
     worths = (opened[max(0, end - LONGEST) : end] for end in range(1, len(costs) + 1))
-    return _best_ranges(worths, costs, minimum, maximum, short=1 + 2 * float(np.abs(gains).sum()))
+    return _best_ranges(
+        worths, costs, minimum, maximum, short=1 + 2 * float(np.abs(gains).sum())
+    )
 
 
 def _best_ranges(

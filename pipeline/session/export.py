@@ -49,9 +49,7 @@ _STYLE: Final = (
     "cite,footer{color:#555;font-size:.9rem}"
 )
 _STYLE_HASH: Final = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
-_POLICY: Final = (
-    f"default-src 'none'; style-src 'sha256-{_STYLE_HASH}'; base-uri 'none'; form-action 'none'"
-)
+_POLICY: Final = f"default-src 'none'; style-src 'sha256-{_STYLE_HASH}'; base-uri 'none'; form-action 'none'"
 _HEAD: Final = (
     '<!DOCTYPE html>\n<html><head><meta charset="utf-8">\n'
     f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
@@ -99,7 +97,9 @@ class _QuotedPage:
     @property
     def pages(self) -> str:
         """The pages of a PDF that were quoted, in order."""
-        return ", ".join(sorted({page for one in self.quotes if (page := _page_of(one))}, key=int))
+        return ", ".join(
+            sorted({page for one in self.quotes if (page := _page_of(one))}, key=int)
+        )
 
     @property
     def notes(self) -> list[str]:
@@ -124,7 +124,11 @@ def export(session: Session, form: str) -> str:
 def _markdown(session: Session) -> str:
     sources = _sources(session)
     first = session.turns[0]
-    lines = [f"# {_md(first.question)}", "", f"Session {session.handle}, begun {session.began}."]
+    lines = [
+        f"# {_md(first.question)}",
+        "",
+        f"Session {session.handle}, begun {session.began}.",
+    ]
     for turn in session.turns:
         lines += [
             "",
@@ -196,7 +200,9 @@ def _bibtex(session: Session) -> str:
             "pages": source.pages,
             "annote": _tex("\n".join(source.notes)),
         }
-        told = "".join(f",\n  {name} = {{{value}}}" for name, value in fields.items() if value)
+        told = "".join(
+            f",\n  {name} = {{{value}}}" for name, value in fields.items() if value
+        )
         entries.append(f"@misc{{{source.key}{told}\n}}\n")
     return "\n".join(entries)
 
@@ -272,7 +278,9 @@ def _sources(session: Session) -> dict[str, _QuotedPage]:
 
 def _unread(one: Evidence) -> SeenPage:
     """Return the page of a quote that was taken from a search result."""
-    return SeenPage(one.url, one.url, "", one.title, one.author, one.published, "", "", "", one.doi)
+    return SeenPage(
+        one.url, one.url, "", one.title, one.author, one.published, "", "", "", one.doi
+    )
 
 
 def _outcome(turn: Turn) -> list[str]:
@@ -285,7 +293,8 @@ def _outcome(turn: Turn) -> list[str]:
         for one in turn.parts
     )
     return [
-        one_line(line) for line in chain(parts, (f"Not read: {missing}" for missing in turn.open))
+        one_line(line)
+        for line in chain(parts, (f"Not read: {missing}" for missing in turn.open))
     ]
 
 
@@ -330,7 +339,9 @@ def _text(text: str) -> str:
 def _html_link(label: str, url: str) -> str:
     link = html.escape(_link(url))
     return (
-        f'<a href="{link}" rel="noopener noreferrer">{_text(label)}</a>' if link else _text(label)
+        f'<a href="{link}" rel="noopener noreferrer">{_text(label)}</a>'
+        if link
+        else _text(label)
     )
 
 

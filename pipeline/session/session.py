@@ -142,9 +142,13 @@ def find_session(
 
 def list_sessions(stores: Stores) -> list[Session]:
     """Return the sessions that were begun on this machine without a token, the latest last."""
-    handles = [f"{SCHEME}{key.removeprefix('begun:')}" for key in _local(stores).keys("begun:")]
+    handles = [
+        f"{SCHEME}{key.removeprefix('begun:')}" for key in _local(stores).keys("begun:")
+    ]
     found = (find_session(stores, handle, owner="", roots=None) for handle in handles)
-    return sorted((session for session in found if session), key=lambda one: one.turns[-1].asked)
+    return sorted(
+        (session for session in found if session), key=lambda one: one.turns[-1].asked
+    )
 
 
 def remove_session(stores: Stores, session: Session) -> None:
@@ -161,7 +165,9 @@ def rename_session(stores: Stores, session: Session, name: str) -> None:
     key = f"session:{session.handle.removeprefix(SCHEME)}"
     named = replace(session, name=" ".join(name.split())[:LONGEST])
     store = next(
-        store for store in (stores.own, stores.sessions) if _read(store, session.handle) is not None
+        store
+        for store in (stores.own, stores.sessions)
+        if _read(store, session.handle) is not None
     )
     store.set_json(key, _dumped(named), expire=KEPT_SECONDS)
 
@@ -181,20 +187,32 @@ class Ongoing:
         self._asked = _now()
         self._stores = stores
         # What is read here may be a person's own file, which is not for a store that others read.
-        self._store = stores.own if roots and stores.sessions.shared else stores.sessions
+        self._store = (
+            stores.own if roots and stores.sessions.shared else stores.sessions
+        )
 
     @classmethod
     async def begin(
-        cls, stores: Stores, question: str, *, handle: str, owner: str, roots: Sequence[Path]
+        cls,
+        stores: Stores,
+        question: str,
+        *,
+        handle: str,
+        owner: str,
+        roots: Sequence[Path],
     ) -> "Ongoing":
         """Go on with the session of `handle`, or begin one where that is empty; `roots` are the
         folders of files.
 
         Raises `UsageError`: there is no such session for this caller.
         """
-        session: Session | None = Session(f"{SCHEME}{secrets.token_hex(12)}", owner, _now())
+        session: Session | None = Session(
+            f"{SCHEME}{secrets.token_hex(12)}", owner, _now()
+        )
         if handle.strip():
-            session = await in_thread(find_session, stores, handle, owner=owner, roots=roots)
+            session = await in_thread(
+                find_session, stores, handle, owner=owner, roots=roots
+            )
         if session is None:
             raise UsageError(
                 f"The session {handle} is unknown or has expired.",
@@ -211,7 +229,11 @@ class Ongoing:
         asked = self._question.casefold().rstrip("?. ")
         for turn in self.session.turns:
             same = turn.question.casefold().rstrip("?. ") == asked
-            if same and turn.parts and all(part.verdict == "answered" for part in turn.parts):
+            if (
+                same
+                and turn.parts
+                and all(part.verdict == "answered" for part in turn.parts)
+            ):
                 return "This may need no search: the session holds an answer to it."
         return ""
 
@@ -220,7 +242,9 @@ class Ongoing:
         put into it."""
         pages = self.session.pages
         fetcher = _CachedPages(services.fetcher, pages, self.session.began)
-        return replace(services, fetcher=fetcher, chain=_Results(services.chain, self, pages))
+        return replace(
+            services, fetcher=fetcher, chain=_Results(services.chain, self, pages)
+        )
 
     async def keep(
         self,
@@ -255,17 +279,26 @@ class Ongoing:
             return _FOUND.validate_python(value)
         return None
 
-    async def note(self, found: Findings, queries: Sequence[SearchQuery], limit: int) -> None:
+    async def note(
+        self, found: Findings, queries: Sequence[SearchQuery], limit: int
+    ) -> None:
         """Note for calls that go on what was found."""
-        bare = replace(found, outcomes=tuple(replace(one, results=()) for one in found.outcomes))
+        bare = replace(
+            found, outcomes=tuple(replace(one, results=()) for one in found.outcomes)
+        )
         value = _FOUND.dump_python(bare, mode="json")
-        await in_thread(self._store.set_json, self._key(queries, limit), value, expire=DAY)
+        await in_thread(
+            self._store.set_json, self._key(queries, limit), value, expire=DAY
+        )
 
     def _key(self, queries: Sequence[SearchQuery], limit: int) -> str:
         digest = hashlib.blake2b(
-            repr((list(queries), limit)).encode("utf-8", "surrogatepass"), digest_size=12
+            repr((list(queries), limit)).encode("utf-8", "surrogatepass"),
+            digest_size=12,
         )
-        return f"session:{self.session.handle.removeprefix(SCHEME)}:{digest.hexdigest()}"
+        return (
+            f"session:{self.session.handle.removeprefix(SCHEME)}:{digest.hexdigest()}"
+        )
 
     def _write(self, turn: Turn, pages: Sequence[SeenPage]) -> None:
         """Put a turn behind the others, in the place of an earlier one of the same question, whose
@@ -275,14 +308,17 @@ class Ongoing:
         same = next((one for one in now.turns if _asking(one) == _asking(turn)), None)
         if same is not None:
             kept = tuple(one for one in same.passages if not _said(one, turn.passages))
-            turn = replace(turn if turn.parts else same, passages=(*turn.passages, *kept))
+            turn = replace(
+                turn if turn.parts else same, passages=(*turn.passages, *kept)
+            )
         turns = (*(one for one in now.turns if one is not same), turn)
         listed = {page.url: page for page in (*now.pages, *pages)}
         kept_pages = tuple(listed.values())[-MOST_PAGES:]
         value = _dumped(replace(now, turns=turns, pages=kept_pages))
         while (
             len(turns) > 1
-            and len(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")) > MOST_BYTES
+            and len(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
+            > MOST_BYTES
         ):
             turns = turns[1:]
             value = _dumped(replace(now, turns=turns, pages=kept_pages))
@@ -298,7 +334,9 @@ class _CachedPages:
 
     def __init__(self, web: Fetches, pages: Sequence[SeenPage], since: str) -> None:
         self._web = web
-        self._handles = {page.url: page.handle for page in pages if page.url.startswith("http")}
+        self._handles = {
+            page.url: page.handle for page in pages if page.url.startswith("http")
+        }
         self._since = since
 
     async def fetch(
@@ -307,14 +345,18 @@ class _CachedPages:
         if not anew and (handle := self._handles.get(url)):
             with suppress(SourceNotFound):  # evicted, or never to be kept
                 return replace(await self._web.fetch(handle), url=url)
-        return await self._web.fetch(url, since=since or self._since, anew=anew, outside=outside)
+        return await self._web.fetch(
+            url, since=since or self._since, anew=anew, outside=outside
+        )
 
 
 class _Results:
     """Takes searches that the session has from there for a day, and puts the pages it read beside
     what is found."""
 
-    def __init__(self, web: Searches, session: Ongoing, pages: Sequence[SeenPage]) -> None:
+    def __init__(
+        self, web: Searches, session: Ongoing, pages: Sequence[SeenPage]
+    ) -> None:
         self._web = web
         self._session = session
         self._pages = [page for page in pages if page.url.startswith("http")]
@@ -329,9 +371,13 @@ class _Results:
         if found is None:
             found = await self._web.search(queries, limit=limit)
             # Files may change at any moment, and a source that was silent is asked again.
-            if not found.silent and not any(one.url.startswith("file:") for one in found.results):
+            if not found.silent and not any(
+                one.url.startswith("file:") for one in found.results
+            ):
                 await self._session.note(found, queries, limit)
-        leading = [_result(page, place) for place, page in enumerate(self._leading, start=1)]
+        leading = [
+            _result(page, place) for place, page in enumerate(self._leading, start=1)
+        ]
         ahead = {one.url for one in leading}
         results = [*leading, *(one for one in found.results if one.url not in ahead)]
         return replace(found, results=(*results, *self._known(results, limit)))
@@ -343,7 +389,10 @@ class _Results:
         quoted = {passage.url for passage in self._session.session.passages}
         pages = sorted(self._pages, key=lambda page: page.final_url not in quoted)
         more = [page for page in pages if page.url not in listed][:limit]
-        return [_result(page, place) for place, page in enumerate(more, start=len(results) + 1)]
+        return [
+            _result(page, place)
+            for place, page in enumerate(more, start=len(results) + 1)
+        ]
 
 
 def _result(page: SeenPage, place: int) -> SearchResult:
@@ -379,7 +428,9 @@ def _read(store: Store, handle: str) -> Session | None:
     match = _HANDLE.match(handle.strip())
     with suppress(ValidationError):
         return (
-            _SESSION.validate_python(store.get_json(f"session:{match.group(1)}")) if match else None
+            _SESSION.validate_python(store.get_json(f"session:{match.group(1)}"))
+            if match
+            else None
         )
     return None
 
@@ -397,7 +448,9 @@ def _local(stores: Stores) -> Store:
 def _said(passage: Evidence, before: Iterable[Evidence]) -> bool:
     """Whether all words of a passage stand in `before`, on the same page."""
     known = [one.text for one in before if one.url == passage.url]
-    pieces = (piece.strip() for line in passage.text.splitlines() for piece in line.split(GAP))
+    pieces = (
+        piece.strip() for line in passage.text.splitlines() for piece in line.split(GAP)
+    )
     return all(any(piece in text for text in known) for piece in pieces)
 
 

@@ -55,8 +55,16 @@ def _of_words(directive: str, blocks: Sequence[Block]) -> int | None:
     before = _letters(unquote(parts.pop(0))) if parts[0].endswith("-") else ""
     wanted = _letters(unquote(parts[0])) if parts else ""
     texts = [_letters(block.text) for block in blocks]
-    found = [number for number, text in enumerate(texts) if wanted and wanted[:_LONGEST] in text]
-    near = (number for number in found if before in "".join(texts[max(0, number - 2) : number + 1]))
+    found = [
+        number
+        for number, text in enumerate(texts)
+        if wanted and wanted[:_LONGEST] in text
+    ]
+    near = (
+        number
+        for number in found
+        if before in "".join(texts[max(0, number - 2) : number + 1])
+    )
     return next(near, found[0] if found else None)
 
 
@@ -78,11 +86,14 @@ def _of_id(name: str, document: Document) -> int | None:
             return None
         written = "|".join({re.escape(said), re.escape(entities.escape(said))})
         for found in re.finditer(
-            rf"\s(id|name)\s{{0,3}}=\s{{0,3}}[\"']?(?:{written})(?=[\"'\s>])", html, re.I
+            rf"\s(id|name)\s{{0,3}}=\s{{0,3}}[\"']?(?:{written})(?=[\"'\s>])",
+            html,
+            re.I,
         ):
             start = html.rfind("<", max(0, found.start() - _LONGEST), found.start())
             if start >= 0 and (
-                found[1].lower() == "id" or html[start : start + 3].lower() in {"<a ", "<a\n"}
+                found[1].lower() == "id"
+                or html[start : start + 3].lower() in {"<a ", "<a\n"}
             ):
                 return _behind(html[start : start + _BEHIND], document.blocks)
     return None
@@ -94,7 +105,12 @@ def _of_heading(name: str, blocks: Sequence[Block]) -> int | None:
     wanted = _letters(unquote(name))
     heads = (number for number, block in enumerate(blocks) if block.kind == "heading")
     return next(
-        (number for number in heads if wanted and _letters(blocks[number].text) == wanted), None
+        (
+            number
+            for number in heads
+            if wanted and _letters(blocks[number].text) == wanted
+        ),
+        None,
     )
 
 
@@ -108,7 +124,12 @@ def _behind(markup: str, blocks: Sequence[Block]) -> int | None:
                 continue
             own = "".join(texts[number : number + _TOLD])[:_TOLD]
             same = next(
-                (at for at, (a, b) in enumerate(zip(own, told, strict=False)) if a != b), len(own)
+                (
+                    at
+                    for at, (a, b) in enumerate(zip(own, told, strict=False))
+                    if a != b
+                ),
+                len(own),
             )
             best, most = (number, same) if same > most else (best, most)
         if best is not None:
@@ -119,7 +140,8 @@ def _behind(markup: str, blocks: Sequence[Block]) -> int | None:
 def _beginnings(markup: str) -> Iterator[str]:
     """Yield the letters of a markup's texts, then without the first of them, and so on."""
     pieces = [
-        _letters(entities.unescape(piece)) for piece in _NO_TEXT.sub("\0", markup).split("\0")
+        _letters(entities.unescape(piece))
+        for piece in _NO_TEXT.sub("\0", markup).split("\0")
     ]
     shown = [piece for piece in pieces if piece]
     for first in range(min(_TRIES, len(shown))):

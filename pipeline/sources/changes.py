@@ -40,7 +40,9 @@ class Change:
         lost_order = (
             self.sign == "-" and self.block.speaks
         )  # nobody needs what spoke to a model and is gone
-        return f"{self.sign} {'[…]' if lost_order else one_line(inert(self.block.text))}"
+        return (
+            f"{self.sign} {'[…]' if lost_order else one_line(inert(self.block.text))}"
+        )
 
 
 async def earlier(
@@ -54,7 +56,9 @@ async def earlier(
     """
     since = _SINCE.sub("", said, count=1).strip()
     if is_handle(since):
-        return [await services.documents.read(await services.fetcher.fetch(since))] * len(documents)
+        return [
+            await services.documents.read(await services.fetcher.fetch(since))
+        ] * len(documents)
     try:
         day = datetime.fromisoformat(since) if since else None
     except ValueError as error:
@@ -62,12 +66,17 @@ async def earlier(
             f'part="changes since {since}" names no day and no handle.',
             hint='Write part="changes since 2026-11-20" or part="changes since winnow://page/…".',
         ) from error
-    when = "" if day is None else (day.astimezone(UTC) if day.tzinfo else day).isoformat()
+    when = (
+        "" if day is None else (day.astimezone(UTC) if day.tzinfo else day).isoformat()
+    )
     stores = (services.stores.pages, services.stores.own)
     before: list[Document | None] = []
     for one in documents:
         url, handle = one.page.final_url, page_handle(one.page)
-        pages = [await in_thread(find_version, store, url, when, but=handle) for store in stores]
+        pages = [
+            await in_thread(find_version, store, url, when, but=handle)
+            for store in stores
+        ]
         page = next(filter(None, pages), None)
         before.append(await services.documents.read(page) if page is not None else None)
     return before
@@ -95,7 +104,8 @@ def changes(before: Document, after: Document) -> list[Change]:
         else:
             place = places.get(one.text, place)
     return sorted(
-        found, key=lambda change: (change.place + (change.sign == "-"), change.sign == "+")
+        found,
+        key=lambda change: (change.place + (change.sign == "-"), change.sign == "+"),
     )
 
 

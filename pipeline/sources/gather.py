@@ -35,7 +35,14 @@ from pipeline.document.page import (
     SearchQuery,
     SearchResult,
 )
-from pipeline.fetch.files import CONVERTED, IMAGES, ending_of, may_open, path_of_url, split_span
+from pipeline.fetch.files import (
+    CONVERTED,
+    IMAGES,
+    ending_of,
+    may_open,
+    path_of_url,
+    split_span,
+)
 from pipeline.fetch.handles import keep_page
 from pipeline.question.parse import Parser, is_site, parse
 from pipeline.raptor.tree import Tree, below, find_tree
@@ -45,7 +52,15 @@ from pipeline.services import Fetches, Services
 from pipeline.sources.sites import Twins, look_over, nearest
 from pipeline.text.frame import place_of, told_failure
 from pipeline.text.tokens import count_tokens
-from pipeline.work import STEP_SHARE, WORKERS, Report, in_thread, no_report, time_left, traced
+from pipeline.work import (
+    STEP_SHARE,
+    WORKERS,
+    Report,
+    in_thread,
+    no_report,
+    time_left,
+    traced,
+)
 
 MAX_FILES: Final = 200
 """Files that one folder may bring into one call; more would not answer within its time."""
@@ -68,7 +83,9 @@ class Noticing:
         self, url: str, *, since: str = "", anew: bool = False, outside: bool = False
     ) -> Page:
         """Return a source as a page."""
-        page = await self._web.fetch(url, since=since, anew=anew or self._anew, outside=outside)
+        page = await self._web.fetch(
+            url, since=since, anew=anew or self._anew, outside=outside
+        )
         if page.age >= 0:
             self.ages[page.final_url] = page.age
         return page
@@ -146,7 +163,9 @@ async def open_all(
     """
     hint = "Repeat the call; it goes on from the cache."
     found: dict[str, Document | SourceError] = {
-        name: SourceTimeout(f"{name} was not ready after {seconds:.0f} s.", source=name, hint=hint)
+        name: SourceTimeout(
+            f"{name} was not ready after {seconds:.0f} s.", source=name, hint=hint
+        )
         for name in names
     }
     done = 0
@@ -158,7 +177,9 @@ async def open_all(
     async def load(name: str) -> None:
         nonlocal done
         line = (
-            lines[ending_of(split_span(name)[0]) in CONVERTED] if _is_local(name) else nullcontext()
+            lines[ending_of(split_span(name)[0]) in CONVERTED]
+            if _is_local(name)
+            else nullcontext()
         )
         try:
             async with line:
@@ -186,14 +207,19 @@ def failure_of(error: SourceError) -> Failure:
 def read_in_part(documents: Iterable[Document]) -> list[Failure]:
     """Return what an answer says of documents of which something was not read, and how to go on."""
     pages = (document.page for document in documents)
-    return [in_part(page.final_url, page.unread, page.rest) for page in pages if page.unread]
+    return [
+        in_part(page.final_url, page.unread, page.rest) for page in pages if page.unread
+    ]
 
 
 def in_part(url: str, unread: str, rest: str) -> Failure:
     """Return what an answer says of one source that was read in part."""
     told = f"{unread} (go on with #{rest.rpartition('#')[2]})" if rest else unread
     return Failure(
-        unquote(url.partition("#")[0].rpartition("/")[2]) or url, told, rest=rest, page=url
+        unquote(url.partition("#")[0].rpartition("/")[2]) or url,
+        told,
+        rest=rest,
+        page=url,
     )
 
 
@@ -204,12 +230,16 @@ def failure_line(failure: Failure) -> str:
 
 def room_for(failures: Iterable[Failure], max_tokens: int) -> int:
     """Return the tokens of a budget to keep free for what was not read."""
-    told = sum(count_tokens(f"Not read: {failure_line(failure)}") + 1 for failure in failures)
+    told = sum(
+        count_tokens(f"Not read: {failure_line(failure)}") + 1 for failure in failures
+    )
     return min(told, int(UNREAD_SHARE * max_tokens))
 
 
 @traced("read_source")
-async def open_source(name: str, services: Services, *, outside: bool = False) -> Document:
+async def open_source(
+    name: str, services: Services, *, outside: bool = False
+) -> Document:
     """Fetch one source, keep its page under its handle, and return it cleaned; raises
     `SourceError`."""
     page = await services.fetcher.fetch(name, outside=outside)
@@ -225,7 +255,11 @@ def store_for(urls: Iterable[str], services: Services) -> Store:
     """Return where a tree over these pages is kept: on this machine where any of them is a person's
     own file."""
     own = any(url.startswith("file:") for url in urls)
-    return services.stores.own if own and services.stores.trees.shared else services.stores.trees
+    return (
+        services.stores.own
+        if own and services.stores.trees.shared
+        else services.stores.trees
+    )
 
 
 def open_tree(handle: str, services: Services) -> Tree:
@@ -260,11 +294,21 @@ def _folder(name: str, roots: Sequence[Path]) -> Path | None:
     if not _is_local(name):
         return None
     try:
-        path = path_of_url(name) if name.lower().startswith("file:") else Path(name).expanduser()
+        path = (
+            path_of_url(name)
+            if name.lower().startswith("file:")
+            else Path(name).expanduser()
+        )
         places = [
-            place.resolve() for place in (*(root / path for root in roots), path) if place.is_dir()
+            place.resolve()
+            for place in (*(root / path for root in roots), path)
+            if place.is_dir()
         ]
-        below = (place for place in places if any(place.is_relative_to(root) for root in roots))
+        below = (
+            place
+            for place in places
+            if any(place.is_relative_to(root) for root in roots)
+        )
         return next(below, places[0] if places else None)
     except (AddressRefused, OSError, RuntimeError, ValueError):
         return None
@@ -274,7 +318,9 @@ def _documents_in(folder: Path) -> tuple[list[Path], Passed]:
     """Return the documents below a folder, images last, and what else is there, by ending."""
     listing = list_files([folder], file_bytes=sys.maxsize)
     found = (Path(stamp.path) for stamp in listing.files)
-    return sorted(found, key=lambda path: (path.suffix.lower() in IMAGES, path)), listing.passed
+    return sorted(
+        found, key=lambda path: (path.suffix.lower() in IMAGES, path)
+    ), listing.passed
 
 
 def files_in(name: str, roots: Sequence[Path]) -> tuple[Path, list[Path], Passed]:
@@ -284,15 +330,23 @@ def files_in(name: str, roots: Sequence[Path]) -> tuple[Path, list[Path], Passed
     """
     folder = _folder(name, roots)
     if folder is None or not any(folder.is_relative_to(root) for root in roots):
-        allowed = ", ".join(map(str, roots)) or "none; a person opens one with WINNOW_FOLDERS"
+        allowed = (
+            ", ".join(map(str, roots)) or "none; a person opens one with WINNOW_FOLDERS"
+        )
         raise UsageError(
-            f"{name!r} is no folder that may be listed.", hint=f"Allowed folders: {allowed}."
+            f"{name!r} is no folder that may be listed.",
+            hint=f"Allowed folders: {allowed}.",
         )
     return folder, *_documents_in(folder)
 
 
 async def _expand_sites(
-    names: Sequence[str], question: str, services: Services, *, seconds: float, report: Report
+    names: Sequence[str],
+    question: str,
+    services: Services,
+    *,
+    seconds: float,
+    report: Report,
 ) -> tuple[list[str], set[str], list[Failure]]:
     """Return sources with the pages of each site that are nearest to a question in its place, those
     of them that are named from outside, and what is left."""
@@ -318,7 +372,9 @@ async def _expand_sites(
     return list(dict.fromkeys(expanded)), outside - set(names), left
 
 
-def _expand_folders(names: Sequence[str], roots: Sequence[Path]) -> tuple[list[str], list[Failure]]:
+def _expand_folders(
+    names: Sequence[str], roots: Sequence[Path]
+) -> tuple[list[str], list[Failure]]:
     expanded: list[str] = []
     failures: list[Failure] = []
     for name in names:
@@ -329,13 +385,16 @@ def _expand_folders(names: Sequence[str], roots: Sequence[Path]) -> tuple[list[s
         if not any(folder.is_relative_to(root) for root in roots):
             failures.append(
                 Failure(
-                    name, "The folder is not below an allowed root; allow it with WINNOW_FOLDERS."
+                    name,
+                    "The folder is not below an allowed root; allow it with WINNOW_FOLDERS.",
                 )
             )
             continue
         files, passed = _documents_in(folder)
         if passed:
-            failures.append(Failure(name, f"{not_searched(passed)}.", gone=not may_answer(passed)))
+            failures.append(
+                Failure(name, f"{not_searched(passed)}.", gone=not may_answer(passed))
+            )
         expanded.extend(str(path) for path in files[:MAX_FILES])
         if len(files) > MAX_FILES:
             failures.append(
@@ -385,14 +444,21 @@ class Gathered:
     def missing(self) -> list[Failure]:
         """Return what was not read, sources of results first."""
         asked = dict.fromkeys((one.provider, one.status) for one in self.silent)
-        silent = [Failure(provider, status, late=status == "timeout") for provider, status in asked]
+        silent = [
+            Failure(provider, status, late=status == "timeout")
+            for provider, status in asked
+        ]
         return [*silent, *self.failures]
 
 
-async def gather_pages(wanted: Wanted, services: Services, *, report: Report) -> Gathered:
+async def gather_pages(
+    wanted: Wanted, services: Services, *, report: Report
+) -> Gathered:
     """Search, fetch and rank; returns at most `wanted.max_pages` pages; raises `SearchFailed`."""
     # 1. PARSER: what to ask, in which language, how fresh
-    parser = Parser(services.generator, services.stores.scores, services.seconds * STEP_SHARE)
+    parser = Parser(
+        services.generator, services.stores.scores, services.seconds * STEP_SHARE
+    )
     parsed = await parse(wanted.question, parser, today=services.today())
     queries = [narrowed(query, wanted) for query in parsed.queries]
     await report(1, 10, f"searching: {queries[0].text}")
@@ -403,14 +469,18 @@ async def gather_pages(wanted: Wanted, services: Services, *, report: Report) ->
     documents: dict[str, Document] = {}
     failures = [
         Failure(provider, one.unread, late=not one.rest, rest=one.rest)
-        for provider, one in {outcome.provider: outcome for outcome in found.outcomes}.items()
+        for provider, one in {
+            outcome.provider: outcome for outcome in found.outcomes
+        }.items()
         if one.unread
     ]
     if wanted.form not in ("snippet", "engine"):
         urls = [result.url for result in found.results]
         seconds = STEP_SHARE * min(services.seconds, time_left())
         outside = {result.url for result in found.results if not result.inside}
-        documents, errors = await open_all(urls, services, seconds=seconds, outside=outside)
+        documents, errors = await open_all(
+            urls, services, seconds=seconds, outside=outside
+        )
         documents |= {
             one.url: catalogued(documents[one.url], one)
             for one in found.results
@@ -435,7 +505,9 @@ async def gather_pages(wanted: Wanted, services: Services, *, report: Report) ->
     turns: dict[str, RankedPage] = {}
     for one in chain.from_iterable(zip(*orders, strict=True)):
         turns.setdefault(one.result.url, one)
-    ranked = [replace(one, place=place) for place, one in enumerate(turns.values(), start=1)]
+    ranked = [
+        replace(one, place=place) for place, one in enumerate(turns.values(), start=1)
+    ]
     await report(7, 10, f"ranked {len(ranked)} pages")
     ranked = ranked[: wanted.max_pages]
     in_part = read_in_part(
@@ -443,7 +515,9 @@ async def gather_pages(wanted: Wanted, services: Services, *, report: Report) ->
     )
     missing = tuple(dict.fromkeys([*in_part, *failures]))
     notice = services.notice.take()
-    return Gathered(parsed, tuple(ranked), documents, found.outcomes, missing, found.silent, notice)
+    return Gathered(
+        parsed, tuple(ranked), documents, found.outcomes, missing, found.silent, notice
+    )
 
 
 def catalogued(document: Document, result: SearchResult) -> Document:

@@ -34,7 +34,15 @@ from pipeline.services import Services
 from pipeline.sources.anchors import place_of_address
 from pipeline.sources.changes import changes
 from pipeline.sources.gather import MAX_FILES, Loaded, files_in
-from pipeline.tables.query import CLAUSE, CONDITION, Computed, Query, compute, parse_query, rows_of
+from pipeline.tables.query import (
+    CLAUSE,
+    CONDITION,
+    Computed,
+    Query,
+    compute,
+    parse_query,
+    rows_of,
+)
 from pipeline.tables.table import all_rows, tables_of
 from pipeline.text.frame import inert, new_mark, one_line, quoted
 from pipeline.text.tokens import count_tokens
@@ -94,7 +102,8 @@ def named_pages(sources: Sequence[str], said: str) -> list[str]:
     pages = _PAGES.fullmatch(said)
     if pages is None:
         raise UsageError(
-            f'part="pages {said}" names no pages.', hint='Write part="pages 66-120" of a PDF.'
+            f'part="pages {said}" names no pages.',
+            hint='Write part="pages 66-120" of a PDF.',
         )
     last = pages[2] or ("" if "-" in said or "–" in said else pages[1])
     return [f"{source.partition('#')[0]}#pages={pages[1]}-{last}" for source in sources]
@@ -119,7 +128,8 @@ def read_place(
     place, said = split_place(part)
     if form not in FORMS and place not in {"links", "tables", "table", "files"}:
         raise UsageError(
-            f'format="{form}" is for tables.', hint='Write part="table 1", or format="markdown".'
+            f'format="{form}" is for tables.',
+            hint='Write part="table 1", or format="markdown".',
         )
     makers: dict[str, Callable[[int, Document], _Listing | str]] = {
         "outline": _outline,
@@ -134,16 +144,21 @@ def read_place(
     found = [makers[place](at, one) for at, one in enumerate(documents)]
     listings = [one for one in found if isinstance(one, _Listing) and one.count]
     if not listings:
-        told = "; ".join(one for one in found if isinstance(one, str) and one) or ". ".join(
+        told = "; ".join(
+            one for one in found if isinstance(one, str) and one
+        ) or ". ".join(
             one.said.rstrip(":") for one in found if isinstance(one, _Listing)
         )
         raise UsageError(
-            f"{told}.", hint='Write part="outline" or part="whole" to see what there is.'
+            f"{told}.",
+            hint='Write part="outline" or part="whole" to see what there is.',
         )
     return _filled(listings, UNASKED_PAGE if max_tokens is None else max_tokens, number)
 
 
-def read_from_address(documents: Sequence[Document], options: PruneOptions) -> Pruned | None:
+def read_from_address(
+    documents: Sequence[Document], options: PruneOptions
+) -> Pruned | None:
     """Return documents from the place on that the fragment of their address points to; None where
     none has one.
 
@@ -154,29 +169,44 @@ def read_from_address(documents: Sequence[Document], options: PruneOptions) -> P
         return None
     listings: list[_Listing] = []
     for at, (one, begin) in enumerate(zip(documents, begins, strict=True)):
-        main = [place for place, block in enumerate(one.blocks) if block.main or block.closed]
+        main = [
+            place
+            for place, block in enumerate(one.blocks)
+            if block.main or block.closed
+        ]
         places = sorted({*main, *(_below(one, begin) if begin is not None else ())})
         first = bisect_left(places, begin or 0)
         listings.append(
             _blocks(
-                at, one, [*places[first:], *places[:first]], options.format, links=options.links
+                at,
+                one,
+                [*places[first:], *places[:first]],
+                options.format,
+                links=options.links,
             )
         )
     return _filled(
-        listings, UNASKED_PAGE if options.max_tokens is None else options.max_tokens, options.part
+        listings,
+        UNASKED_PAGE if options.max_tokens is None else options.max_tokens,
+        options.part,
     )
 
 
 def _filled(listings: Sequence[_Listing], budget: int, number: int) -> Pruned:
     """Return the part of the listings' items that comes `number`-th, each part filled to the budget
     in order."""
-    ends = [sum(one.count for one in listings[: place + 1]) for place in range(len(listings))]
+    ends = [
+        sum(one.count for one in listings[: place + 1])
+        for place in range(len(listings))
+    ]
     start, pages = 0, tuple[PrunedPage, ...]()
     for _ in range(number):
         # The largest run that fits; at least one item, for a part that shows nothing would never
         # end.
         left = ends[-1] - start
-        fits = bisect_left(range(1, left + 1), True, key=partial(_over, listings, budget, start))
+        fits = bisect_left(
+            range(1, left + 1), True, key=partial(_over, listings, budget, start)
+        )
         pages = _pages(listings, start, start + max(1, fits)) if left else ()
         start += max(1, fits) if left else 0
     return Pruned(pages, _cost(pages), budget, left_out=ends[-1] - start)
@@ -187,17 +217,28 @@ def _over(listings: Sequence[_Listing], budget: int, start: int, count: int) -> 
 
 
 def _cost(pages: Sequence[PrunedPage]) -> int:
-    return sum(page.tokens + (count_tokens(page.said) + 1 if page.said else 0) for page in pages)
+    return sum(
+        page.tokens + (count_tokens(page.said) + 1 if page.said else 0)
+        for page in pages
+    )
 
 
-def _pages(listings: Sequence[_Listing], start: int, end: int) -> tuple[PrunedPage, ...]:
+def _pages(
+    listings: Sequence[_Listing], start: int, end: int
+) -> tuple[PrunedPage, ...]:
     pages: list[PrunedPage] = []
     for one in listings:
         first, last = max(start, 0), min(end, one.count)
         if first < last:
             text = one.write(first, last)
             pages.append(
-                PrunedPage(one.document, text, count_tokens(text), one.blocks[first:last], one.said)
+                PrunedPage(
+                    one.document,
+                    text,
+                    count_tokens(text),
+                    one.blocks[first:last],
+                    one.said,
+                )
             )
         start, end = start - one.count, end - one.count
     return tuple(pages)
@@ -207,7 +248,9 @@ def _pages(listings: Sequence[_Listing], start: int, end: int) -> tuple[PrunedPa
 
 
 def _outline(at: int, document: Document) -> _Listing | str:
-    headings = [place for place, block in enumerate(document.blocks) if block.kind == "heading"]
+    headings = [
+        place for place, block in enumerate(document.blocks) if block.kind == "heading"
+    ]
     lines: list[str] = []
     for place in headings:
         block = document.blocks[place]
@@ -217,11 +260,16 @@ def _outline(at: int, document: Document) -> _Listing | str:
         text = one_line(block.text)
         if repeats_title(block, document.page.title):  # which stands above
             text = shortened(text, KNOWN_TOKENS)
-        lines.append(f"{'  ' * len(block.heading_path)}- {text} ({where}{tokens} tokens)")
+        lines.append(
+            f"{'  ' * len(block.heading_path)}- {text} ({where}{tokens} tokens)"
+        )
     if not lines:
         return "There are no headings"
     return _Listing(
-        at, len(lines), lambda start, end: "\n".join(lines[start:end]), blocks=tuple(headings)
+        at,
+        len(lines),
+        lambda start, end: "\n".join(lines[start:end]),
+        blocks=tuple(headings),
     )
 
 
@@ -237,7 +285,9 @@ def _below(document: Document, heading: int) -> range:
 
 def _section(at: int, document: Document, said: str, form: RowForm) -> _Listing | str:
     headings = {
-        place: block.text for place, block in enumerate(document.blocks) if block.kind == "heading"
+        place: block.text
+        for place, block in enumerate(document.blocks)
+        if block.kind == "heading"
     }
     wanted = said.strip("\"'").casefold()
     language = document.page.language or "en"
@@ -277,7 +327,9 @@ def _blocks(
     def write(start: int, end: int) -> str:
         shown = places[start:end]
         # Where the top of a page comes after its rest, it is written by itself.
-        turn = next((at for at in range(1, len(shown)) if shown[at] < shown[at - 1]), len(shown))
+        turn = next(
+            (at for at in range(1, len(shown)) if shown[at] < shown[at - 1]), len(shown)
+        )
         parts = (
             render(document, [Kept(place) for place in part], style)
             for part in (shown[:turn], shown[turn:])
@@ -290,7 +342,11 @@ def _blocks(
 
 def _changes(at: int, document: Document, before: Document | None) -> _Listing:
     now = f"as read {document.page.fetched_at}"
-    since = f"since {before.page.fetched_at} ({page_handle(before.page)}), {now}" if before else ""
+    since = (
+        f"since {before.page.fetched_at} ({page_handle(before.page)}), {now}"
+        if before
+        else ""
+    )
     found = changes(before, document) if before else []
     if not found:
         none = f"No earlier version is kept; the page {now} is from now on."
@@ -313,7 +369,9 @@ def _changes(at: int, document: Document, before: Document | None) -> _Listing:
 
     gained = sum(change.sign == "+" for change in found)
     said = f"Changes {since}: {gained} blocks gained, {len(found) - gained} lost:"
-    return _Listing(at, len(found), write, said, tuple(max(change.place, 0) for change in found))
+    return _Listing(
+        at, len(found), write, said, tuple(max(change.place, 0) for change in found)
+    )
 
 
 # What is a table
@@ -336,23 +394,36 @@ def _tables(document: Document) -> Table:
     return Table(0, "tables", ("table", "title", "rows", "columns"), tuple(rows))
 
 
-def _files(at: int, document: Document, said: str, form: RowForm, mark: str) -> _Listing | str:
+def _files(
+    at: int, document: Document, said: str, form: RowForm, mark: str
+) -> _Listing | str:
     tables = tables_of(document)
     if not tables:
         return "The folder holds no documents"
     sorted_by = "" if re.search(r"\b(?:sort|order)\b", said) else " sort date desc"
     return _rows(
-        at, document, replace(tables[0], number=0, title="files"), said + sorted_by, form, mark
+        at,
+        document,
+        replace(tables[0], number=0, title="files"),
+        said + sorted_by,
+        form,
+        mark,
     )
 
 
-def _table(at: int, document: Document, said: str, form: RowForm, mark: str) -> _Listing | str:
+def _table(
+    at: int, document: Document, said: str, form: RowForm, mark: str
+) -> _Listing | str:
     tables = tables_of(document)
     found = _WHICH.fullmatch(said)
     assert found is not None  # noqa: S101  every text matches
-    table, rest = _named(tables, found[1], found[2], found[3], document.page.language or "en")
+    table, rest = _named(
+        tables, found[1], found[2], found[3], document.page.language or "en"
+    )
     if table is None:
-        listed = quoted("; ".join(f"{one.number}: {one.title}" for one in tables), new_mark())
+        listed = quoted(
+            "; ".join(f"{one.number}: {one.title}" for one in tables), new_mark()
+        )
         return (
             f"There is no one table {said!r}; tables are {listed}"
             if tables
@@ -362,7 +433,11 @@ def _table(at: int, document: Document, said: str, form: RowForm, mark: str) -> 
 
 
 def _named(
-    tables: Sequence[Table], number: str | None, title: str | None, rest: str, language: str
+    tables: Sequence[Table],
+    number: str | None,
+    title: str | None,
+    rest: str,
+    language: str,
 ) -> tuple[Table | None, str]:
     """Return the table that a number, a title or words before the first clause name, and its
     clauses.
@@ -396,12 +471,19 @@ def _grouped(
     """Return a row for each group: its name, its values, and how many rows it has."""
     beside = [{one.group: one.value for one in values} for values in further]
     return [
-        (one.group, one.value, *(values[one.group] for values in beside), str(len(one.rows)))
+        (
+            one.group,
+            one.value,
+            *(values[one.group] for values in beside),
+            str(len(one.rows)),
+        )
         for one in computed
     ]
 
 
-def _kept(table: Table, query: Query, computed: Sequence[Sequence[Computed]]) -> list[int]:
+def _kept(
+    table: Table, query: Query, computed: Sequence[Sequence[Computed]]
+) -> list[int]:
     """Return the rows that a query keeps; where it computes values, those that they rest on."""
     rest_on = {row for values in computed for one in values for row in one.rows}
     return [row for row in rows_of(table, query) if row in rest_on or not computed[0]]
@@ -417,7 +499,9 @@ def _rows(
         compute(table, replace(query, measure=measure, measured=column, top=0))
         for measure, column in query.further
     ]
-    names = [_name(table, *one) for one in ((query.measure, query.measured), *query.further)]
+    names = [
+        _name(table, *one) for one in ((query.measure, query.measured), *query.further)
+    ]
     if query.group >= 0 and query.measure:
         kept: list[int] = []
         columns: tuple[str, ...] = (table.columns[query.group], *names, "rows")
@@ -439,7 +523,11 @@ def _rows(
     # A count of none is an answer, of no rows.
     count = max(len(cells), 1) if computed else len(cells)
     return _Listing(
-        at, count, lambda start, end: rows_as(form, columns, cells[start:end]), head, blocks
+        at,
+        count,
+        lambda start, end: rows_as(form, columns, cells[start:end]),
+        head,
+        blocks,
     )
 
 
@@ -447,19 +535,27 @@ def _name(table: Table, measure: str | None, column: int) -> str:
     return f"{measure} {table.columns[column]}" if column >= 0 else str(measure)
 
 
-def _said(table: Table, query: Query, values: dict[str, str], kept: int, mark: str) -> str:
+def _said(
+    table: Table, query: Query, values: dict[str, str], kept: int, mark: str
+) -> str:
     """Return what is said of rows in words of ours; `values` has what was computed of them by its
     name."""
     name = f"Table {table.number}" if table.number else table.title.capitalize()
     if query.measure and query.group < 0:
-        told = quoted("; ".join(f"{one} = {value}" for one, value in values.items()), mark)
+        told = quoted(
+            "; ".join(f"{one} = {value}" for one, value in values.items()), mark
+        )
         if not query.further:
             value = next(iter(values.values()))
             plain = value.replace(".", "").replace("-", "").isdigit()
             told = f"{query.measure} = {value if plain else quoted(value, mark)}"
-        return f"{name}: {told}, computed by Winnow over {kept} of {len(table.rows)} rows:"
+        return (
+            f"{name}: {told}, computed by Winnow over {kept} of {len(table.rows)} rows:"
+        )
     if query.measure:
-        measures = ", ".join(dict.fromkeys((query.measure, *(one for one, _ in query.further))))
+        measures = ", ".join(
+            dict.fromkeys((query.measure, *(one for one, _ in query.further)))
+        )
         return f"{name}: {measures} by group, computed by Winnow over {len(table.rows)} rows:"
     return (
         f"{name}: {kept} of {len(table.rows)} rows:"
@@ -471,7 +567,9 @@ def _said(table: Table, query: Query, values: dict[str, str], kept: int, mark: s
 # Folders
 
 
-async def load_folders(sources: Sequence[str], services: Services, *, seconds: float) -> Loaded:
+async def load_folders(
+    sources: Sequence[str], services: Services, *, seconds: float
+) -> Loaded:
     """Return a page for each folder that lists its documents: file, title, date, kind and size.
 
     Title and date are the document's own where it could be read in `seconds`, else its name and its
@@ -485,19 +583,25 @@ async def load_folders(sources: Sequence[str], services: Services, *, seconds: f
         html = whole_page(
             html_table([("file", "title", "date", "kind", "size"), *rows], header=True)
         )
-        page = Page(folder.as_uri(), folder.as_uri(), folder.name, html, "inode/directory")
+        page = Page(
+            folder.as_uri(), folder.as_uri(), folder.name, html, "inode/directory"
+        )
         page = replace(page, notes=(not_searched(passed),)) if passed else page
         documents.append(await services.documents.read(page))
     return Loaded(tuple(documents), ())
 
 
-async def _looked_at(files: Sequence[Path], services: Services, seconds: float) -> dict[Path, Page]:
+async def _looked_at(
+    files: Sequence[Path], services: Services, seconds: float
+) -> dict[Path, Page]:
     found: dict[Path, Page] = {}
     with anyio.move_on_after(seconds):
         for path in files:
             try:
                 found[path] = await services.fetcher.fetch(str(path))
-            except SourceError:  # what cannot be read is listed by its name all the same
+            except (
+                SourceError
+            ):  # what cannot be read is listed by its name all the same
                 continue
     return found
 
@@ -506,5 +610,14 @@ def _file_row(path: Path, folder: Path, page: Page | None) -> tuple[str, ...]:
     known = path.stat()
     changed = datetime.fromtimestamp(known.st_mtime, UTC).date().isoformat()
     title, published = (one_line(page.title), page.published) if page else ("", "")
-    kind, size = path.suffix.removeprefix(".").lower(), f"{max(1, round(known.st_size / 1000))} kB"
-    return path.relative_to(folder).as_posix(), title or path.stem, published or changed, kind, size
+    kind, size = (
+        path.suffix.removeprefix(".").lower(),
+        f"{max(1, round(known.st_size / 1000))} kB",
+    )
+    return (
+        path.relative_to(folder).as_posix(),
+        title or path.stem,
+        published or changed,
+        kind,
+        size,
+    )

@@ -25,7 +25,13 @@ from selectolax.lexbor import LexborNode
 
 from errors import SourceError, SourceTimeout, UsageError
 from pipeline.document.converted import MAX_ITEMS
-from pipeline.document.page import Failure, Page, SearchOutcome, SearchQuery, SearchResult
+from pipeline.document.page import (
+    Failure,
+    Page,
+    SearchOutcome,
+    SearchQuery,
+    SearchResult,
+)
 from pipeline.evidence.render import absolute
 from pipeline.fetch.files import DOCUMENTS, split_span
 from pipeline.html.addresses import base_of
@@ -43,7 +49,9 @@ READ: Final = 16
 MOST_LISTS: Final = 8
 """Sitemaps and feeds that are read in one round; where an index names more, those with the
 question's words."""
-_SITEMAP: Final = re.compile(r"\bsitemap\b(?:[\s:]|</?\w+>)*(https?://[^\s<]+)", re.IGNORECASE)
+_SITEMAP: Final = re.compile(
+    r"\bsitemap\b(?:[\s:]|</?\w+>)*(https?://[^\s<]+)", re.IGNORECASE
+)
 """Of a robots.txt, as its lines became HTML."""
 _TWIN: Final = re.compile(r"\.mdx?$")
 _SAME: Final = re.compile(r"(?:/index)?(?:\.html?)?$")
@@ -94,7 +102,9 @@ async def look_over(
         await survey.run()
     survey.late = time.cancelled_caught
     if not survey.pages:
-        late = SourceTimeout(f"{site} was not ready.", source=site, hint="Repeat the call.")
+        late = SourceTimeout(
+            f"{site} was not ready.", source=site, hint="Repeat the call."
+        )
         raise survey.errors.get(survey.start, late)
     return survey
 
@@ -109,15 +119,24 @@ async def nearest(
     end = first - 1 + min(most, last - first + 1 if last else READ)
     left = [Failure(error.source, str(error)) for error in survey.errors.values()]
     if survey.late:
-        left.append(Failure(survey.name, "not all that lists its pages came in time", late=True))
+        left.append(
+            Failure(survey.name, "not all that lists its pages came in time", late=True)
+        )
     elif survey.cut:
         left.append(
-            Failure(survey.name, "it lists more pages than were looked at; name a folder of it")
+            Failure(
+                survey.name,
+                "it lists more pages than were looked at; name a folder of it",
+            )
         )
     if end < len(best):
-        told = f"{len(best) - end} of its {len(best)} pages, less near by title and path"
+        told = (
+            f"{len(best) - end} of its {len(best)} pages, less near by title and path"
+        )
         rest = f"#pages={end + 1}-{2 * end - first + 1}"
-        left.append(Failure(survey.name, f"{told} (go on with {rest})", rest=survey.name + rest))
+        left.append(
+            Failure(survey.name, f"{told} (go on with {rest})", rest=survey.name + rest)
+        )
     return ChosenPages(tuple(best[first - 1 : end]), tuple(left))
 
 
@@ -131,7 +150,11 @@ async def _ranked(
         for one in questions
         if one.strip()
     ]
-    order = np.argsort(-np.max(scores, axis=0), kind="stable") if scores else np.arange(len(listed))
+    order = (
+        np.argsort(-np.max(scores, axis=0), kind="stable")
+        if scores
+        else np.arange(len(listed))
+    )
     return [listed[place] for place in order.tolist()]
 
 
@@ -149,10 +172,16 @@ class Twins:
         root = await in_thread(parse, page.html) if page.media_type == HTML else None
         link = root.css_first(_MARKDOWN_LINK) if root is not None else None
         base = base_of(page.html, page.final_url)
-        twin = absolute(link.attributes.get("href") or "", base) if link is not None else ""
+        twin = (
+            absolute(link.attributes.get("href") or "", base)
+            if link is not None
+            else ""
+        )
         if twin and _place(twin)[0] == _place(page.final_url)[0]:
             with suppress(SourceError):  # the page itself is there
-                found = await self._web.fetch(twin, since=since, anew=anew, outside=not page.inside)
+                found = await self._web.fetch(
+                    twin, since=since, anew=anew, outside=not page.inside
+                )
                 return replace(found, url=url)
         return page
 
@@ -160,7 +189,9 @@ class Twins:
 class SiteSearch:
     """Searches sites for what `research` asks, in place of the web."""
 
-    def __init__(self, sites: Sequence[str], services: Services, report: Report) -> None:
+    def __init__(
+        self, sites: Sequence[str], services: Services, report: Report
+    ) -> None:
         self._sites = sites
         self._services = services
         self._report = report
@@ -178,7 +209,9 @@ class SiteSearch:
         outcomes: list[SearchOutcome] = []
         for site in self._sites:
             try:
-                outcomes.append(await self._one(site, questions, max(1, limit // len(self._sites))))
+                outcomes.append(
+                    await self._one(site, questions, max(1, limit // len(self._sites)))
+                )
             except SourceError as error:
                 errors.append(error)
                 outcomes.append(SearchOutcome((), site, "unreachable", str(error)))
@@ -189,10 +222,14 @@ class SiteSearch:
             found, tuple(outcomes), tuple(one for one in outcomes if one.status != "ok")
         )
 
-    async def _one(self, site: str, questions: Sequence[str], limit: int) -> SearchOutcome:
+    async def _one(
+        self, site: str, questions: Sequence[str], limit: int
+    ) -> SearchOutcome:
         if site not in self._known:
             seconds = STEP_SHARE * time_left()
-            self._known[site] = await look_over(site, questions, self._services, seconds=seconds)
+            self._known[site] = await look_over(
+                site, questions, self._services, seconds=seconds
+            )
             await self._report(2, 10, self._known[site].told)
         chosen = await nearest(self._known[site], questions, self._services, most=limit)
         results = (
@@ -222,7 +259,8 @@ class Survey:
         start = start if "://" in start else f"https://{start}"
         if not _place(start)[0]:
             raise UsageError(
-                f"{site} names no site.", hint="Write site:https://docs.example.org/guide/."
+                f"{site} names no site.",
+                hint="Write site:https://docs.example.org/guide/.",
             )
         self.errors: dict[str, SourceError] = {}
         """Why what the site names, the page to begin at first of all, cannot be read."""
@@ -240,7 +278,9 @@ class Survey:
         self._asked: set[str] = set()
         root = urljoin(start, "/")
         self._guesses = tuple(
-            dict.fromkeys((urljoin(start, "llms.txt"), f"{root}llms.txt", f"{root}robots.txt"))
+            dict.fromkeys(
+                (urljoin(start, "llms.txt"), f"{root}llms.txt", f"{root}robots.txt")
+            )
         )
         self._sitemap = f"{root}sitemap.xml"
 
@@ -251,7 +291,10 @@ class Survey:
         return [
             page
             for page, (host, path) in places
-            if any(host == own and f"{path}/".startswith(below) for own, below in self._scope)
+            if any(
+                host == own and f"{path}/".startswith(below)
+                for own, below in self._scope
+            )
         ]
 
     @property
@@ -269,25 +312,35 @@ class Survey:
                 lists += map(unescape, _SITEMAP.findall(page.html))
                 continue
             if url == self.start and _place(page.final_url)[0] != _place(url)[0]:
-                self._scope.append((_place(page.final_url)[0], "/"))  # it lives there now
+                self._scope.append(
+                    (_place(page.final_url)[0], "/")
+                )  # it lives there now
             lists += await in_thread(self._take, page)
         lists = lists or [self._sitemap]
         for _ in range(2):  # sitemaps, then those that an index names
             best = await _ranked(
-                [Listed(url, "") for url in dict.fromkeys(lists)], self._questions, self._services
+                [Listed(url, "") for url in dict.fromkeys(lists)],
+                self._questions,
+                self._services,
             )
             self.cut = self.cut or len(best) > MOST_LISTS
             found = await self._fetched(
                 [one.url for one in best][:MOST_LISTS], outside=not self.inside
             )
-            lists = [one for page in found.values() for one in await in_thread(self._take, page)]
+            lists = [
+                one
+                for page in found.values()
+                for one in await in_thread(self._take, page)
+            ]
         self.cut = self.cut or bool(lists)
 
     async def _fetched(self, urls: Sequence[str], *, outside: bool) -> dict[str, Page]:
         """Return those of `urls` on the site's host that were not asked for before and can be
         read."""
         hosts = {host for host, _ in self._scope}
-        wanted = [url for url in urls if url not in self._asked and _place(url)[0] in hosts]
+        wanted = [
+            url for url in urls if url not in self._asked and _place(url)[0] in hosts
+        ]
         self._asked.update(wanted)
         found: dict[str, Page] = {}
 
@@ -310,7 +363,10 @@ class Survey:
         if root is None:
             return []
         base = base_of(page.html, page.final_url)
-        lists = [absolute(node.attributes.get("href") or "", base) for node in root.css(_LISTS)]
+        lists = [
+            absolute(node.attributes.get("href") or "", base)
+            for node in root.css(_LISTS)
+        ]
         own = [Listed(page.final_url, page.title)] if page.url == self.start else []
         for one in chain(own, _links(root, base)):
             check_cancelled()
@@ -335,13 +391,19 @@ def _links(root: LexborNode, base: str) -> Iterator[Listed]:
     it."""
     for node in root.css("a[href]:not([rel~='sitemap'])"):
         url = urldefrag(absolute(node.attributes.get("href") or "", base)).url
-        ending = mimetypes.guess_type(url)[0] and re.search(r"\.\w+$", urlsplit(url).path)
+        ending = mimetypes.guess_type(url)[0] and re.search(
+            r"\.\w+$", urlsplit(url).path
+        )
         if url and (not ending or ending[0].lower() in DOCUMENTS):
             behind = (
-                node.next.text_content if node.next is not None and node.next.tag == "-text" else ""
+                node.next.text_content
+                if node.next is not None and node.next.tag == "-text"
+                else ""
             )
             words = one_line(f"{node.text()} {behind or ''}")[:LONGEST]
-            yield Listed(url, "" if words.startswith(("http://", "https://")) else words)
+            yield Listed(
+                url, "" if words.startswith(("http://", "https://")) else words
+            )
 
 
 def _place(url: str) -> tuple[str, str]:
@@ -356,5 +418,7 @@ def _place(url: str) -> tuple[str, str]:
 def _folder(url: str) -> tuple[str, str]:
     """Return the host and the folder of an address; a last part with an ending is a file in it."""
     host, path = _place(url)
-    folder = path.rpartition("/")[0] if "." in path.rpartition("/")[2] else path.rstrip("/")
+    folder = (
+        path.rpartition("/")[0] if "." in path.rpartition("/")[2] else path.rstrip("/")
+    )
     return host, f"{folder}/"

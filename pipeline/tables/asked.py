@@ -17,7 +17,14 @@ from urllib.parse import unquote
 from errors import UsageError
 from pipeline.document.page import Document
 from pipeline.document.table import GROUP, KNOWN, Table, Told
-from pipeline.tables.query import Condition, Measure, Query, measured, rows_of, without_totals
+from pipeline.tables.query import (
+    Condition,
+    Measure,
+    Query,
+    measured,
+    rows_of,
+    without_totals,
+)
 from pipeline.tables.spoken import (
     Compared,
     Spoken,
@@ -83,7 +90,9 @@ def ask_tables(question: str, documents: Sequence[Document]) -> Told | None:
 
 def _asking(asked: Spoken, document: Document, place: int) -> "Iterator[_Asking]":
     """Yield a question put to each table of a document that names its columns."""
-    about = index_terms(f"{document.page.title} {document.page.final_url}", language=asked.language)
+    about = index_terms(
+        f"{document.page.title} {document.page.final_url}", language=asked.language
+    )
     for table in tables_of(document):
         if table.named and len(table.rows) >= FEWEST:
             yield _Asking(asked, table, place, about)
@@ -94,7 +103,11 @@ def ask_parts(
 ) -> tuple[Told, ...]:
     """Return what tables tell of a question, else of those of its parts that one is about."""
     asked = _asked(question, documents)
-    return (asked,) if asked else tuple(told for part in parts if (told := _asked(part, documents)))
+    return (
+        (asked,)
+        if asked
+        else tuple(told for part in parts if (told := _asked(part, documents)))
+    )
 
 
 def _asked(question: str, documents: Sequence[Document]) -> Told | None:
@@ -103,12 +116,17 @@ def _asked(question: str, documents: Sequence[Document]) -> Told | None:
     for place, document in enumerate(documents):
         name = unquote(document.page.final_url.partition("#")[0].rpartition("/")[2])
         if "." in name and name.casefold() in question.casefold():
-            rest = re.sub(rf"(?:\b\w+\s+)?{re.escape(name)}", " ", question, flags=re.IGNORECASE)
+            rest = re.sub(
+                rf"(?:\b\w+\s+)?{re.escape(name)}", " ", question, flags=re.IGNORECASE
+            )
             told = next(
-                filter(None, (ask_tables(one, [document]) for one in _wordings(rest))), None
+                filter(None, (ask_tables(one, [document]) for one in _wordings(rest))),
+                None,
             )
             return replace(told, document=place) if told else None
-    return next(filter(None, (ask_tables(one, documents) for one in _wordings(question))), None)
+    return next(
+        filter(None, (ask_tables(one, documents) for one in _wordings(question))), None
+    )
 
 
 def _wordings(question: str) -> Iterator[str]:
@@ -124,7 +142,9 @@ def _agree(one: Told, other: Told) -> bool:
     name, as of a table and its longer form."""
     if one.value != other.value:
         return False
-    rows, others = ([told.table.rows[row] for row in told.rows] for told in (one, other))
+    rows, others = (
+        [told.table.rows[row] for row in told.rows] for told in (one, other)
+    )
     if sorted(rows) == sorted(others):
         return True
     names, known = (
@@ -166,7 +186,11 @@ class _Asking:
             told, self.doubtful = None, True
         explained = self._explained()
         self.doubtful = self.doubtful and explained
-        return replace(told, explained=len(self.used)) if told is not None and explained else None
+        return (
+            replace(told, explained=len(self.used))
+            if told is not None and explained
+            else None
+        )
 
     # Which rows
 
@@ -176,17 +200,24 @@ class _Asking:
         spans: dict[tuple[int, int], dict[int, str]] = {}
         stems = [token.stem for token in self.spoken.tokens]
         known = {
-            stem: [place for place, other in enumerate(stems) if other == stem] for stem in stems
+            stem: [place for place, other in enumerate(stems) if other == stem]
+            for stem in stems
         }
         for column in range(len(self.table.columns)):
             for cell in dict.fromkeys(self.table.cells(column)):
-                own = tokens_of(cell, self.spoken.language) if len(cell) <= LONGEST else ()
+                own = (
+                    tokens_of(cell, self.spoken.language)
+                    if len(cell) <= LONGEST
+                    else ()
+                )
                 if not own or own[0].stem not in known:
                     continue
                 wanted = [token.stem for token in own]
                 for start in known[own[0].stem]:
                     end = start + len(own)
-                    if stems[start:end] == wanted and self._names(own, range(start, end)):
+                    if stems[start:end] == wanted and self._names(
+                        own, range(start, end)
+                    ):
                         spans.setdefault((start, end), {})[column] = cell
         self._months()
         taken = set(self.used)
@@ -248,7 +279,8 @@ class _Asking:
         Portugal`)."""
         tokens = self.spoken.tokens
         named = set().union(
-            *(self._stems(column) for column in range(len(self.table.columns))), self._about()
+            *(self._stems(column) for column in range(len(self.table.columns))),
+            self._about(),
         )
         free = [
             place
@@ -259,17 +291,25 @@ class _Asking:
             and place not in self.used | self.spoken.operating
         ]
         for first in (place for place in free if place - 1 not in free):
-            last = next(place for place in range(first, len(tokens) + 1) if place not in free)
+            last = next(
+                place for place in range(first, len(tokens) + 1) if place not in free
+            )
             run = tuple(stems[first:last])
             if named.issuperset(run):
                 continue
             found: dict[int, set[str]] = {}
             for column in range(len(self.table.columns)):
                 for cell in (
-                    one for one in dict.fromkeys(self.table.cells(column)) if len(one) <= LONGEST
+                    one
+                    for one in dict.fromkeys(self.table.cells(column))
+                    if len(one) <= LONGEST
                 ):
-                    own = [token.stem for token in tokens_of(cell, self.spoken.language)]
-                    if any(tuple(own[at : at + len(run)]) == run for at in range(len(own))):
+                    own = [
+                        token.stem for token in tokens_of(cell, self.spoken.language)
+                    ]
+                    if any(
+                        tuple(own[at : at + len(run)]) == run for at in range(len(own))
+                    ):
                         found.setdefault(column, set()).add(cell)
             if len(found) == 1:
                 column, cells = found.popitem()
@@ -289,7 +329,9 @@ class _Asking:
         """Whether a cell's words in the question are its name, not words that say what is to be
         done."""
         tokens = self.spoken.tokens
-        if set(places) <= self.spoken.operating or not any(token.says for token in cell):
+        if set(places) <= self.spoken.operating or not any(
+            token.says for token in cell
+        ):
             return False
         if any(place == one.number for one in self.spoken.compared for place in places):
             return False
@@ -327,7 +369,9 @@ class _Asking:
             if len(said) == 2 and said <= yes | no and said & yes and places:
                 wanted = said & (no if self._denied(min(places)) else yes)
                 cell = next(
-                    cell for cell in self.table.cells(column) if cell.strip().lower() in wanted
+                    cell
+                    for cell in self.table.cells(column)
+                    if cell.strip().lower() in wanted
                 )
                 self.conditions.append(Condition(column, "=", cell))
                 self.columns.append(column)
@@ -338,29 +382,43 @@ class _Asking:
         """Find the column of each number that is compared; whether all are found."""
         for one in self.spoken.compared:
             number = self.spoken.tokens[one.number]
-            column = self._named_before(one.words[0]) if one.signed else self._compared_with(one)
+            column = (
+                self._named_before(one.words[0])
+                if one.signed
+                else self._compared_with(one)
+            )
             if column is None:
                 return False
-            self.conditions.append(Condition(column, one.operator, number.text.rstrip(".,:")))
+            self.conditions.append(
+                Condition(column, one.operator, number.text.rstrip(".,:"))
+            )
             self.columns.append(column)
             self.used |= {one.number, *one.words}
             after = self.spoken.tokens[one.number + 1 : one.number + 2]
             units = {value.unit for value in self.table.values(column) if value}
-            if after and (after[0].text.lower() in units or not after[0].text.isalnum()):
+            if after and (
+                after[0].text.lower() in units or not after[0].text.isalnum()
+            ):
                 self.used.add(one.number + 1)
         return True
 
     def _compared_with(self, one: Compared) -> int | None:
         """Return the column of a number that words compare."""
         near = range(one.words[0] - REACH, one.number + REACH)
-        words_near = said_of("choosing.measures", self._within(one.words)) + " " + self._same(near)
+        words_near = (
+            said_of("choosing.measures", self._within(one.words))
+            + " "
+            + self._same(near)
+        )
         return self._numeric(near, words_near)
 
     def _named_before(self, sign: int) -> int | None:
         """Return the column that is named right before a sign (`unit price <= 5`)."""
         for reach in range(1, REACH + 1):
             near = range(sign - reach, sign)
-            named = [c for c in range(len(self.table.columns)) if self._matched(c, near)]
+            named = [
+                c for c in range(len(self.table.columns)) if self._matched(c, near)
+            ]
             if len(named) > 1:
                 continue
             if named and self.table.is_numeric(named[0]):
@@ -370,7 +428,9 @@ class _Asking:
 
     def _within(self, places: Iterable[int]) -> list[Token]:
         return [
-            self.spoken.tokens[place] for place in places if 0 <= place < len(self.spoken.tokens)
+            self.spoken.tokens[place]
+            for place in places
+            if 0 <= place < len(self.spoken.tokens)
         ]
 
     def _same(self, places: Iterable[int]) -> str:
@@ -380,7 +440,11 @@ class _Asking:
 
     def _stems(self, column: int) -> frozenset[str]:
         name = self.table.columns[column]
-        return frozenset(name_terms(name, self.spoken.language)) if name != GROUP else frozenset()
+        return (
+            frozenset(name_terms(name, self.spoken.language))
+            if name != GROUP
+            else frozenset()
+        )
 
     def _matched(self, column: int, near: range | None = None) -> set[int]:
         """Return the places of the question's words that name a column."""
@@ -398,7 +462,9 @@ class _Asking:
             if self.table.is_numeric(c) and not self._numbers_rows(c)
         ]
         hinted = set(index_terms(hints, language=self.spoken.language))
-        named: dict[int, int] = {c: len(self._matched(c, near) - self.used) for c in columns}
+        named: dict[int, int] = {
+            c: len(self._matched(c, near) - self.used) for c in columns
+        }
         meant: dict[int, int] = {c: len(self._stems(c) & hinted) for c in columns}
         for ways in (named, meant):
             scored = {
@@ -418,20 +484,33 @@ class _Asking:
     def _literal(self, column: int) -> int:
         """Return how many words the question and a column's name share letter by letter (`wins`,
         not `Win %`)."""
-        both = (self.spoken.tokens, tokens_of(self.table.columns[column], self.spoken.language))
+        both = (
+            self.spoken.tokens,
+            tokens_of(self.table.columns[column], self.spoken.language),
+        )
         spoken, named = ({token.text.lower() for token in tokens} for tokens in both)
         return len(spoken & named)
 
     def _numbers_rows(self, column: int) -> bool:
         """Whether a column only counts the rows."""
-        values = [value.number if value else -1.0 for value in self.table.values(column)]
-        return column == 0 and all(after - before == 1 for before, after in pairwise(values))
+        values = [
+            value.number if value else -1.0 for value in self.table.values(column)
+        ]
+        return column == 0 and all(
+            after - before == 1 for before, after in pairwise(values)
+        )
 
     def _label(self) -> int:
         """Return the column that names the rows: the first of words whose cells differ most."""
-        columns = [c for c in range(len(self.table.columns)) if not self.table.is_numeric(c)] or [0]
+        columns = [
+            c for c in range(len(self.table.columns)) if not self.table.is_numeric(c)
+        ] or [0]
         return max(
-            columns, key=lambda c: (len(set(self.table.cells(c))) > len(self.table.rows) / 2, -c)
+            columns,
+            key=lambda c: (
+                len(set(self.table.cells(c))) > len(self.table.rows) / 2,
+                -c,
+            ),
         )
 
     # What is computed
@@ -447,10 +526,20 @@ class _Asking:
 
     def _computed(self) -> Told | None:
         spoken, rows = self.spoken, self._rows()
-        named = {stem for column in range(len(self.table.columns)) for stem in self._stems(column)}
-        adding = {place for place in spoken.total if spoken.tokens[place].stem not in named}
-        meaning = {place for place in spoken.mean if spoken.tokens[place].stem not in named}
-        chooses = bool(spoken.least) != bool(spoken.most) or bool(spoken.least & spoken.most)
+        named = {
+            stem
+            for column in range(len(self.table.columns))
+            for stem in self._stems(column)
+        }
+        adding = {
+            place for place in spoken.total if spoken.tokens[place].stem not in named
+        }
+        meaning = {
+            place for place in spoken.mean if spoken.tokens[place].stem not in named
+        }
+        chooses = bool(spoken.least) != bool(spoken.most) or bool(
+            spoken.least & spoken.most
+        )
         if not rows or (spoken.least | spoken.most and not chooses):
             return None
         if chooses:
@@ -461,21 +550,32 @@ class _Asking:
             group = self._grouping()
             column = self._numeric(None, self._same(range(len(spoken.tokens))))
             return self._measured("sum" if adding else "mean", column, rows, group)
-        few = self.conditions and len(rows) <= max(FEWEST, MOST_ROWS * len(self.table.rows))
+        few = self.conditions and len(rows) <= max(
+            FEWEST, MOST_ROWS * len(self.table.rows)
+        )
         return self._answer("", "rows", rows, ()) if few else None
 
     def _counted(self, rows: list[int], *, adding: bool) -> Told | None:
         """Count rows, or add the column whose things are counted (`how many units in Porto`)."""
         noun = max(self.spoken.count) + 1
         after = range(noun, noun + 2)
-        columns = [c for c in range(len(self.table.columns)) if self.table.is_numeric(c)]
+        columns = [
+            c for c in range(len(self.table.columns)) if self.table.is_numeric(c)
+        ]
         if any(self._matched(c, after) for c in columns):
             column = self._numeric(None, "")
-            return self._measured("sum", column, rows) if adding or self.either else None
-        if (group := self._grouping()) is not None and self._matched(self._label(), after):
+            return (
+                self._measured("sum", column, rows) if adding or self.either else None
+            )
+        if (group := self._grouping()) is not None and self._matched(
+            self._label(), after
+        ):
             self.used |= self._matched(self._label(), after)
             return self._grouped("count", -1, rows, group)
-        of_rows = any(token.text.lower() in words("tables.filler") for token in self._within(after))
+        of_rows = any(
+            token.text.lower() in words("tables.filler")
+            for token in self._within(after)
+        )
         headed = self._matched(self._label(), after)
         self.used |= headed
         if not (of_rows or headed or self.either or self.conditions):
@@ -488,15 +588,21 @@ class _Asking:
         by = words("tables.by", self.spoken.language)
         for place, token in enumerate(self.spoken.tokens):
             after = range(place + 1, place + 1 + REACH)
-            for column in range(len(self.table.columns)) if token.text.lower() in by else ():
+            for column in (
+                range(len(self.table.columns)) if token.text.lower() in by else ()
+            ):
                 named = self._matched(column, after[: max(1, len(self._stems(column)))])
                 different = len(set(self.table.cells(column)))
-                if len(named) == len(self._stems(column)) > 0 and different < len(self.table.rows):
+                if len(named) == len(self._stems(column)) > 0 and different < len(
+                    self.table.rows
+                ):
                     self.used |= {place, *named}
                     return column
         return None
 
-    def _grouped(self, measure: Measure, column: int, rows: list[int], group: int) -> Told:
+    def _grouped(
+        self, measure: Measure, column: int, rows: list[int], group: int
+    ) -> Told:
         """Return a measure of each value of a column, in place of rows alone."""
         values: dict[str, list[int]] = {}
         for row in rows:
@@ -509,10 +615,16 @@ class _Asking:
         noun = "rows" if column < 0 else f"{measure} of {self.table.columns[column]}"
         of = (group, column) if column >= 0 else (group,)
         told = self._answer("", f"{noun} by {self.table.columns[group]}", rows, of)
-        return replace(told, what=one_line(f"{told.what}: {'; '.join(said[:MOST_GROUPS])}{more}"))
+        return replace(
+            told, what=one_line(f"{told.what}: {'; '.join(said[:MOST_GROUPS])}{more}")
+        )
 
     def _measured(
-        self, measure: Measure, column: int | None, rows: list[int], group: int | None = None
+        self,
+        measure: Measure,
+        column: int | None,
+        rows: list[int],
+        group: int | None = None,
     ) -> Told | None:
         fewest = 1 if self.dated else 2
         if column is None or len(rows) < fewest:
@@ -548,13 +660,18 @@ class _Asking:
         known = {row: value.number for row in rows if (value := values[row])}
         numbers = sorted(set(known.values()), reverse=most)
         wanted = (
-            numbers[spoken.place - 1 : spoken.place] if spoken.rows == 1 else numbers[: spoken.rows]
+            numbers[spoken.place - 1 : spoken.place]
+            if spoken.rows == 1
+            else numbers[: spoken.rows]
         )
-        found = [row for number in wanted for row, own in known.items() if own == number]
+        found = [
+            row for number in wanted for row, own in known.items() if own == number
+        ]
         if not found or len(found) >= FEWEST + spoken.rows - 1:
             return None
         said = " ".join(
-            token.text for token in self._within(sorted(spoken.ranks | spoken.least | spoken.most))
+            token.text
+            for token in self._within(sorted(spoken.ranks | spoken.least | spoken.most))
         )
         what = f"{said}: {self.table.columns[column]}"
         extreme = self.table.rows[found[0]][column] if spoken.rows == 1 else ""
@@ -562,7 +679,8 @@ class _Asking:
 
     def _dates(self, hints: str) -> int | None:
         if not any(
-            hint in {"date", "year", "-date", "-year", "+date", "+year"} for hint in hints.split()
+            hint in {"date", "year", "-date", "-year", "+date", "+year"}
+            for hint in hints.split()
         ):
             return None
         values = {
@@ -570,7 +688,9 @@ class _Asking:
             for c in range(len(self.table.columns))
         }
         dated = [
-            c for c, own in values.items() if own and all(value.kind == "date" for value in own)
+            c
+            for c, own in values.items()
+            if own and all(value.kind == "date" for value in own)
         ]
         return dated[0] if len(dated) == 1 else None
 
@@ -613,14 +733,18 @@ class _Asking:
         """Return an answer; of rows that are chosen, every column is shown where they are few, since
         the question may ask for any (`in which month`)."""
         named = self.table.columns
-        parts = [f"{named[one.column]} {one.operator} {one.value}" for one in self.conditions]
+        parts = [
+            f"{named[one.column]} {one.operator} {one.value}" for one in self.conditions
+        ]
         parts += [
             f"{named[column]} = {' or '.join(sorted(cells))}"
             for column, cells in self.either.items()
         ]
         told = one_line(f"{what} where {' and '.join(parts)}" if parts else what)
         all_columns = range(len(named)) if whole and len(named) <= WHOLE else ()
-        columns = tuple(dict.fromkeys((self._label(), *of, *self.columns, *all_columns)))
+        columns = tuple(
+            dict.fromkeys((self._label(), *of, *self.columns, *all_columns))
+        )
         fit = len(self.used) + 2 * len(of)
         return Told(
             self.document,
@@ -639,13 +763,23 @@ class _Asking:
         for column in range(len(self.table.columns)):
             self.used |= self._matched(column)
         about = self._about()
-        filler = words("tables.filler") | words("verdict.asking") | meanings("tables.same").keys()
+        filler = (
+            words("tables.filler")
+            | words("verdict.asking")
+            | meanings("tables.same").keys()
+        )
         filler |= meanings("choosing.measures").keys()
         known = self.used | self.spoken.operating
-        known |= {place for place, token in enumerate(self.spoken.tokens) if token.text == _EQUAL}
+        known |= {
+            place
+            for place, token in enumerate(self.spoken.tokens)
+            if token.text == _EQUAL
+        }
         rest = (
             token
             for place, token in enumerate(self.spoken.tokens)
             if token.says and place not in known
         )
-        return all(token.stem in about or token.text.lower() in filler for token in rest)
+        return all(
+            token.stem in about or token.text.lower() in filler for token in rest
+        )

@@ -26,7 +26,9 @@ from pipeline.text.words import words
 Measure = Literal["count", "sum", "min", "max", "mean"]
 Operator = Literal["=", "!=", "<", "<=", ">", ">=", "contains"]
 
-_TOKEN: Final = re.compile(r"\"[^\"]*\"|'[^']*'|[<>!=]=|<>|[<>=~]|[,;()]|[^\s,;()<>=!~\"]+")
+_TOKEN: Final = re.compile(
+    r"\"[^\"]*\"|'[^']*'|[<>!=]=|<>|[<>=~]|[,;()]|[^\s,;()<>=!~\"]+"
+)
 _WORDS: Final = {
     "order": "sort",
     "group": "by",
@@ -64,9 +66,7 @@ _COMPARED: Final[dict[str, Callable[[float, float], bool]]] = {
     ">=": lambda a, b: a >= b,
 }
 FORM: Final = "table 2 where price < 50 and city = Porto sort price desc top 3 columns name, price"
-MORE: Final = (
-    "also: count, sum price, min, max, mean, each by city; quote names with such words in them"
-)
+MORE: Final = "also: count, sum price, min, max, mean, each by city; quote names with such words in them"
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,9 @@ def _clauses(text: str) -> tuple[dict[str, list[str]], list[tuple[Measure, list[
         if word == ";" or (word == "by" and last == "sort" and not said):
             continue
         names = last in _NAMING and not said and place + 1 < len(tokens)
-        if not names and (word in _MEASURES or (word in _CLAUSES and word not in clauses)):
+        if not names and (
+            word in _MEASURES or (word in _CLAUSES and word not in clauses)
+        ):
             last, said = word, []
             if word in _MEASURES:
                 asked.append((word, said))
@@ -146,7 +148,9 @@ def parse_query(text: str, table: Table, language: str = "en") -> Query:
     top = _said(clauses.get("top", []))
     if top and not (top.isdigit() and int(top)):
         raise _wrong(f"top is {top!r}, which is no number of rows")
-    measures = [pair for measure, said in asked for pair in reader.measures(measure, said)]
+    measures = [
+        pair for measure, said in asked for pair in reader.measures(measure, said)
+    ]
     measure, measured = measures[0] if measures else (None, -1)
     return Query(
         conditions=reader.conditions(clauses.get("where", [])),
@@ -170,7 +174,11 @@ class _ClauseReader:
 
     def column(self, tokens: Sequence[str]) -> int:
         named = _said(
-            [token for token in tokens if token not in {"(", ")"} and token.lower() != "of"]
+            [
+                token
+                for token in tokens
+                if token not in {"(", ")"} and token.lower() != "of"
+            ]
         )
         found = find_column(self._table, named, self._language)
         if found < 0:
@@ -180,7 +188,9 @@ class _ClauseReader:
             )
         return found
 
-    def measures(self, measure: Measure, tokens: list[str]) -> list[tuple[Measure, int]]:
+    def measures(
+        self, measure: Measure, tokens: list[str]
+    ) -> list[tuple[Measure, int]]:
         """Return a measure with each column that is named for it; a count has none."""
         if measure == "count":
             return [(measure, -1)]
@@ -190,7 +200,9 @@ class _ClauseReader:
         if not tokens:
             return -1, False
         way = tokens[-1].lower()
-        return self.column(tokens[:-1] if way in {"asc", "desc"} else tokens), way == "desc"
+        return self.column(
+            tokens[:-1] if way in {"asc", "desc"} else tokens
+        ), way == "desc"
 
     def conditions(self, tokens: Sequence[str]) -> tuple[Condition, ...]:
         return tuple(map(self._condition, _split(tokens, "and")))
@@ -219,12 +231,18 @@ class _ClauseReader:
 def find_column(table: Table, name: str, language: str) -> int:
     """Return the one column that a name means, -1 for none or several."""
     exact = [
-        place for place, column in enumerate(table.columns) if column.casefold() == name.casefold()
+        place
+        for place, column in enumerate(table.columns)
+        if column.casefold() == name.casefold()
     ]
     wanted = name_terms(name, language)
     terms = [name_terms(column, language) for column in table.columns]
     same = [place for place, column in enumerate(terms) if wanted and column == wanted]
-    within = [place for place, column in enumerate(terms) if wanted and set(wanted) <= set(column)]
+    within = [
+        place
+        for place, column in enumerate(terms)
+        if wanted and set(wanted) <= set(column)
+    ]
     return next((found[0] for found in (exact, same, within) if len(found) == 1), -1)
 
 
@@ -240,7 +258,9 @@ def _split(tokens: Sequence[str], at: str) -> list[list[str]]:
 
 def _said(tokens: Sequence[str]) -> str:
     """Return tokens as they were written, without quotes around them."""
-    return " ".join(token.strip("\"'") if token[0] in "\"'" else token for token in tokens).strip()
+    return " ".join(
+        token.strip("\"'") if token[0] in "\"'" else token for token in tokens
+    ).strip()
 
 
 def _wrong(what: str) -> UsageError:
@@ -252,11 +272,17 @@ def _wrong(what: str) -> UsageError:
 
 def rows_of(table: Table, query: Query) -> list[int]:
     """Return the rows that a query keeps, in its order."""
-    values = {condition.column: table.values(condition.column) for condition in query.conditions}
+    values = {
+        condition.column: table.values(condition.column)
+        for condition in query.conditions
+    }
     kept = [
         row
         for row, cells in enumerate(table.rows)
-        if all(_holds(one, cells[one.column], values[one.column][row]) for one in query.conditions)
+        if all(
+            _holds(one, cells[one.column], values[one.column][row])
+            for one in query.conditions
+        )
     ]
     if query.sort >= 0:
         kept = _sorted(table, kept, query)
@@ -264,7 +290,11 @@ def rows_of(table: Table, query: Query) -> list[int]:
 
 
 def _holds(condition: Condition, cell: str, value: Value | None) -> bool:
-    wanted, sign, asked = condition.value.casefold(), condition.operator, value_of(condition.value)
+    wanted, sign, asked = (
+        condition.value.casefold(),
+        condition.operator,
+        value_of(condition.value),
+    )
     if sign == "contains":
         return wanted in cell.casefold()
     equals = sign in {"=", "!="}
@@ -276,7 +306,9 @@ def _holds(condition: Condition, cell: str, value: Value | None) -> bool:
     whole_year = asked.kind == "number" and value.kind == "date"
     if asked.kind != value.kind and not whole_year:
         return sign == "!="
-    return _COMPARED[sign](math.floor(value.number) if whole_year else value.number, asked.number)
+    return _COMPARED[sign](
+        math.floor(value.number) if whole_year else value.number, asked.number
+    )
 
 
 def _sorted(table: Table, rows: Sequence[int], query: Query) -> list[int]:
@@ -306,7 +338,11 @@ def compute(table: Table, query: Query) -> list[Computed]:
     groups: dict[str, list[int]] = {}
     for row in rows:
         groups.setdefault(table.rows[row][query.group], []).append(row)
-    numbered = table.values(query.measured) if query.measured >= 0 else [None] * len(table.rows)
+    numbered = (
+        table.values(query.measured)
+        if query.measured >= 0
+        else [None] * len(table.rows)
+    )
     # A group without a number in the column has no measure; where none has one, it is the column
     # that is wrong.
     known = {name for name, own in groups.items() if any(numbered[row] for row in own)}
@@ -333,7 +369,9 @@ def measured(
     `UsageError` as above."""
     own = without_totals(table, rows)
     if measure == "count":
-        return len(own), Computed(str(len(own)), tuple(own), left_out=len(rows) - len(own))
+        return len(own), Computed(
+            str(len(own)), tuple(own), left_out=len(rows) - len(own)
+        )
     values = table.values(column)
     known = [(row, value) for row in own if (value := values[row]) is not None]
     name = quoted(table.columns[column], new_mark())
@@ -353,7 +391,9 @@ def measured(
     if measure in {"min", "max"}:
         extreme = min(numbers) if measure == "min" else max(numbers)
         chosen = tuple(row for row, value in known if value.number == extreme)
-        return extreme, Computed(table.rows[chosen[0]][column], chosen, left_out=left_out)
+        return extreme, Computed(
+            table.rows[chosen[0]][column], chosen, left_out=left_out
+        )
     if known[0][1].kind == "date":
         raise _wrong(f"Column {name} holds dates, of which there is no {measure}")
     total = math.fsum(numbers) / (len(numbers) if measure == "mean" else 1)
@@ -368,7 +408,11 @@ def measured(
 
 
 def _once(
-    table: Table, column: int, known: list[tuple[int, Value]], name: str, measure: Measure
+    table: Table,
+    column: int,
+    known: list[tuple[int, Value]],
+    name: str,
+    measure: Measure,
 ) -> list[tuple[int, Value]]:
     """Return rows with their values, a cell that covers several rows once; raises `UsageError`
     where rows are left out that it covers, or a mean is asked for."""
@@ -378,7 +422,9 @@ def _once(
         anchors[row] = anchors[row - 1] if row and column in carried else row
     covered = Counter(anchors)
     shared = {anchors[row] for row in rows if covered[anchors[row]] > 1}
-    split = any(anchor in shared and row not in rows for row, anchor in enumerate(anchors))
+    split = any(
+        anchor in shared and row not in rows for row, anchor in enumerate(anchors)
+    )
     if shared and (split or measure == "mean"):
         raise _wrong(
             f"Cells of column {name} cover several rows at once, so that there is no {measure} of "
@@ -392,16 +438,24 @@ def without_totals(table: Table, rows: Sequence[int]) -> list[int]:
     others."""
     totals = words("tables.totals")
     labels = {
-        row: next(filter(None, table.rows[row]), "").casefold().strip(" :.()") for row in rows
+        row: next(filter(None, table.rows[row]), "").casefold().strip(" :.()")
+        for row in rows
     }
     kept = [
-        row for row, label in labels.items() if totals.isdisjoint((label, label.partition(" ")[0]))
+        row
+        for row, label in labels.items()
+        if totals.isdisjoint((label, label.partition(" ")[0]))
     ]
     return kept if 2 * len(kept) > len(rows) else list(rows)
 
 
 def _told(
-    number: float, numbers: Sequence[float], cells: Sequence[str], value: Value, *, mean: bool
+    number: float,
+    numbers: Sequence[float],
+    cells: Sequence[str],
+    value: Value,
+    *,
+    mean: bool,
 ) -> str:
     """Return a number in the form of the cells that it is made of, with as many decimals as they
     have."""
@@ -409,8 +463,14 @@ def _told(
         parts = 1 + max(cell.count(":") for cell in cells)
         whole = round(number)
         clock = f"{whole // 60}:{whole % 60:02d}"
-        return f"{whole // 3600}:{whole // 60 % 60:02d}:{whole % 60:02d}" if parts > 2 else clock
-    decimals = max(-int(Decimal(repr(one)).normalize().as_tuple().exponent) for one in numbers)
+        return (
+            f"{whole // 3600}:{whole // 60 % 60:02d}:{whole % 60:02d}"
+            if parts > 2
+            else clock
+        )
+    decimals = max(
+        -int(Decimal(repr(one)).normalize().as_tuple().exponent) for one in numbers
+    )
     told = f"{number:.{min(max(decimals, 0), 6) + (2 if mean else 0)}f}"
     told = told.rstrip("0").rstrip(".") if "." in told else told
     return f"{told} {value.unit}".strip()

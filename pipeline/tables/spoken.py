@@ -13,9 +13,18 @@ from typing import Final
 from pipeline.tables.query import Operator
 from pipeline.tables.table import name_terms
 from pipeline.text.months import AskedMonth, coded, months_in
-from pipeline.text.words import guess_language, heard, index_terms, meanings, whole_words, words
+from pipeline.text.words import (
+    guess_language,
+    heard,
+    index_terms,
+    meanings,
+    whole_words,
+    words,
+)
 
-_WORD: Final = re.compile(r"\d[\d.,:]*\d|[^\W_]+(?:['’][^\W\d_]+)?|[<>!]=|<>|[<>=≤≥≠%€$£✓✗]")
+_WORD: Final = re.compile(
+    r"\d[\d.,:]*\d|[^\W_]+(?:['’][^\W\d_]+)?|[<>!]=|<>|[<>=≤≥≠%€$£✓✗]"
+)
 _SIGNS: Final[dict[str, Operator]] = {
     "<": "<",
     "<=": "<=",
@@ -113,7 +122,9 @@ def read_question(question: str, language: str) -> Spoken:
     """Return what the words of a question ask of tables of a language."""
     lowered = question.lower()
     tokens = tokens_of(question, language)
-    spoken = Spoken(tokens, language, months=tuple(months_in(question, frozenset((language,)))))
+    spoken = Spoken(
+        tokens, language, months=tuple(months_in(question, frozenset((language,))))
+    )
     spoken.compared = _compared(lowered, tokens)
     taken = {place for one in spoken.compared for place in one.words}
     spoken.least = _places(lowered, tokens, "choosing.least") - taken
@@ -123,7 +134,9 @@ def read_question(question: str, language: str) -> Spoken:
     count = _places(lowered, tokens, "tables.count")
     spoken.count = set() if count & spoken.total else count
     spoken.negated = _places(lowered, tokens, "tables.not") - taken
-    spoken.negated |= {place for place, token in enumerate(tokens) if token.text in _UNEQUAL}
+    spoken.negated |= {
+        place for place, token in enumerate(tokens) if token.text in _UNEQUAL
+    }
     _rank(spoken)
     return spoken
 
@@ -139,7 +152,10 @@ def _token(found: re.Match[str], language: str) -> Token:
     stems = name_terms(text, language)
     stem = " ".join(stems) or text.lower()
     return Token(
-        text, stem, found.start(), bool(index_terms(text, language=language)) or not text.isalpha()
+        text,
+        stem,
+        found.start(),
+        bool(index_terms(text, language=language)) or not text.isalpha(),
     )
 
 
@@ -171,12 +187,20 @@ def _compared(lowered: str, tokens: Sequence[Token]) -> tuple[Compared, ...]:
             ]
             after = own[-1] + 1 if own else len(tokens)
             near = range(after, min(after + 2, len(tokens)))
-            number = next((place for place in near if tokens[place].text[0].isdigit()), -1)
-            if number >= 0 and not any(set(own) & set(one.words) for one in found.values()):
-                found.setdefault(number, Compared(operator, number, range(own[0], after)))
+            number = next(
+                (place for place in near if tokens[place].text[0].isdigit()), -1
+            )
+            if number >= 0 and not any(
+                set(own) & set(one.words) for one in found.values()
+            ):
+                found.setdefault(
+                    number, Compared(operator, number, range(own[0], after))
+                )
     for place, token in enumerate(tokens[:-1]):
         if token.text in _SIGNS and tokens[place + 1].text[0].isdigit():
-            signed = Compared(_SIGNS[token.text], place + 1, range(place, place + 1), signed=True)
+            signed = Compared(
+                _SIGNS[token.text], place + 1, range(place, place + 1), signed=True
+            )
             found.setdefault(place + 1, signed)
     return tuple(found.values())
 
@@ -198,5 +222,7 @@ def said_of(section: str, tokens: Iterable[Token]) -> str:
     known = meanings(section)
     spoken = [token.text.lower() for token in tokens]
     # German words end in n, too
-    forms = dict.fromkeys(form for word in spoken for form in (word, word.removesuffix("n")))
+    forms = dict.fromkeys(
+        form for word in spoken for form in (word, word.removesuffix("n"))
+    )
     return " ".join(known[form] for form in forms if form in known)

@@ -28,7 +28,8 @@ def tables_of(document: Document) -> list[Table]:
         if block.kind == "row":
             found.setdefault(table_of(block), []).append(place)
     return [
-        _table(number, document, places) for number, places in enumerate(found.values(), start=1)
+        _table(number, document, places)
+        for number, places in enumerate(found.values(), start=1)
     ]
 
 
@@ -86,7 +87,11 @@ def _leads(rows: Sequence[Block]) -> tuple[str, list[str]]:
         [line for line in block.lead.split("\n") if line and not line.startswith("| ")]
         for block in rows
     ]
-    shared = [line for line in (leads[0] if leads else []) if all(line in lead for lead in leads)]
+    shared = [
+        line
+        for line in (leads[0] if leads else [])
+        if all(line in lead for lead in leads)
+    ]
     groups = [next((line for line in lead if line not in shared), "") for lead in leads]
     return " ".join(shared), groups
 
@@ -95,7 +100,9 @@ def name_terms(name: str, language: str) -> list[str]:
     """Return the index terms of a name, or of words about it: `per_kg_eur`, `Feb` and `FebMax` as
     people say them."""
     months = meanings("months.short")
-    parts = " ".join(months.get(part, part) for part in map(str.lower, _PARTS.findall(name)))
+    parts = " ".join(
+        months.get(part, part) for part in map(str.lower, _PARTS.findall(name))
+    )
     return index_terms(parts, language=language) or index_terms(
         parts, language=language, keep_stop_words=True
     )

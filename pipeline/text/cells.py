@@ -29,7 +29,9 @@ _SCALES: Final = {
     **dict.fromkeys(("m", "mn", "million", "millions"), 1e6),
     **dict.fromkeys(("bn", "b", "billion", "billions"), 1e9),
 }
-_CURRENCY: Final = re.compile(r"[$€£¥]|(?<![A-Za-z])(?:EUR|USD|GBP|CHF|JPY)(?![A-Za-z])")
+_CURRENCY: Final = re.compile(
+    r"[$€£¥]|(?<![A-Za-z])(?:EUR|USD|GBP|CHF|JPY)(?![A-Za-z])"
+)
 _UNIT: Final = re.compile(r"[^\W\d_]+|[%°'\"]")
 _PLAIN: Final = 12
 """Characters of a unit, beyond which a cell says more than a number (`3 of 12 were new`)."""
@@ -66,7 +68,9 @@ def value_of(cell: str, *, decimal_comma: bool = False) -> Value | None:
         for part in clock.groups()[:3]:
             total = total if part is None else 60 * total + int(part)
         return Value(
-            total + float(clock[4] or 0), "clock", plain=len(text) - clock.end() <= len(" pm")
+            total + float(clock[4] or 0),
+            "clock",
+            plain=len(text) - clock.end() <= len(" pm"),
         )
     if dated := _dated(text):
         return dated
@@ -119,7 +123,9 @@ def values_of(cells: Sequence[str]) -> list[Value | None]:
     comma = any(re.search(r"\d,(?:\d{1,2}|\d{4,})(?!\d|,)", cell) for cell in cells)
     values = [value_of(cell, decimal_comma=comma) for cell in cells]
     units = {value.unit for value in values if value is not None}
-    if len(units) > 1 and all(unit.rpartition(" ")[2] in _SCALES for unit in units if unit):
+    if len(units) > 1 and all(
+        unit.rpartition(" ")[2] in _SCALES for unit in units if unit
+    ):
         return [_scaled(value) if value is not None else None for value in values]
     return values
 

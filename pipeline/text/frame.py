@@ -8,7 +8,16 @@ a model, by `[orders.*]` of `pipeline/text/words`. Not for: removing hidden text
 import re
 from typing import Final
 
-from errors import QUOTED, brief, encoded, is_narrow, narrow, narrowed, unopened, without_password
+from errors import (
+    QUOTED,
+    brief,
+    encoded,
+    is_narrow,
+    narrow,
+    narrowed,
+    unopened,
+    without_password,
+)
 from errors import new_mark as new_mark  # noqa: PLC0414  marks are the frame's; errors draw them, too
 from pipeline.text.tokens import count_tokens, cut_to_tokens
 from pipeline.text.words import is_cjk, whole_words, words
@@ -36,7 +45,9 @@ _LINK: Final = re.compile(
     re.IGNORECASE,
 )
 """An array's element that is called has no blank in front, and nothing with a scheme behind."""
-_DEFINITION: Final = re.compile(r"(\[[^\[\]]+\]):(?=\s*<?(?:[a-z][a-z0-9+.-]*:|//))", re.IGNORECASE)
+_DEFINITION: Final = re.compile(
+    r"(\[[^\[\]]+\]):(?=\s*<?(?:[a-z][a-z0-9+.-]*:|//))", re.IGNORECASE
+)
 _LOADING: Final = re.compile(
     r"<(?=/?(?:a|area|audio|base|body|embed|form|i?frame|ima?ge?|input|link|meta|object|picture|script|source|style|svg"
     r"|table|td|track|use|video)\b[^<>]*[=>])",
@@ -121,7 +132,11 @@ def headline(title: str, published: str, *, author: str = "") -> str:
     title, author = one_line(inert(title)), one_line(inert(author))[:LONGEST_AUTHOR]
     if count_tokens(title) > TITLE_TOKENS:
         title = f"{cut_to_tokens(title, TITLE_TOKENS - 1)} …"
-    by = f" – by {author}" if author and author.casefold() not in title.casefold() else ""
+    by = (
+        f" – by {author}"
+        if author and author.casefold() not in title.casefold()
+        else ""
+    )
     return f"{title}{by}" + (f" ({published})" if published else "")
 
 
@@ -183,4 +198,7 @@ def speaks_to_models(text: str) -> bool:
 def _is_order(sentence: str) -> bool:
     if _CALLED.search(sentence):
         return True
-    return bool(_DROPPED.search(sentence) and (_MODEL.search(sentence) or _GIVEN.search(sentence)))
+    return bool(
+        _DROPPED.search(sentence)
+        and (_MODEL.search(sentence) or _GIVEN.search(sentence))
+    )

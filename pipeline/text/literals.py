@@ -18,7 +18,9 @@ _DECIMAL: Final = re.compile(r"[\d.,/%$€£-]+")
 
 def literals(text: str) -> tuple[str, ...]:
     """Return the words of `text` that count letter by letter, in order, each once."""
-    called = (match[0].lstrip(_AROUND).partition("(")[0] for match in _TOKEN.finditer(text))
+    called = (
+        match[0].lstrip(_AROUND).partition("(")[0] for match in _TOKEN.finditer(text)
+    )
     tokens = (token.rstrip(f"{_AROUND}.") for token in called)
     return tuple(dict.fromkeys(filter(is_literal, tokens)))
 

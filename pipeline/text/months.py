@@ -61,10 +61,14 @@ def months_in(text: str, spoken: frozenset[str]) -> list[AskedMonth]:
         and (one["year"] or _is_name(one["name"], text, spoken))
     ]
     digits = (
-        one for form in (_ISO, COUNTED, _CODED) for one in form.finditer(text) if not one["day"]
+        one
+        for form in (_ISO, COUNTED, _CODED)
+        for one in form.finditer(text)
+        if not one["day"]
     )
     return found + [
-        AskedMonth(Month(int(one["year"] or 0), int(one["month"])), *one.span()) for one in digits
+        AskedMonth(Month(int(one["year"] or 0), int(one["month"])), *one.span())
+        for one in digits
     ]
 
 
@@ -84,7 +88,9 @@ def month_of(cell: str) -> Month | None:
     if len(text) > _LONGEST:
         return None
     if digits := _ISO.fullmatch(text) or COUNTED.fullmatch(text):
-        return Month(int(digits["year"]), int(digits["month"])) if digits["year"] else None
+        return (
+            Month(int(digits["year"]), int(digits["month"])) if digits["year"] else None
+        )
     everywhere = frozenset(languages())
     named = _named(everywhere).fullmatch(text)
     if not named or not named["year"]:
@@ -126,7 +132,9 @@ def _numbers(spoken: frozenset[str]) -> dict[str, int]:
 @cache
 def _named(spoken: frozenset[str]) -> re.Pattern[str]:
     """Return the pattern of a month's name with a day before or behind it, and a year."""
-    of = any_of({word for language in spoken for word in words("months.year", language)})
+    of = any_of(
+        {word for language in spoken for word in words("months.year", language)}
+    )
     return re.compile(
         rf"(?<![\w'’])(?P<day>[0-3]?\d(?:\.|[^\W\d]{{1,2}}\.?)?\s+(?:(?:{of})\s+)?)?"
         rf"(?P<name>{any_of(_numbers(spoken))})\b\.?"

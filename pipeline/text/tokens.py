@@ -52,7 +52,9 @@ def _merged(piece: str) -> int:
     never = len(ranks)
     parts = list(piece)
     if not all(map(ranks.__contains__, parts)):
-        parts = list("".join(letter if letter in ranks else _bytes(letter) for letter in parts))
+        parts = list(
+            "".join(letter if letter in ranks else _bytes(letter) for letter in parts)
+        )
     merges = [ranks.get(left + right, never) for left, right in pairwise(parts)]
     while merges and (least := min(merges)) < never:
         at = merges.index(least)
@@ -72,7 +74,9 @@ def _bytes(letter: str) -> str:
 def _line(line: str) -> int:
     """Return the cost of a text without breaks, at least one."""
     pieces, ranks = _PIECE.findall(line), _ranks()
-    cost = len(pieces) + sum([_merged(piece) - 1 for piece in pieces if piece not in ranks])
+    cost = len(pieces) + sum(
+        [_merged(piece) - 1 for piece in pieces if piece not in ranks]
+    )
     return cost - (
         cost > 1
         and not pieces[-1][-1].isalnum()
@@ -120,7 +124,11 @@ def cut_to_tokens(text: str, max_tokens: int) -> str:
         if cost > room:
             # Without this a Japanese title would be left out whole: it has no blank where it could
             # be cut.
-            fit = (at for at in range(len(piece[0]) - 1, 0, -1) if _merged(piece[0][:at]) <= room)
+            fit = (
+                at
+                for at in range(len(piece[0]) - 1, 0, -1)
+                if _merged(piece[0][:at]) <= room
+            )
             end = piece.start() + next(fit, 0) if _UNPARTED.search(piece[0]) else end
             break
         room -= cost

@@ -68,7 +68,11 @@ def words(section: str, language: str = "") -> frozenset[str]:
     none."""
     if not language:
         return frozenset().union(*(words(section, code) for code in languages()))
-    return _sections(language).get(section, frozenset()) if language in languages() else frozenset()
+    return (
+        _sections(language).get(section, frozenset())
+        if language in languages()
+        else frozenset()
+    )
 
 
 @lru_cache(maxsize=64)
@@ -91,7 +95,10 @@ def any_of(entries: Iterable[str]) -> str:
     A phrase's blanks match any white space.
     """
     ordered = sorted(entries, key=lambda entry: (-len(entry), entry))
-    return "|".join(re.escape(entry).replace(r"\ ", r"\s+") for entry in ordered) or r"(?!)"
+    return (
+        "|".join(re.escape(entry).replace(r"\ ", r"\s+") for entry in ordered)
+        or r"(?!)"
+    )
 
 
 def whole_words(entries: Iterable[str]) -> re.Pattern[str]:
@@ -99,7 +106,9 @@ def whole_words(entries: Iterable[str]) -> re.Pattern[str]:
     ones anywhere."""
     entries = frozenset(entries)
     unparted = frozenset(filter(_UNPARTED.match, entries))
-    return re.compile(rf"(?<!\w)(?:{any_of(entries - unparted)})(?!\w)|{any_of(unparted)}")
+    return re.compile(
+        rf"(?<!\w)(?:{any_of(entries - unparted)})(?!\w)|{any_of(unparted)}"
+    )
 
 
 @cache
@@ -184,7 +193,9 @@ class _Memory(dict[str, str]):
         super().__init__()
         self._stems = Stemmer.Stemmer(language if language in _STEMMED else "en", 0)
         self._stops = (
-            frozenset() if keep_stop_words else words("stop", language) or words("stop", "en")
+            frozenset()
+            if keep_stop_words
+            else words("stop", language) or words("stop", "en")
         )
         self._lock = threading.Lock()
 
@@ -204,7 +215,9 @@ def bare(word: str) -> str:
     """Return a word without what hangs on it by an apostrophe: `dog's` as `dog`, `l'eau` as
     `eau`."""
     head, mark, tail = word.replace("’", "'").partition("'")
-    return tail if mark and len(tail) > 2 and (len(head) <= 2 or head in _ELIDED) else head
+    return (
+        tail if mark and len(tail) > 2 and (len(head) <= 2 or head in _ELIDED) else head
+    )
 
 
 @lru_cache(maxsize=64)
@@ -273,7 +286,9 @@ def word_runs(text: str) -> frozenset[tuple[str, ...]]:
     return frozenset(zip(terms, terms[1:], terms[2:], strict=False))
 
 
-def index_terms(text: str, *, language: str = "en", keep_stop_words: bool = False) -> list[str]:
+def index_terms(
+    text: str, *, language: str = "en", keep_stop_words: bool = False
+) -> list[str]:
     """Return the index terms of `text` in order, repeats kept; query and texts must agree in the
     arguments.
 
@@ -281,7 +296,8 @@ def index_terms(text: str, *, language: str = "en", keep_stop_words: bool = Fals
     unless they are kept.
     """
     memory = _memory(
-        language if language in _STEMMED or language in languages() else "en", keep_stop_words
+        language if language in _STEMMED or language in languages() else "en",
+        keep_stop_words,
     )
     text = full_width(text)
     if not text.isascii() and _UNSPACED.search(text):
@@ -306,12 +322,18 @@ def _unspaced_terms(text: str, language: str, *, keep_stop_words: bool) -> list[
     place = 0
     for run in _UNSPACED.finditer(text):
         terms += index_terms(
-            text[place : run.start()], language=language, keep_stop_words=keep_stop_words
+            text[place : run.start()],
+            language=language,
+            keep_stop_words=keep_stop_words,
         )
         letters = _LETTER_WITH_MARKS.findall(run[0])
-        terms += ["".join(letters[at : at + 3]) for at in range(max(1, len(letters) - 2))]
+        terms += [
+            "".join(letters[at : at + 3]) for at in range(max(1, len(letters) - 2))
+        ]
         place = run.end()
-    return terms + index_terms(text[place:], language=language, keep_stop_words=keep_stop_words)
+    return terms + index_terms(
+        text[place:], language=language, keep_stop_words=keep_stop_words
+    )
 
 
 def count_letters(text: str) -> int:
@@ -332,7 +354,13 @@ def guess_language(text: str) -> str:
         # among the Cyrillic ones
         if (
             found
-            >= (1 if code == "uk" else 0.05 * letters if code == "ja" else _SCRIPT_SHARE * letters)
+            >= (
+                1
+                if code == "uk"
+                else 0.05 * letters
+                if code == "ja"
+                else _SCRIPT_SHARE * letters
+            )
             and found
         ):
             return code
@@ -370,14 +398,19 @@ def language_of(text: str, declared: str) -> str:
 def _latin_points(text: str) -> dict[str, float]:
     """Return for each language in Latin letters how much in a text is of it."""
     # A capital inside a sentence is a name, and "Go" no Polish pronoun
-    small = [word.lower() for i, word in enumerate(raw_words(text)) if i == 0 or word.islower()]
+    small = [
+        word.lower()
+        for i, word in enumerate(raw_words(text))
+        if i == 0 or word.islower()
+    ]
     lowered = text.lower()
     signs, elided = frozenset(lowered), frozenset(_APOSTROPHE.findall(lowered))
     points: dict[str, float] = {}
     for code in _LATIN:
         # A letter or an elision (`l'`) of its own counts as one and a half words
         own = not (
-            signs.isdisjoint(words("letters", code)) and elided.isdisjoint(words("elided", code))
+            signs.isdisjoint(words("letters", code))
+            and elided.isdisjoint(words("elided", code))
         )
         points[code] = sum(map(words("stop", code).__contains__, small)) + 1.5 * own
     return points
@@ -424,7 +457,9 @@ def find_entities(text: str, *, language: str) -> tuple[str, ...]:
         covered.append(match.span())
     if is_cjk(text):
         found += [
-            (m.start(), m[0]) for m in _KATAKANA.finditer(text) if not _inside(m.start(), covered)
+            (m.start(), m[0])
+            for m in _KATAKANA.finditer(text)
+            if not _inside(m.start(), covered)
         ]
         found += [
             (m.start(), m[0].rstrip(" .,'-/"))
@@ -446,7 +481,9 @@ def _inside(position: int, spans: list[tuple[int, int]]) -> bool:
     return any(start <= position < end for start, end in spans)
 
 
-def _named_runs(text: str, covered: list[tuple[int, int]], language: str) -> list[tuple[int, str]]:
+def _named_runs(
+    text: str, covered: list[tuple[int, int]], language: str
+) -> list[tuple[int, str]]:
     """Runs of name-like tokens, joined over small words between two capitals ("Lord of the
     Rings")."""
     tokens = [(m.start(), m.end(), m[0]) for m in _TOKEN.finditer(text)]
@@ -498,7 +535,9 @@ def _starts_name(text: str, start: int, word: str, language: str) -> bool:
         or bool(_SENTENCE_END.search(text[max(0, start - 6) : start]))
         or text[start - 1] == "\n"
     )
-    return not (first and bare.lower() in (words("stop", language) or words("stop", "en")))
+    return not (
+        first and bare.lower() in (words("stop", language) or words("stop", "en"))
+    )
 
 
 def _odd(word: str) -> bool:
@@ -549,7 +588,11 @@ def heard(question: str, language: str) -> str:
     helps."""
     spoken = guess_language(question)
     own, other = _list(spoken), _list(language)
-    if spoken == language or not (own or spoken == "en") or not (other or language == "en"):
+    if (
+        spoken == language
+        or not (own or spoken == "en")
+        or not (other or language == "en")
+    ):
         return question
     english = own.in_english(question) if own else question
     return other.from_english(english) if other else english
@@ -589,7 +632,9 @@ class _WordList:
         self._words: dict[str, str] = {}
         self._stems: dict[str, str] = {}
         self._back: dict[str, list[str]] = {}
-        for line in (_GLOSSES / f"{language}.txt").read_text(encoding="utf-8").splitlines():
+        for line in (
+            (_GLOSSES / f"{language}.txt").read_text(encoding="utf-8").splitlines()
+        ):
             word, _, english = line.partition(":")
             senses = [sense.strip() for sense in english.split(",")]
             self._words[word] = senses[0]
@@ -598,7 +643,9 @@ class _WordList:
                 self._back.setdefault(_stem(sense, "en"), []).append(word)
         for word, sense in [*self._words.items()]:
             self._words.setdefault(fold(word), sense)
-        self._phrase = 1 + max(entry.count(" ") for entry in (*self._words, *self._back))
+        self._phrase = 1 + max(
+            entry.count(" ") for entry in (*self._words, *self._back)
+        )
         """Most words of an entry, in either language."""
         self._run = max(map(len, self._words))
         """Most characters of an entry."""
@@ -665,7 +712,11 @@ class _WordList:
             if not first:
                 continue
             for joint in _JOINTS:
-                rest = word[end:].removeprefix(joint) if word[end:].startswith(joint) else ""
+                rest = (
+                    word[end:].removeprefix(joint)
+                    if word[end:].startswith(joint)
+                    else ""
+                )
                 if len(rest) >= _PART and (last := self._known(rest)):
                     return [first, last]
                 if len(rest) >= _PART and (more := self._parts(rest, most - 1)):

@@ -53,14 +53,18 @@ class Item(Part):
     outcome: str
     citation: str = ""
     text: str = Field(default="", description=f"Its words; {APART}")
-    note: str = Field(default="", description=f"What differs, or why it was not judged; {APART}")
+    note: str = Field(
+        default="", description=f"What differs, or why it was not judged; {APART}"
+    )
     nearest: str = Field(default="", description=f"What stands in its source; {APART}")
 
 
 class DraftFound(Found):
     """What a result has that may be about a draft."""
 
-    checked: list[Item] = Field(default=[], description="Of a draft: what does not hold first")
+    checked: list[Item] = Field(
+        default=[], description="Of a draft: what does not hold first"
+    )
 
 
 async def check_draft(
@@ -76,7 +80,8 @@ async def check_draft(
     taken = await in_thread(read_draft, draft)
     if not taken.quotes and not taken.statements:
         raise UsageError(
-            "The draft holds no sentence.", hint="Give its text as Markdown or plain text."
+            "The draft holds no sentence.",
+            hint="Give its text as Markdown or plain text.",
         )
     # 1. The sources that are named, or that the draft names
     named = await in_thread(_named, sources, taken, services, owner_of(ctx))
@@ -93,7 +98,9 @@ async def check_draft(
     )
     # 2. Each item
     unread = {failure.source: failure for failure in loaded.failures}
-    checked = await check(taken, _by_name(loaded.documents), unread, works, reader=services.reader)
+    checked = await check(
+        taken, _by_name(loaded.documents), unread, works, reader=services.reader
+    )
     # 3. What does not hold first
     ordered = sorted(checked, key=lambda one: one.outcome in FINE)
     sheet, told = await in_thread(_sheet, ordered, loaded, max_tokens or UNASKED)
@@ -104,11 +111,15 @@ async def check_draft(
         reason=_counted(checked),
         confidence=round(fine / len(checked), 2),
         passages=[],
-        pages=[address(document.page.final_url) for document in loaded.documents[:FIRST]],
+        pages=[
+            address(document.page.final_url) for document in loaded.documents[:FIRST]
+        ],
         handles=[page_handle(document.page) for document in loaded.documents[:FIRST]],
         left_out=len(checked) - told,
         failures=failures_of(loaded.failures),
-        next=larger("extract_relevant", max_tokens or UNASKED) if told < len(checked) else [],
+        next=larger("extract_relevant", max_tokens or UNASKED)
+        if told < len(checked)
+        else [],
         tokens=sheet.tokens,
         checked=[
             Item(
@@ -118,7 +129,9 @@ async def check_draft(
                 citation=one.citation,
                 text=shortened(one_line(one.text), SAID_TOKENS),
                 note=one_line(one.note),
-                nearest="" if one.outcome in FINE else shortened(one_line(one.words), SAID_TOKENS),
+                nearest=""
+                if one.outcome in FINE
+                else shortened(one_line(one.words), SAID_TOKENS),
             )
             for number, one in enumerate(ordered[:told], 1)
         ],
@@ -126,7 +139,9 @@ async def check_draft(
     return answer(sheet.text, data)
 
 
-def _named(sources: Sequence[str], draft: Draft, services: Services, owner: str) -> list[str]:
+def _named(
+    sources: Sequence[str], draft: Draft, services: Services, owner: str
+) -> list[str]:
     """Return the sources to read: those named, a session's pages for its handle, and what the draft
     cites."""
     found: list[str] = []
@@ -134,10 +149,13 @@ def _named(sources: Sequence[str], draft: Draft, services: Services, owner: str)
         if not source.startswith(SCHEME):
             found.append(source)
             continue
-        session = find_session(services.stores, source, owner=owner, roots=services.roots)
+        session = find_session(
+            services.stores, source, owner=owner, roots=services.roots
+        )
         if session is None:
             raise UsageError(
-                f"There is no session {source} here.", hint="Name the sources themselves."
+                f"There is no session {source} here.",
+                hint="Name the sources themselves.",
             )
         found += [page.final_url for page in session.pages]
     return list(dict.fromkeys(found))
@@ -145,10 +163,17 @@ def _named(sources: Sequence[str], draft: Draft, services: Services, owner: str)
 
 def _by_name(documents: Iterable[Document]) -> dict[str, Document]:
     """Return documents by what was asked for and by where they were found."""
-    return {name: one for one in documents for name in (one.page.final_url, one.page.url) if name}
+    return {
+        name: one
+        for one in documents
+        for name in (one.page.final_url, one.page.url)
+        if name
+    }
 
 
-def _sheet(checked: Sequence[Checked], loaded: Loaded, max_tokens: int) -> tuple[Sheet, int]:
+def _sheet(
+    checked: Sequence[Checked], loaded: Loaded, max_tokens: int
+) -> tuple[Sheet, int]:
     """Write as many items as fit, each on a line with what stands in its source below; return how
     many."""
     mark = new_mark()

@@ -15,7 +15,10 @@ from time import monotonic
 from typing import Any, ClassVar, Final, ParamSpec, TypeVar
 
 from mcp.server.apps import client_supports_apps
-from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser, authorization_context
+from mcp.server.auth.middleware.bearer_auth import (
+    AuthenticatedUser,
+    authorization_context,
+)
 from mcp.server.mcpserver import Context
 from mcp_types import CallToolResult, TextContent
 from pydantic import (
@@ -28,7 +31,15 @@ from pydantic import (
 
 from errors import UsageError, narrowed
 from pipeline.document.cite import count_origins
-from pipeline.document.page import Document, Evidence, Failure, Page, Reading, SearchOutcome, Trust
+from pipeline.document.page import (
+    Document,
+    Evidence,
+    Failure,
+    Page,
+    Reading,
+    SearchOutcome,
+    Trust,
+)
 from pipeline.document.table import Told
 from pipeline.evidence.assemble import Assembled
 from pipeline.evidence.show import Sheet, shortened
@@ -85,7 +96,9 @@ class Part(BaseModel):
     WORDS: ClassVar[frozenset[str]] = frozenset()
 
     @model_serializer(mode="wrap")
-    def _dump(self, dump: SerializerFunctionWrapHandler, info: SerializationInfo) -> Any:
+    def _dump(
+        self, dump: SerializerFunctionWrapHandler, info: SerializationInfo
+    ) -> Any:
         told = dump(self)
         if info.context == WITH_WORDS:
             return told
@@ -120,10 +133,13 @@ class Passage(Part):
         default=False, description="Extracted or written over several leaves of a tree"
     )
     sources: list[str] = Field(
-        default=[], description="For a summary: citations of what it stands on, at most 8"
+        default=[],
+        description="For a summary: citations of what it stands on, at most 8",
     )
     text: str = Field(default="", description=f"Its words; {APART}")
-    headings: list[str] = Field(default=[], description=f"Headings that it stands under; {APART}")
+    headings: list[str] = Field(
+        default=[], description=f"Headings that it stands under; {APART}"
+    )
 
 
 class PartFound(BaseModel):
@@ -143,7 +159,9 @@ class ComputedValue(Part):
     over: int = Field(description="Rows that were looked at")
     link: str = Field(description="To the first of its rows")
     what: str = Field(default="", description=f"What was computed; {APART}")
-    value: str = Field(default="", description=f"Empty where its rows are the answer; {APART}")
+    value: str = Field(
+        default="", description=f"Empty where its rows are the answer; {APART}"
+    )
     table: list[list[str]] = Field(
         default=[],
         description=f"Columns used, then its first {MOST_ROWS} rows not shown elsewhere; {APART}",
@@ -163,8 +181,12 @@ class Quoted(Part):
     titles: list[str] = Field(default=[], description=f"Of each page; {APART}")
     hidden: list[int] = Field(default=[], description=f"Of each page: {HIDDEN}")
     left_out: int = Field(description="Parts worth showing that did not fit")
-    failures: list[str] = Field(description="Sources that could not be read, with the reason")
-    notes: list[str] = Field(default=[], description=f"What else a reader should know; {APART}")
+    failures: list[str] = Field(
+        description="Sources that could not be read, with the reason"
+    )
+    notes: list[str] = Field(
+        default=[], description=f"What else a reader should know; {APART}"
+    )
     next: list[Next] = Field(description="Calls that go on from here, best first")
     tokens: int = Field(description="Tokens of the text")
 
@@ -179,13 +201,15 @@ class Found(Quoted):
     reason: str
     confidence: float = Field(description="0..1")
     parts: list[PartFound] = Field(
-        default=[], description="Of a question with several parts each; answered means all"
+        default=[],
+        description="Of a question with several parts each; answered means all",
     )
     computed: list[ComputedValue] = Field(
         default=[], description="What tables tell, computed over all their rows"
     )
     origins: int = Field(
-        default=0, description="Independent origins of the passages, told where pages share words"
+        default=0,
+        description="Independent origins of the passages, told where pages share words",
     )
 
 
@@ -217,7 +241,9 @@ def found_in(
                 verdict=part.verdict,
                 label=label,
             )
-            for part, label in zip(reading.parts, assembled.parts or repeat(""), strict=False)
+            for part, label in zip(
+                reading.parts, assembled.parts or repeat(""), strict=False
+            )
         ],
         "failures": failures_of(failures),
         "origins": count_origins(assembled.evidence)
@@ -230,9 +256,12 @@ def found_in(
 def shown_in(assembled: Assembled, documents: Iterable[Document]) -> dict[str, object]:
     """Return the fields of a result that tell of passages and their pages, and how much was left
     out."""
-    handles = {document.page.final_url: page_handle(document.page) for document in documents}
+    handles = {
+        document.page.final_url: page_handle(document.page) for document in documents
+    }
     pages = [
-        next(own) for _, own in groupby(assembled.evidence, key=lambda one: (one.url, one.title))
+        next(own)
+        for _, own in groupby(assembled.evidence, key=lambda one: (one.url, one.title))
     ]
     return {
         "passages": [
@@ -250,21 +279,28 @@ def shown_in(assembled: Assembled, documents: Iterable[Document]) -> dict[str, o
                 ),  # of an overview, whose labels are headings
                 headings=list(map(one_line, one.heading_path)),
             )
-            for label, one in zip(assembled.shown.labels, assembled.evidence, strict=True)
+            for label, one in zip(
+                assembled.shown.labels, assembled.evidence, strict=True
+            )
         ],
         "pages": [address(one.url) for one in pages],
         "handles": [handles.get(one.url, "") for one in pages],
         # In an overview a page's title is the label of its passage.
         "titles": [
-            "" if one.title in assembled.shown.labels else one_line(one.title) for one in pages
+            "" if one.title in assembled.shown.labels else one_line(one.title)
+            for one in pages
         ],
-        "hidden": [one.hidden for one in pages] if any(one.hidden for one in pages) else [],
+        "hidden": [one.hidden for one in pages]
+        if any(one.hidden for one in pages)
+        else [],
         "left_out": assembled.left_out,
     }
 
 
 def computed_in(
-    computed: Iterable[Told], documents: Sequence[Document], shown: Container[tuple[int, int]]
+    computed: Iterable[Told],
+    documents: Sequence[Document],
+    shown: Container[tuple[int, int]],
 ) -> list[ComputedValue]:
     """Return what tables tell, each with the first of its rows, and with those that are not `shown`
     elsewhere."""
@@ -282,7 +318,9 @@ def computed_in(
 
 
 def _rows_of(told: Told, shown: Container[tuple[int, int]]) -> list[list[str]]:
-    rows = [row for row in told.rows if (told.document, told.table.blocks[row]) not in shown]
+    rows = [
+        row for row in told.rows if (told.document, told.table.blocks[row]) not in shown
+    ]
     if not rows:
         return []
     lines = [told.table.columns, *(told.table.rows[row] for row in rows[:MOST_ROWS])]
@@ -323,7 +361,9 @@ def owner_of(ctx: Context[Any, Any]) -> str:
     user = request.scope.get("user") if request is not None else None
     if not isinstance(user, AuthenticatedUser):
         return ""
-    return hashlib.blake2b(repr(authorization_context(user)).encode(), digest_size=16).hexdigest()
+    return hashlib.blake2b(
+        repr(authorization_context(user)).encode(), digest_size=16
+    ).hexdigest()
 
 
 def reporter(ctx: ToolContext) -> Report:
@@ -360,10 +400,14 @@ def answer(text: str, data: BaseModel, *, view: View | None = None) -> CallToolR
     are left out. No link to a page stands beside the text: clients show it to the model, as words
     that it has already. `view` is what the desk draws, for clients that show it (`drawn`).
     """
-    facts: dict[str, object] = {RESULT: data.model_dump(mode="json", exclude_defaults=True)}
+    facts: dict[str, object] = {
+        RESULT: data.model_dump(mode="json", exclude_defaults=True)
+    }
     return CallToolResult(
         content=[TextContent(type="text", text=text)],
-        structured_content=data.model_dump(mode="json", exclude_defaults=True, context=WITH_WORDS),
+        structured_content=data.model_dump(
+            mode="json", exclude_defaults=True, context=WITH_WORDS
+        ),
         _meta=facts | ({VIEW: view} if view else {}),
     )
 
@@ -385,7 +429,9 @@ def notes_of(pages: Iterable[Page]) -> list[str]:
     ]
 
 
-def behind(evidence: Iterable[Evidence], documents: Iterable[Document]) -> Iterator[Page]:
+def behind(
+    evidence: Iterable[Evidence], documents: Iterable[Document]
+) -> Iterator[Page]:
     """Yield the pages that passages were taken from, in the order of the documents."""
     urls = {passage.url for passage in evidence}
     return (document.page for document in documents if document.page.final_url in urls)
@@ -394,20 +440,32 @@ def behind(evidence: Iterable[Evidence], documents: Iterable[Document]) -> Itera
 def larger(tool: str, max_tokens: int) -> list[Next]:
     """Return the running call with twice the budget, where that is still allowed."""
     more = min(2 * max_tokens, MOST_TOKENS)
-    return [Next(tool=tool, arguments={"max_tokens": more})] if more > max_tokens else []
+    return (
+        [Next(tool=tool, arguments={"max_tokens": more})] if more > max_tokens else []
+    )
 
 
 def repeated(
-    tool: str, failures: Iterable[Failure], *, beside: Sequence[str] = (), **change: object
+    tool: str,
+    failures: Iterable[Failure],
+    *,
+    beside: Sequence[str] = (),
+    **change: object,
 ) -> list[Next]:
     """Return the calls that go on where a source was late (the same: it goes on from the cache, or
     from the session that `change` names) or read in part (its rest, with the sources that stand
     `beside` it)."""
     failures = list(failures)
-    again = [Next(tool=tool, arguments=change)] if any(failure.late for failure in failures) else []
+    again = (
+        [Next(tool=tool, arguments=change)]
+        if any(failure.late for failure in failures)
+        else []
+    )
     rest = [failure.rest for failure in failures if failure.rest][:FIRST]
     reader = tool if tool in READERS else READERS[0]
-    return again + ([Next(tool=reader, arguments={"sources": [*beside, *rest]})] if rest else [])
+    return again + (
+        [Next(tool=reader, arguments={"sources": [*beside, *rest]})] if rest else []
+    )
 
 
 def write_next(sheet: Sheet, calls: Sequence[Next], tool: str) -> None:
@@ -429,16 +487,23 @@ def next_line(calls: Sequence[Next], tool: str) -> str:
 
 def _told(call: Next, tool: str) -> str:
     changed = ", ".join(
-        f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in call.arguments.items()
+        f"{name}={json.dumps(value, ensure_ascii=False)}"
+        for name, value in call.arguments.items()
     )
     if call.tool != tool:
-        return f"{call.tool} with {changed}" if changed else f"{call.tool} with the same question"
+        return (
+            f"{call.tool} with {changed}"
+            if changed
+            else f"{call.tool} with the same question"
+        )
     return f"the same call with {changed}" if changed else "the same call again"
 
 
 def told(outcome: SearchOutcome, mark: str) -> str:
     """Return how a provider answered, its own words for it between marks."""
-    return f"{outcome.provider}: {outcome.status} {quoted(outcome.reason, mark)}".strip()
+    return (
+        f"{outcome.provider}: {outcome.status} {quoted(outcome.reason, mark)}".strip()
+    )
 
 
 def failures_of(failures: Iterable[Failure]) -> list[str]:

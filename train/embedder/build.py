@@ -45,11 +45,16 @@ def main() -> int:
     )
     parser.add_argument("--safetensors", type=Path, required=True, metavar="FILE")
     parser.add_argument(
-        "--tokenizer", type=Path, metavar="FILE", help="default: tokenizer.json beside the weights"
+        "--tokenizer",
+        type=Path,
+        metavar="FILE",
+        help="default: tokenizer.json beside the weights",
     )
     parser.add_argument("--out", type=Path, default=EMBEDDED, metavar="FOLDER")
     options = parser.parse_args()
-    tokenizer_file: Path = options.tokenizer or options.safetensors.with_name("tokenizer.json")
+    tokenizer_file: Path = options.tokenizer or options.safetensors.with_name(
+        "tokenizer.json"
+    )
     weights = read_weights(options.safetensors)
     shape = Shape()
     tokenizer = _plain_tokenizer(tokenizer_file, shape.positions)
@@ -58,7 +63,10 @@ def main() -> int:
     peaks = channel_peaks(run(probe, feeds(tokenizer, calibration_texts())))
     small = build_graph(weights, shape, peaks=peaks)
     texts = varied_texts()
-    expected, found = vectors(floats, tokenizer, texts), vectors(small, tokenizer, texts)
+    expected, found = (
+        vectors(floats, tokenizer, texts),
+        vectors(small, tokenizer, texts),
+    )
     cosine = (expected * found).sum(axis=1)
     data = small.SerializeToString()
     print(f"float32 {floats.ByteSize() / 1e6:.1f} MB, 8 bits {len(data) / 1e6:.1f} MB")
@@ -72,13 +80,16 @@ def main() -> int:
         print(f"  {cosine[place]:.5f}  {texts[place][:70]!r}")
     if cosine.mean() < MEAN_COSINE or len(data) > MAX_BYTES:
         print(
-            f"not written: the bar is {MEAN_COSINE} and {MAX_BYTES / 1e6:.0f} MB", file=sys.stderr
+            f"not written: the bar is {MEAN_COSINE} and {MAX_BYTES / 1e6:.0f} MB",
+            file=sys.stderr,
         )
         return 1
     options.out.mkdir(parents=True, exist_ok=True)
     (options.out / "model.onnx").write_bytes(data)
     tokenizer.save(str(options.out / "tokenizer.json"), pretty=False)
-    _write_manifest(options.out, shape, mean=float(cosine.mean()), least=float(cosine.min()))
+    _write_manifest(
+        options.out, shape, mean=float(cosine.mean()), least=float(cosine.min())
+    )
     picked = range(0, len(texts), len(texts) // 40)
     np.savez_compressed(
         options.out / "reference.npz", places=np.array(picked), vectors=expected[picked]
@@ -105,8 +116,12 @@ def run(
     thread."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
-    session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+    options.graph_optimization_level = (
+        onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
+    )
+    session = onnxruntime.InferenceSession(
+        model, options, providers=["CPUExecutionProvider"]
+    )
     names = [output.name for output in session.get_outputs()]
     for feed in feeds:
         yield dict(zip(names, session.run(names, feed), strict=True))
@@ -124,13 +139,17 @@ def channel_peaks(runs: Iterable[Mapping[str, NDArray[np.float32]]]) -> Peaks:
     return peaks
 
 
-def vectors(model: onnx.ModelProto, tokenizer: Tokenizer, texts: list[str]) -> NDArray[np.float32]:
+def vectors(
+    model: onnx.ModelProto, tokenizer: Tokenizer, texts: list[str]
+) -> NDArray[np.float32]:
     """Return the model's vectors [n, width], one text at a time."""
     runs = run(model.SerializeToString(), feeds(tokenizer, texts))
     return np.stack([outputs["embedding"][0] for outputs in runs])
 
 
-def feeds(tokenizer: Tokenizer, texts: list[str]) -> Iterator[dict[str, NDArray[np.int64]]]:
+def feeds(
+    tokenizer: Tokenizer, texts: list[str]
+) -> Iterator[dict[str, NDArray[np.int64]]]:
     """Yield the inputs of a graph for one text after another."""
     for text in texts:
         ids = np.array([tokenizer.encode(text).ids], dtype=np.int64)
@@ -168,7 +187,9 @@ def _write_manifest(folder: Path, shape: Shape, *, mean: float, least: float) ->
     path = folder / "manifest.json"
     known = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
     # The figures of cosines are measured afterwards (`pipeline/reading/background.py`).
-    manifest |= {name: known[name] for name in ("background", "reader") if name in known}
+    manifest |= {
+        name: known[name] for name in ("background", "reader") if name in known
+    }
     path.write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
 
 

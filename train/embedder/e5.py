@@ -126,8 +126,12 @@ def read_package(path: Path) -> Package:
     }
     weights = {
         "embeddings.word_embeddings.weight": tensors["emb.word"].reshape(words, width),
-        "embeddings.position_embeddings.weight": tensors["emb.pos"].reshape(positions, width),
-        "embeddings.token_type_embeddings.weight": tensors["emb.type"].reshape(2, width),
+        "embeddings.position_embeddings.weight": tensors["emb.pos"].reshape(
+            positions, width
+        ),
+        "embeddings.token_type_embeddings.weight": tensors["emb.type"].reshape(
+            2, width
+        ),
         "embeddings.LayerNorm.weight": tensors["emb.ln.w"],
         "embeddings.LayerNorm.bias": tensors["emb.ln.b"],
     }
@@ -172,7 +176,9 @@ def _tensors(file: _Bytes) -> dict[str, NDArray[np.float32]]:
         if stored == 4 * size:
             found[name] = np.frombuffer(file.data, np.float32, size, start)
             continue
-        raw = np.frombuffer(file.data, np.uint8, stored, start).reshape(-1, _BLOCK_BYTES)
+        raw = np.frombuffer(file.data, np.uint8, stored, start).reshape(
+            -1, _BLOCK_BYTES
+        )
         scales = raw[:, :2].copy().view(np.float16).astype(np.float32)
         halves = np.concatenate([raw[:, 2:] & 15, raw[:, 2:] >> 4], axis=1)
         found[name] = ((halves.astype(np.float32) - 8) * scales).ravel()
@@ -209,7 +215,8 @@ def charsmap(signs: Mapping[str, str]) -> bytes:
     rows = sorted({**several, **signs}.items())
     table = Path("charsmap.tsv")
     table.write_text(
-        "".join(f"{_hex(one)}\t{_hex(other)}\n" for one, other in rows), encoding="ascii"
+        "".join(f"{_hex(one)}\t{_hex(other)}\n" for one, other in rows),
+        encoding="ascii",
     )
     found = compiled(normalization_rule_tsv=str(table))
     table.unlink()
@@ -252,7 +259,12 @@ def tokenizer_of(
 ) -> Tokenizer:
     """Return XLM-R's tokeniser with these pieces, cut at `most` tokens."""
     numbered = {"<s>": 0, "</s>": 2}
-    cut = {"max_length": most, "strategy": "LongestFirst", "stride": 0, "direction": "Right"}
+    cut = {
+        "max_length": most,
+        "strategy": "LongestFirst",
+        "stride": 0,
+        "direction": "Right",
+    }
     card = {
         "version": "1.0",
         "truncation": cut if most else None,
@@ -316,7 +328,9 @@ def main() -> int:
     package = read_package(options.package)
     kept = np.load(options.pieces)
     compiled = charsmap(package.signs)
-    tokenizer = tokenizer_of([package.pieces[n] for n in kept], compiled, package.shape.positions)
+    tokenizer = tokenizer_of(
+        [package.pieces[n] for n in kept], compiled, package.shape.positions
+    )
     whole_tokenizer = tokenizer_of(package.pieces, compiled, package.shape.positions)
     table = package.weights["embeddings.word_embeddings.weight"]
     weights = {**package.weights, "embeddings.word_embeddings.weight": table[kept]}
@@ -332,14 +346,19 @@ def main() -> int:
     whole = vectors(build_graph(package.weights, package.shape), whole_tokenizer, texts)
     for name, found in (
         ("8 bits to float32", cosine),
-        ("the cut vocabulary to the whole one, float32", (expected * whole).sum(axis=1)),
+        (
+            "the cut vocabulary to the whole one, float32",
+            (expected * whole).sum(axis=1),
+        ),
     ):
         print(f"cosine of {name}: mean {found.mean():.5f}  min {found.min():.5f}")
     options.out.mkdir(parents=True, exist_ok=True)
     _leave_out(small, set(matrices))
     (options.out / "model.onnx").write_bytes(small.SerializeToString())
     parts: dict[str, Any] = {
-        f"{name}:{n}": part for name, each in matrices.items() for n, part in enumerate(each)
+        f"{name}:{n}": part
+        for name, each in matrices.items()
+        for n, part in enumerate(each)
     }
     np.savez(options.out / MATRICES, **parts)
     tokenizer.save(str(options.out / "tokenizer.json"), pretty=False)
@@ -351,7 +370,9 @@ def main() -> int:
     size = sum(path.stat().st_size for path in options.out.iterdir())
     print(f"folder {size / 1e6:.1f} MB")
     if cosine.mean() < MEAN_COSINE or size > MAX_BYTES:
-        print(f"below the bar: {MEAN_COSINE}, {MAX_BYTES / 1e6:.0f} MB", file=sys.stderr)
+        print(
+            f"below the bar: {MEAN_COSINE}, {MAX_BYTES / 1e6:.0f} MB", file=sys.stderr
+        )
         return 1
     return 0
 

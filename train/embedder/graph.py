@@ -63,7 +63,9 @@ class _Graph:
     """Nodes and initialisers in the making; every method adds nodes and returns the name of a
     tensor."""
 
-    def __init__(self, weights: Weights, peaks: Peaks | None, *, packed: bool = False) -> None:
+    def __init__(
+        self, weights: Weights, peaks: Peaks | None, *, packed: bool = False
+    ) -> None:
         self.weights = weights
         self.packed = packed
         self.peaks = peaks
@@ -83,7 +85,9 @@ class _Graph:
         return self.constant(f"float_{value!r}", np.array(value, dtype=np.float32))
 
     def axes(self, *values: int) -> str:
-        return self.constant("axes_" + "_".join(map(str, values)), np.array(values, dtype=np.int64))
+        return self.constant(
+            "axes_" + "_".join(map(str, values)), np.array(values, dtype=np.int64)
+        )
 
     def add(
         self,
@@ -96,14 +100,18 @@ class _Graph:
     ) -> str:
         name = output or f"{operator}_{len(self.nodes)}"
         self.nodes.append(
-            helper.make_node(operator, inputs, [name], name=name, domain=domain, **attributes)
+            helper.make_node(
+                operator, inputs, [name], name=name, domain=domain, **attributes
+            )
         )
         return name
 
     def split(self, tensor: str, parts: int) -> list[str]:
         names = [f"Split_{len(self.nodes)}_{part}" for part in range(parts)]
         self.nodes.append(
-            helper.make_node("Split", [tensor], names, axis=2, num_outputs=parts, name=names[0])
+            helper.make_node(
+                "Split", [tensor], names, axis=2, num_outputs=parts, name=names[0]
+            )
         )
         return names
 
@@ -129,7 +137,10 @@ def build_graph(
     if matrices is not None:
         matrices.update(graph.matrices)
     return _model(
-        graph, ("input_ids", "attention_mask"), {"embedding": ("batch", shape.width)}, probe=probe
+        graph,
+        ("input_ids", "attention_mask"),
+        {"embedding": ("batch", shape.width)},
+        probe=probe,
     )
 
 
@@ -146,12 +157,18 @@ def build_reader(
     hidden = _encoder(graph, shape, typed=True)
     graph.add("Identity", [hidden], output="hidden")
     graph.add(
-        "Gelu", [_named_linear(graph, "reader.token", hidden)], domain=MICROSOFT, output="tokens"
+        "Gelu",
+        [_named_linear(graph, "reader.token", hidden)],
+        domain=MICROSOFT,
+        output="tokens",
     )
     # One token a window: 8 bits would save no time here.
     first = graph.add(
         "Squeeze",
-        [graph.add("Slice", [hidden, *(graph.axes(n) for n in (0, 1, 1))]), graph.axes(1)],
+        [
+            graph.add("Slice", [hidden, *(graph.axes(n) for n in (0, 1, 1))]),
+            graph.axes(1),
+        ],
     )
     for name in ("reader.pool", "reader.answer"):
         matrix = graph.constant(f"{name}.weight", weights[f"{name}.weight"].T)
@@ -160,12 +177,22 @@ def build_reader(
         first = graph.add("Tanh", [last])
     graph.add("Squeeze", [last, graph.axes(1)], output="answer")
     head = np.concatenate(
-        [weights[f"reader.{name}"].ravel() for name in ("keep.weight", "near", "keep.bias")]
+        [
+            weights[f"reader.{name}"].ravel()
+            for name in ("keep.weight", "near", "keep.bias")
+        ]
     )
     graph.add("Identity", [graph.constant("head.constant", head)], output="head")
     token = ("batch", "tokens", shape.width)
-    outputs = {"hidden": token, "tokens": token, "answer": ("batch",), "head": (len(head),)}
-    return _model(graph, ("input_ids", "attention_mask", "token_type_ids"), outputs, probe=probe)
+    outputs = {
+        "hidden": token,
+        "tokens": token,
+        "answer": ("batch",),
+        "head": (len(head),),
+    }
+    return _model(
+        graph, ("input_ids", "attention_mask", "token_type_ids"), outputs, probe=probe
+    )
 
 
 def _encoder(graph: _Graph, shape: Shape, *, typed: bool = False) -> str:
@@ -177,7 +204,11 @@ def _encoder(graph: _Graph, shape: Shape, *, typed: bool = False) -> str:
 
 
 def _model(
-    graph: _Graph, inputs: Sequence[str], outputs: Mapping[str, Sequence[str | int]], *, probe: bool
+    graph: _Graph,
+    inputs: Sequence[str],
+    outputs: Mapping[str, Sequence[str | int]],
+    *,
+    probe: bool,
 ) -> onnx.ModelProto:
     taken = [
         helper.make_tensor_value_info(name, onnx.TensorProto.INT64, ["batch", "tokens"])
@@ -190,14 +221,22 @@ def _model(
     for name, tensor in graph.linear_inputs.items() if probe else ():
         given.append(helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, None))
         graph.add("Identity", [tensor], output=name)
-    body = helper.make_graph(graph.nodes, "encoder", taken, given, list(graph.constants.values()))
+    body = helper.make_graph(
+        graph.nodes, "encoder", taken, given, list(graph.constants.values())
+    )
     opsets = [helper.make_opsetid("", 18), helper.make_opsetid(MICROSOFT, 1)]
-    return helper.make_model(body, opset_imports=opsets, ir_version=9, producer_name="winnow")
+    return helper.make_model(
+        body, opset_imports=opsets, ir_version=9, producer_name="winnow"
+    )
 
 
-def quantise_rows(matrix: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
+def quantise_rows(
+    matrix: NDArray[np.float32],
+) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
     """Return 8-bit rows and the scale of each [rows]: row = scale * bytes, within half a step."""
-    scale = np.maximum(np.abs(matrix).max(axis=1), np.float32(1e-12)) / np.float32(LEVELS)
+    scale = np.maximum(np.abs(matrix).max(axis=1), np.float32(1e-12)) / np.float32(
+        LEVELS
+    )
     rounded = np.round(matrix / scale[:, None]).clip(-LEVELS, LEVELS)
     return rounded.astype(np.int8), scale.astype(np.float32)
 
@@ -208,27 +247,39 @@ def _embeddings(graph: _Graph, shape: Shape, *, typed: bool) -> str:
         words = _packed_rows(graph, table, shape.fine)
     elif graph.peaks is not None:
         rows, scale = quantise_rows(table)
-        words = graph.add("Gather", [graph.constant("words", rows), "input_ids"], axis=0)
+        words = graph.add(
+            "Gather", [graph.constant("words", rows), "input_ids"], axis=0
+        )
         words = graph.add("Cast", [words], to=onnx.TensorProto.FLOAT)
         scales = graph.add(
-            "Gather", [graph.constant("words.scale", scale[:, None]), "input_ids"], axis=0
+            "Gather",
+            [graph.constant("words.scale", scale[:, None]), "input_ids"],
+            axis=0,
         )
         words = graph.add("Mul", [words, scales])
     else:
-        words = graph.add("Gather", [graph.constant("words", table), "input_ids"], axis=0)
+        words = graph.add(
+            "Gather", [graph.constant("words", table), "input_ids"], axis=0
+        )
     # The vector of type 0 joins the positions; a reader's second part has the difference to type 1
     # added.
     kinds = graph.weights["embeddings.token_type_embeddings.weight"]
-    places = graph.weights["embeddings.position_embeddings.weight"][: shape.positions] + kinds[0]
+    places = (
+        graph.weights["embeddings.position_embeddings.weight"][: shape.positions]
+        + kinds[0]
+    )
     length = graph.add("Shape", ["input_ids"], start=1, end=2)
     positions = graph.add(
-        "Slice", [graph.constant("positions", places), graph.axes(0), length, graph.axes(0)]
+        "Slice",
+        [graph.constant("positions", places), graph.axes(0), length, graph.axes(0)],
     )
     summed = graph.add("Add", [words, positions])
     if typed:
         second = graph.add("Cast", ["token_type_ids"], to=onnx.TensorProto.FLOAT)
         second = graph.add("Unsqueeze", [second, graph.axes(2)])
-        added = graph.add("Mul", [second, graph.constant("second", kinds[1] - kinds[0])])
+        added = graph.add(
+            "Mul", [second, graph.constant("second", kinds[1] - kinds[0])]
+        )
         summed = graph.add("Add", [summed, added])
     return _norm(graph, "embeddings.LayerNorm", summed)
 
@@ -243,7 +294,9 @@ def quantise_blocks(
     """
     rows, columns = matrix.shape
     blocks = matrix.reshape(rows, columns // BLOCK, BLOCK)
-    largest = np.take_along_axis(blocks, np.abs(blocks).argmax(axis=2)[:, :, None], axis=2)
+    largest = np.take_along_axis(
+        blocks, np.abs(blocks).argmax(axis=2)[:, :, None], axis=2
+    )
     scales = (largest / np.float32(-8)).astype(np.float16)
     divisor = np.where(scales == 0, np.float32(1), scales.astype(np.float32))
     halves = (np.round(blocks / divisor) + 8).clip(0, 15).astype(np.uint8)
@@ -275,7 +328,9 @@ def _packed_rows(graph: _Graph, table: NDArray[np.float32], fine: int) -> str:
     """Return the float32 rows of a packed table that `input_ids` name: the first `fine` from 4
     bits, the others from 2."""
     packed, scales = quantise_blocks(table[:fine])
-    ids = graph.add("Min", ["input_ids", graph.constant("last_fine", np.array(fine - 1))])
+    ids = graph.add(
+        "Min", ["input_ids", graph.constant("last_fine", np.array(fine - 1))]
+    )
     rows = graph.add("Gather", [graph.constant("words", packed), ids], axis=0)
     scale = graph.add("Gather", [graph.constant("words.scale", scales), ids], axis=0)
     words = _unpacked(graph, rows, scale, places=2)
@@ -297,7 +352,9 @@ def _coarse_rows(graph: _Graph, table: NDArray[np.float32], ids: str) -> str:
         by = graph.constant(f"by_{bit}", np.array(bit, dtype=np.uint8))
         shifted = graph.add("BitShift", [rows, by], direction="RIGHT")
         parts.append(graph.add("BitwiseAnd", [shifted, three]))
-    bits = graph.add("Cast", [graph.add("Concat", parts, axis=-1)], to=onnx.TensorProto.FLOAT)
+    bits = graph.add(
+        "Cast", [graph.add("Concat", parts, axis=-1)], to=onnx.TensorProto.FLOAT
+    )
     levels = graph.add("Sub", [bits, graph.number(1.5)])
     scale = graph.add("Gather", [graph.constant("rare.scale", scales), ids], axis=0)
     scale = graph.add("Cast", [scale], to=onnx.TensorProto.FLOAT)
@@ -311,11 +368,14 @@ def _unpacked(graph: _Graph, packed: str, scales: str, *, places: int) -> str:
     shape = np.array([*same, -1, BLOCK // 2], dtype=np.int64)
     halves = graph.add("Reshape", [packed, graph.constant(f"halves_{places}", shape)])
     four = graph.constant("four", np.array(4, dtype=np.uint8))
-    low = graph.add("BitwiseAnd", [halves, graph.constant("low", np.array(15, dtype=np.uint8))])
+    low = graph.add(
+        "BitwiseAnd", [halves, graph.constant("low", np.array(15, dtype=np.uint8))]
+    )
     high = graph.add("BitShift", [halves, four], direction="RIGHT")
     steps = graph.add("Concat", [low, high], axis=-1)
     steps = graph.add(
-        "Sub", [graph.add("Cast", [steps], to=onnx.TensorProto.FLOAT), graph.number(8.0)]
+        "Sub",
+        [graph.add("Cast", [steps], to=onnx.TensorProto.FLOAT), graph.number(8.0)],
     )
     scale = graph.add("Cast", [scales], to=onnx.TensorProto.FLOAT)
     scaled = graph.add("Mul", [steps, graph.add("Unsqueeze", [scale, graph.axes(-1)])])
@@ -328,13 +388,20 @@ def _layer(graph: _Graph, prefix: str, tensors: tuple[str, str], shape: Shape) -
     own = [f"{prefix}attention.self.{name}" for name in ("query", "key", "value")]
     weight = np.concatenate([graph.weights[f"{name}.weight"] for name in own])
     bias = np.concatenate([graph.weights[f"{name}.bias"] for name in own])
-    query, key, value = graph.split(_linear(graph, f"{prefix}qkv", hidden, (weight, bias)), 3)
+    query, key, value = graph.split(
+        _linear(graph, f"{prefix}qkv", hidden, (weight, bias)), 3
+    )
     context = graph.add(
-        "MultiHeadAttention", [query, key, value, "", mask], domain=MICROSOFT, num_heads=shape.heads
+        "MultiHeadAttention",
+        [query, key, value, "", mask],
+        domain=MICROSOFT,
+        num_heads=shape.heads,
     )
     context = _named_linear(graph, f"{prefix}attention.output.dense", context)
     hidden = _norm(
-        graph, f"{prefix}attention.output.LayerNorm", graph.add("Add", [context, hidden])
+        graph,
+        f"{prefix}attention.output.LayerNorm",
+        graph.add("Add", [context, hidden]),
     )
     inner = _named_linear(graph, f"{prefix}intermediate.dense", hidden)
     inner = _named_linear(
@@ -346,12 +413,17 @@ def _layer(graph: _Graph, prefix: str, tensors: tuple[str, str], shape: Shape) -
 def _norm(graph: _Graph, name: str, tensor: str) -> str:
     scale = graph.constant(f"{name}.weight", graph.weights[f"{name}.weight"])
     bias = graph.constant(f"{name}.bias", graph.weights[f"{name}.bias"])
-    return graph.add("LayerNormalization", [tensor, scale, bias], axis=-1, epsilon=1e-12)
+    return graph.add(
+        "LayerNormalization", [tensor, scale, bias], axis=-1, epsilon=1e-12
+    )
 
 
 def _named_linear(graph: _Graph, name: str, tensor: str) -> str:
     return _linear(
-        graph, name, tensor, (graph.weights[f"{name}.weight"], graph.weights[f"{name}.bias"])
+        graph,
+        name,
+        tensor,
+        (graph.weights[f"{name}.weight"], graph.weights[f"{name}.bias"]),
     )
 
 
@@ -365,19 +437,24 @@ def _linear(
     weight, bias = parameters
     graph.linear_inputs[name] = tensor
     if graph.peaks is None:
-        product = graph.add("MatMul", [tensor, graph.constant(f"{name}.weight", weight.T)])
+        product = graph.add(
+            "MatMul", [tensor, graph.constant(f"{name}.weight", weight.T)]
+        )
     else:
         easing = np.ones(weight.shape[1], dtype=np.float32)
         if name.endswith(EASED):
             easing = _easing(weight, graph.peaks[name])
             tensor = graph.add(
-                "Mul", [tensor, graph.constant(f"{name}.easing", np.float32(1) / easing)]
+                "Mul",
+                [tensor, graph.constant(f"{name}.easing", np.float32(1) / easing)],
             )
         product = _product_8bit(graph, name, tensor, (weight, easing))
     return graph.add("Add", [product, graph.constant(f"{name}.bias", bias)])
 
 
-def _easing(weight: NDArray[np.float32], peaks: NDArray[np.float32]) -> NDArray[np.float32]:
+def _easing(
+    weight: NDArray[np.float32], peaks: NDArray[np.float32]
+) -> NDArray[np.float32]:
     """Return what each input channel is divided by and its weights are multiplied with; geometric
     mean 1."""
     largest = np.maximum(np.abs(weight).max(axis=0), 1e-6)
@@ -398,7 +475,9 @@ def _product_8bit(
     # Activations are unsigned bytes about 128: unsigned by signed is the fast integer product on
     # x86.
     zero = graph.constant("zero_u8", np.array(LEVELS + 1, dtype=np.uint8))
-    largest = graph.add("ReduceMax", [graph.add("Abs", [tensor]), graph.axes(-1)], keepdims=1)
+    largest = graph.add(
+        "ReduceMax", [graph.add("Abs", [tensor]), graph.axes(-1)], keepdims=1
+    )
     step = graph.add("Mul", [largest, graph.number(1 / LEVELS)])
     # Rounded and clipped by QuantizeLinear; the step of each token was divided out before.
     rounded = graph.add(
@@ -412,12 +491,16 @@ def _product_8bit(
         zero,
         graph.constant(f"zero_s8_{len(scale)}", np.zeros(len(scale), dtype=np.int8)),
     ]
-    return graph.add("Mul", [graph.add("MatMulIntegerToFloat", factors, domain=MICROSOFT), step])
+    return graph.add(
+        "Mul", [graph.add("MatMulIntegerToFloat", factors, domain=MICROSOFT), step]
+    )
 
 
 def _pooling(graph: _Graph, hidden: str) -> None:
     mask = graph.add("Cast", ["attention_mask"], to=onnx.TensorProto.FLOAT)
-    summed = graph.add("MatMul", [graph.add("Unsqueeze", [mask, graph.axes(1)]), hidden])
+    summed = graph.add(
+        "MatMul", [graph.add("Unsqueeze", [mask, graph.axes(1)]), hidden]
+    )
     summed = graph.add("Squeeze", [summed, graph.axes(1)])
     # The mean and the sum have the same direction, and only the direction is kept.
     length = graph.add("ReduceL2", [summed, graph.axes(1)], keepdims=1)

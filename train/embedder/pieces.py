@@ -38,7 +38,18 @@ WRITINGS: Final[Mapping[str, int]] = {
     "DEVANAGARI": 2,
     "": 10,
     **dict.fromkeys(
-        ("KANA", "HANGUL", "GREEK", "HEBREW", "BENGALI", "TAMIL", "TELUGU", "THAI", "GEORGIAN"), 1
+        (
+            "KANA",
+            "HANGUL",
+            "GREEK",
+            "HEBREW",
+            "BENGALI",
+            "TAMIL",
+            "TELUGU",
+            "THAI",
+            "GEORGIAN",
+        ),
+        1,
     ),
 }
 """How many of the languages write so: a piece's share among a writing's counts so often."""
@@ -71,7 +82,9 @@ def choose(
     for writing, languages in WRITINGS.items():
         here = writings == writing
         own[here] = likely[here] / likely[here].sum() * languages
-    used = np.max([_shares(tokenizer, code, texts) for code in LANGUAGES.split()], axis=0)
+    used = np.max(
+        [_shares(tokenizer, code, texts) for code in LANGUAGES.split()], axis=0
+    )
     worth = (1 - OF_ITSELF) * used + OF_ITSELF * own
     single = np.array([len(piece) == 1 for piece, _ in pieces])
     worth[: len(SPECIALS)] = np.arange(len(SPECIALS), 0, -1) + 1
@@ -101,7 +114,10 @@ def _shares(tokenizer: Tokenizer, code: str, texts: Path) -> Shares:
 
 
 def _counted(tokenizer: Tokenizer, lines: Sequence[str], weights: Shares) -> Shares:
-    found = [one.ids for one in tokenizer.encode_batch_fast(list(lines), add_special_tokens=False)]
+    found = [
+        one.ids
+        for one in tokenizer.encode_batch_fast(list(lines), add_special_tokens=False)
+    ]
     each = np.repeat(weights, [len(ids) for ids in found])
     ids = np.fromiter(chain.from_iterable(found), np.int64, len(each))
     shares = np.bincount(ids, weights=each, minlength=tokenizer.get_vocab_size())

@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import Final
 
 _LENGTHS: Final = (1, 2, 3, 5, 8, 12, 18, 25, 40, 60, 90, 130, 180, 250)
-_WRITTEN: Final = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
+_WRITTEN: Final = json.loads(
+    Path(__file__).with_suffix(".json").read_text(encoding="utf-8")
+)
 _WORDS: Final = " ".join(_WRITTEN["words"]).split()
 
 
@@ -39,6 +41,8 @@ def _punctuate(words: list[str], draw: random.Random) -> str:
     written = [words[0].capitalize()]
     for word in words[1:]:
         ends = written[-1].endswith(".")
-        mark = draw.choices(["", ",", ".", f" {draw.randrange(3000)}"], weights=[80, 8, 8, 4])[0]
+        mark = draw.choices(
+            ["", ",", ".", f" {draw.randrange(3000)}"], weights=[80, 8, 8, 4]
+        )[0]
         written.append((word.capitalize() if ends else word) + mark)
     return " ".join(written).rstrip(".,") + "."

@@ -26,7 +26,15 @@ from numpy.typing import NDArray
 from onnx.external_data_helper import set_external_data
 from safetensors.torch import load_file
 
-from models.onnx import EMBEDDED, WEIGHTS, Encoded, encode, keep_logits, padded, read_tokenizer
+from models.onnx import (
+    EMBEDDED,
+    WEIGHTS,
+    Encoded,
+    encode,
+    keep_logits,
+    padded,
+    read_tokenizer,
+)
 from train.embedder.build import MAX_BYTES, channel_peaks, run
 from train.embedder.graph import Shape, build_reader
 from train.reader.data import library_windows
@@ -48,10 +56,18 @@ def main() -> int:
         prog="python -m train.reader.build", description=__doc__.splitlines()[0]
     )
     parser.add_argument(
-        "--minilm", type=Path, required=True, metavar="FILE", help="float32 all-MiniLM-L6-v2"
+        "--minilm",
+        type=Path,
+        required=True,
+        metavar="FILE",
+        help="float32 all-MiniLM-L6-v2",
     )
-    parser.add_argument("--checkpoint", type=Path, metavar="FILE", help="weights of train.py")
-    parser.add_argument("--note", default="", help="one line on how the weights were trained")
+    parser.add_argument(
+        "--checkpoint", type=Path, metavar="FILE", help="weights of train.py"
+    )
+    parser.add_argument(
+        "--note", default="", help="one line on how the weights were trained"
+    )
     parser.add_argument(
         "--figures",
         type=json.loads,
@@ -63,11 +79,16 @@ def main() -> int:
     options = parser.parse_args()
     weights = from_minilm(options.minilm)
     if options.checkpoint:
-        weights |= {name: tensor.float() for name, tensor in load_file(options.checkpoint).items()}
+        weights |= {
+            name: tensor.float()
+            for name, tensor in load_file(options.checkpoint).items()
+        }
     return export(weights, options.out, note=options.note, figures=options.figures)
 
 
-def export(weights: Tensors, folder: Path, *, note: str, figures: dict[str, float]) -> int:
+def export(
+    weights: Tensors, folder: Path, *, note: str, figures: dict[str, float]
+) -> int:
     """Write the 8-bit form of `weights` into `folder`, which holds the tokeniser; return 1 where it
     is too far off."""
     tokenizer = read_tokenizer(folder / "tokenizer.json")
@@ -77,7 +98,8 @@ def export(weights: Tensors, folder: Path, *, note: str, figures: dict[str, floa
         for window in encode(tokenizer, question, parts)
     ]
     arrays = {
-        name: np.ascontiguousarray(tensor.float().numpy()) for name, tensor in weights.items()
+        name: np.ascontiguousarray(tensor.float().numpy())
+        for name, tensor in weights.items()
     }
     probe = build_reader(arrays, Shape(), probe=True).SerializeToString()
     peaks = channel_peaks(run(probe, _feeds(windows[::2])))
@@ -87,9 +109,13 @@ def export(weights: Tensors, folder: Path, *, note: str, figures: dict[str, floa
     data = graph.SerializeToString()
     small["mb"] = round(len(data) / 1e6, 1)
     print(json.dumps(small))
-    if max(small["keep_apart"], small["answer_apart"]) > MOST_APART or len(data) > MAX_BYTES:
+    if (
+        max(small["keep_apart"], small["answer_apart"]) > MOST_APART
+        or len(data) > MAX_BYTES
+    ):
         print(
-            f"not written: the bars are {MOST_APART} and {MAX_BYTES / 1e6:.0f} MB", file=sys.stderr
+            f"not written: the bars are {MOST_APART} and {MAX_BYTES / 1e6:.0f} MB",
+            file=sys.stderr,
         )
         return 1
     (folder / WEIGHTS).write_bytes(data)
@@ -105,7 +131,9 @@ def export(weights: Tensors, folder: Path, *, note: str, figures: dict[str, floa
         **small,
     }
     manifest["reader"] = own
-    (folder / "manifest.json").write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
+    (folder / "manifest.json").write_text(
+        json.dumps(manifest, indent=2) + "\n", encoding="utf-8"
+    )
     sheet = folder / "README.md"
     if sheet.is_file():
         text = sheet.read_text(encoding="utf-8")
@@ -129,7 +157,9 @@ def share(graph: onnx.ModelProto, beside: Path) -> None:
             tensor.ClearField("raw_data")
 
 
-def _compare(weights: Tensors, data: bytes, windows: Sequence[Encoded]) -> dict[str, float]:
+def _compare(
+    weights: Tensors, data: bytes, windows: Sequence[Encoded]
+) -> dict[str, float]:
     """Return how far the logits of the 8-bit file are from torch's, and the CPU time of a window of
     180 tokens."""
     keep: list[float] = []
@@ -140,7 +170,9 @@ def _compare(weights: Tensors, data: bytes, windows: Sequence[Encoded]) -> dict[
     for window, outputs in zip(windows, run(data, _feeds(windows)), strict=True):
         spent += time.process_time() - began
         tokens += len(window.ids)
-        found = keep_logits(outputs["hidden"][0], outputs["tokens"][0], outputs["head"], window)
+        found = keep_logits(
+            outputs["hidden"][0], outputs["tokens"][0], outputs["head"], window
+        )
         with torch.inference_mode():
             expected, answers = forward(weights, make_batch([window]))
         keep += np.abs(found - expected.numpy()).tolist()
@@ -166,7 +198,11 @@ def _feeds(windows: Sequence[Encoded]) -> Iterator[dict[str, NDArray[np.int64]]]
 
 def _datasheet(own: dict[str, object]) -> str:
     return "\n".join(
-        ["| reader | |", "|---|---|", *(f"| {name} | {value} |" for name, value in own.items())]
+        [
+            "| reader | |",
+            "|---|---|",
+            *(f"| {name} | {value} |" for name, value in own.items()),
+        ]
     )
 
 

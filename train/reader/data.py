@@ -97,7 +97,9 @@ def load_public(split: Split) -> Corpus:
     sources: dict[str, str] = {}
     for row in _rows(SHARED / "train" / "docs.jsonl.gz"):
         whole = [sentence for paragraph in row["paras"] for sentence in paragraph]
-        sentences = ["" if sentence.startswith(JUDGED) else sentence for sentence in whole]
+        sentences = [
+            "" if sentence.startswith(JUDGED) else sentence for sentence in whole
+        ]
         starts = [0]
         for paragraph in row["paras"]:
             starts.append(starts[-1] + len(paragraph))
@@ -112,7 +114,9 @@ def load_public(split: Split) -> Corpus:
             if row["q"].startswith(JUDGED) or not all(shown[place] for place in gold):
                 continue
             corpus.questions.append(
-                Question(row["q"], row["doc"], gold, near, sources[row["doc"]], row["ans"])
+                Question(
+                    row["q"], row["doc"], gold, near, sources[row["doc"]], row["ans"]
+                )
             )
     used = {question.text for question in corpus.questions}
     corpus.texts = {name: text for name, text in corpus.texts.items() if name in used}
@@ -123,11 +127,14 @@ def judged_rows() -> tuple[int, int]:
     """Return how many sentences and questions of the public training sets are left out since they
     judge us."""
     places = {
-        row["id"]: [sentence.startswith(JUDGED) for part in row["paras"] for sentence in part]
+        row["id"]: [
+            sentence.startswith(JUDGED) for part in row["paras"] for sentence in part
+        ]
         for row in _rows(SHARED / "train" / "docs.jsonl.gz")
     }
     questions = sum(
-        row["q"].startswith(JUDGED) or any(places[row["doc"]][place] for place in row["gold"])
+        row["q"].startswith(JUDGED)
+        or any(places[row["doc"]][place] for place in row["gold"])
         for row in _rows(SHARED / "train" / "questions.jsonl.gz")
     )
     return sum(map(sum, places.values())), questions
@@ -149,9 +156,13 @@ def load_own(split: Split) -> Corpus:
         gold = frozenset[int]().union(*found)
         corpus.texts[row["page"]] = text
         source = f"own-{row['kind']}"
-        corpus.questions.append(Question(row["question"], row["page"], gold, gold, source))
+        corpus.questions.append(
+            Question(row["question"], row["page"], gold, gold, source)
+        )
         if row["twin"]:
-            corpus.questions.append(Question(row["twin"], row["page"], frozenset(), gold, source))
+            corpus.questions.append(
+                Question(row["twin"], row["page"], frozenset(), gold, source)
+            )
     if lost:
         print(
             f"{lost} questions of ours have a gold text that their page no longer gives",
@@ -163,7 +174,9 @@ def load_own(split: Split) -> Corpus:
 def _places(sentences: Sequence[str], wanted: str) -> frozenset[int]:
     """Return the sentences that are a gold text, or what it became since the page is cut or cleaned
     otherwise."""
-    same = frozenset(place for place, sentence in enumerate(sentences) if sentence == wanted)
+    same = frozenset(
+        place for place, sentence in enumerate(sentences) if sentence == wanted
+    )
     if same:
         return same
     words = set(wanted.split())
@@ -217,19 +230,29 @@ def _text(document: Document) -> Text:
 def library_windows() -> Iterator[tuple[str, list[Window]]]:
     """Yield the sample library's development questions, each with some windows of the page that
     answers it."""
-    lines = (ROOT / "examples" / "questions.jsonl").read_text(encoding="utf-8").splitlines()
+    lines = (
+        (ROOT / "examples" / "questions.jsonl").read_text(encoding="utf-8").splitlines()
+    )
     for row in map(json.loads, lines):
         pages = [page for page in row["pages"] if page.endswith(".html")]
         if row["split"] != "dev" or not pages:
             continue
         text = read_text(
-            (ROOT / "examples" / "library" / pages[0]).read_text(encoding="utf-8"), name=pages[0]
+            (ROOT / "examples" / "library" / pages[0]).read_text(encoding="utf-8"),
+            name=pages[0],
         )
-        starts = range(0, len(text.sentences), max(LIBRARY_SENTENCES, len(text.sentences) // 3))
-        parts = [tuple(text.sentences[start : start + LIBRARY_SENTENCES]) for start in starts]
+        starts = range(
+            0, len(text.sentences), max(LIBRARY_SENTENCES, len(text.sentences) // 3)
+        )
+        parts = [
+            tuple(text.sentences[start : start + LIBRARY_SENTENCES]) for start in starts
+        ]
         yield (
             row["question"],
-            [Window(text.above[start], part) for start, part in zip(starts, parts, strict=True)],
+            [
+                Window(text.above[start], part)
+                for start, part in zip(starts, parts, strict=True)
+            ],
         )
 
 
@@ -273,17 +296,27 @@ def main() -> int:
     parser.add_argument("--written", type=Path, required=True, metavar="FOLDER")
     parser.add_argument("--units", type=Path, required=True, metavar="FILE")
     options = parser.parse_args()
-    parts = collect(options.written, json.loads(options.units.read_text(encoding="utf-8")))
+    parts = collect(
+        options.written, json.loads(options.units.read_text(encoding="utf-8"))
+    )
     QUESTIONS.mkdir(exist_ok=True)
     for part, rows in parts.items():
         lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
         (QUESTIONS / f"{part}.jsonl").write_text(lines, encoding="utf-8")
-        print(part, len(rows), "questions,", sum(bool(row["twin"]) for row in rows), "twins")
+        print(
+            part,
+            len(rows),
+            "questions,",
+            sum(bool(row["twin"]) for row in rows),
+            "twins",
+        )
     return 0
 
 
 def _rows(path: Path) -> Iterator[dict[str, Any]]:
-    with (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="utf-8") as file:
+    with (gzip.open if path.suffix == ".gz" else open)(
+        path, "rt", encoding="utf-8"
+    ) as file:
         yield from (json.loads(line) for line in file if line.strip())
 
 

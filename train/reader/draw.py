@@ -76,7 +76,9 @@ class Drawer:
         self._corpus = corpus
         self._draw = random.Random(seed)
         self._names = list(corpus.texts)
-        self._starts = np.cumsum([0, *(len(text.sentences) for text in corpus.texts.values())])
+        self._starts = np.cumsum(
+            [0, *(len(text.sentences) for text in corpus.texts.values())]
+        )
         self._number = {name: number for number, name in enumerate(self._names)}
         self._index = _Index(
             [sentence for text in corpus.texts.values() for sentence in text.sentences]
@@ -116,17 +118,25 @@ class Drawer:
             if question.source == LOOSE
             else self._around(text, middle)
         )
-        return self._example(question, text, rows, "answer" if question.gold else "near")
+        return self._example(
+            question, text, rows, "answer" if question.gold else "near"
+        )
 
-    def _example(self, question: Question, text: Text, rows: Sequence[int], kind: str) -> Example:
+    def _example(
+        self, question: Question, text: Text, rows: Sequence[int], kind: str
+    ) -> Example:
         above, chance = text.above[rows[0]], self._draw.random()
         if chance < 0.3:
             above = "" if chance < 0.2 else above.split(JOINT)[0]
         window = Window(above, tuple(text.sentences[row] for row in rows))
-        gold = frozenset(place for place, row in enumerate(rows) if row in question.gold)
+        gold = frozenset(
+            place for place, row in enumerate(rows) if row in question.gold
+        )
         return Example(question.question, window, gold, 1.0, kind)
 
-    def _around(self, text: Text, middle: int, avoid: frozenset[int] = frozenset()) -> range:
+    def _around(
+        self, text: Text, middle: int, avoid: frozenset[int] = frozenset()
+    ) -> range:
         """Return rows of one window around a sentence, which stands anywhere in it, without the
         ones to avoid."""
         budget = self._draw.choice(BUDGETS) - _tokens(text.sentences[middle])
@@ -180,10 +190,16 @@ class Drawer:
         before others'."""
         near = self._nearest(question)
         own = [
-            (name, row) for name, row in near if name == question.text and question.source != LOOSE
+            (name, row)
+            for name, row in near
+            if name == question.text and question.source != LOOSE
         ]
         text = self._corpus.texts[question.text]
-        if not own and len(text.sentences) > len(question.near) and question.source != LOOSE:
+        if (
+            not own
+            and len(text.sentences) > len(question.near)
+            and question.source != LOOSE
+        ):
             own = [
                 (question.text, row)
                 for row in range(len(text.sentences))
@@ -197,12 +213,16 @@ class Drawer:
         pairs = own + elsewhere if self._draw.random() < 0.7 else elsewhere + own
         for name, row in pairs[:most]:
             found = self._corpus.texts[name]
-            rows = self._around(found, row, question.near if name == question.text else frozenset())
+            rows = self._around(
+                found, row, question.near if name == question.text else frozenset()
+            )
             if question.answer and any(
                 question.answer.lower() in found.sentences[row].lower() for row in rows
             ):
                 continue
-            yield self._example(replace(question, gold=frozenset()), found, rows, "other")
+            yield self._example(
+                replace(question, gold=frozenset()), found, rows, "other"
+            )
 
     def _foreign(self, question: Question) -> Iterator[Example]:
         """Yield a window of a text that has nothing to do with the question."""
@@ -210,7 +230,9 @@ class Drawer:
         if name != question.text:
             text = self._corpus.texts[name]
             rows = self._around(text, self._draw.randrange(len(text.sentences)))
-            yield self._example(replace(question, gold=frozenset()), text, rows, "foreign")
+            yield self._example(
+                replace(question, gold=frozenset()), text, rows, "foreign"
+            )
 
     def _joined(self, question: Question) -> Iterator[Example]:
         """Yield windows for two questions asked at once; both golds count."""
@@ -254,11 +276,18 @@ class Drawer:
         window's, too."""
         shown = " ".join(answer.window.sentences)
         pattern = self._draw.choice((_NAME, _NUMBER))
-        old = [word for word in dict.fromkeys(pattern.findall(answer.question)) if word in shown]
+        old = [
+            word
+            for word in dict.fromkeys(pattern.findall(answer.question))
+            if word in shown
+        ]
         sample = self._draw.sample(list(text.sentences), min(40, len(text.sentences)))
         known = (answer.question + shown).lower()
         new = [
-            word for line in sample for word in pattern.findall(line) if word.lower() not in known
+            word
+            for line in sample
+            for word in pattern.findall(line)
+            if word.lower() not in known
         ]
         if pattern is _NUMBER and not new:
             new = [str(self._draw.randrange(2, 90))]
@@ -274,21 +303,29 @@ class Drawer:
                 window=replace(answer.window, sentences=sentences),
                 kind="both",
             )
-        return replace(answer, question=question, gold=frozenset(), weight=0.8, kind="other word")
+        return replace(
+            answer, question=question, gold=frozenset(), weight=0.8, kind="other word"
+        )
 
     def _opposite(self, answer: Example, text: Text) -> Example | None:
         """A word of the question becomes its opposite."""
         shown = " ".join(answer.window.sentences).lower().split()
         words = answer.question.split()
         places = [
-            place for place, word in enumerate(words) if _OPPOSITE.get(word, shown[0]) not in shown
+            place
+            for place, word in enumerate(words)
+            if _OPPOSITE.get(word, shown[0]) not in shown
         ]
         if not places:
             return None
         place = self._draw.choice(places)
         words[place] = _OPPOSITE[words[place]]
         return replace(
-            answer, question=" ".join(words), gold=frozenset(), weight=0.7, kind="opposite"
+            answer,
+            question=" ".join(words),
+            gold=frozenset(),
+            weight=0.7,
+            kind="opposite",
         )
 
     def _swapped_roles(self, answer: Example, text: Text) -> Example | None:
@@ -314,7 +351,9 @@ class Drawer:
             *answer.window.sentences[place + 1 :],
         )
         window = replace(answer.window, sentences=sentences)
-        return replace(answer, window=window, gold=frozenset(), weight=0.6, kind="swapped roles")
+        return replace(
+            answer, window=window, gold=frozenset(), weight=0.6, kind="swapped roles"
+        )
 
     def _swapped_key(self, answer: Example, text: Text) -> Example | None:
         """Two rows of a table exchange the cell by which the question finds its row: the other row
@@ -324,13 +363,17 @@ class Drawer:
         (place,) = answer.gold
         cells = dict(_CELL.findall(answer.window.sentences[place]))
         words = " " + _BETWEEN.sub(" ", answer.question).rstrip(" ?.").lower() + " "
-        keys = [(head, cell) for head, cell in cells.items() if f" {cell.lower()} " in words]
+        keys = [
+            (head, cell) for head, cell in cells.items() if f" {cell.lower()} " in words
+        ]
         if len(keys) != 1 or len(cells) < 2:
             return None
         head, cell = keys[0]
         rows = list(answer.window.sentences)
         found = [dict(_CELL.findall(line)).get(head, cell) for line in rows]
-        others = [row for row, value in enumerate(found) if row != place and value != cell]
+        others = [
+            row for row, value in enumerate(found) if row != place and value != cell
+        ]
         if not others or sum(f"{head}: {cell}" in line for line in rows) != 1:
             return None
         other = self._draw.choice(others)
@@ -339,7 +382,11 @@ class Drawer:
         rows[other] = rows[other].replace(f"{head}: {theirs}", f"{head}: {cell}")
         window = replace(answer.window, sentences=tuple(rows))
         return replace(
-            answer, window=window, gold=frozenset({other}), weight=0.8, kind="swapped key"
+            answer,
+            window=window,
+            gold=frozenset({other}),
+            weight=0.8,
+            kind="swapped key",
         )
 
 

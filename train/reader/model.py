@@ -75,9 +75,9 @@ def forward(weights: Tensors, batch: Batch) -> tuple[Tensor, Tensor]:
     length = batch.ids.shape[1]
     mask = None
     if int(batch.lengths.min()) < length:
-        mask = torch.where(torch.arange(length)[None] < batch.lengths[:, None], 0.0, -1e9)[
-            :, None, None
-        ]
+        mask = torch.where(
+            torch.arange(length)[None] < batch.lengths[:, None], 0.0, -1e9
+        )[:, None, None]
     for layer in range(LAYERS):
         with torch.set_grad_enabled(torch.is_grad_enabled() and layer >= FROZEN_LAYERS):
             hidden = _layer(weights, f"encoder.layer.{layer}.", hidden, mask)
@@ -112,7 +112,10 @@ def from_minilm(path: Path) -> Tensors:
 
 def trained(weights: Tensors) -> list[str]:
     """Return the names of the tensors that training changes, heads last."""
-    frozen = ("embeddings.", *(f"encoder.layer.{layer}." for layer in range(FROZEN_LAYERS)))
+    frozen = (
+        "embeddings.",
+        *(f"encoder.layer.{layer}." for layer in range(FROZEN_LAYERS)),
+    )
     return sorted(name for name in weights if not name.startswith(frozen))
 
 
@@ -124,11 +127,15 @@ def _embed(weights: Tensors, batch: Batch) -> Tensor:
     return _norm(weights, "embeddings.LayerNorm", words + kinds + places)
 
 
-def _layer(weights: Tensors, prefix: str, hidden: Tensor, mask: Tensor | None) -> Tensor:
+def _layer(
+    weights: Tensors, prefix: str, hidden: Tensor, mask: Tensor | None
+) -> Tensor:
     rows, length, _ = hidden.shape
     own = [f"{prefix}attention.self.{name}" for name in ("query", "key", "value")]
     query, key, value = (
-        _linear(weights, name, hidden).view(rows, length, HEADS, WIDTH // HEADS).transpose(1, 2)
+        _linear(weights, name, hidden)
+        .view(rows, length, HEADS, WIDTH // HEADS)
+        .transpose(1, 2)
         for name in own
     )
     # Torch's fused attention spends half of a step on its backward pass at 32 channels a head; the
@@ -137,7 +144,9 @@ def _layer(weights: Tensors, prefix: str, hidden: Tensor, mask: Tensor | None) -
     with torch.autocast(
         "cpu", enabled=False
     ):  # or softmax would be computed in float32, and copied there and back
-        shares = torch.softmax(scores if mask is None else scores + mask.to(scores.dtype), dim=-1)
+        shares = torch.softmax(
+            scores if mask is None else scores + mask.to(scores.dtype), dim=-1
+        )
         found = shares @ value.to(shares.dtype)
     context = _linear(
         weights,
@@ -162,8 +171,12 @@ def _sentence_logits(weights: Tensors, batch: Batch, hidden: Tensor) -> Tensor:
     mean = torch.zeros(count, WIDTH).index_add(0, owner, tokens) / lengths
     places = owner[:, None].expand_as(tokens)
     largest = torch.full((count, WIDTH), -1e4).scatter_reduce(0, places, tokens, "amax")
-    sentence = F.normalize(torch.zeros(count, WIDTH).index_add(0, owner, vectors.float()), dim=1)
-    asked = (batch.types == 0) & (torch.arange(batch.ids.shape[1])[None] < batch.lengths[:, None])
+    sentence = F.normalize(
+        torch.zeros(count, WIDTH).index_add(0, owner, vectors.float()), dim=1
+    )
+    asked = (batch.types == 0) & (
+        torch.arange(batch.ids.shape[1])[None] < batch.lengths[:, None]
+    )
     asked[:, 0] = False
     question = F.normalize((hidden.float() * asked[:, :, None]).sum(dim=1), dim=1)
     near = (sentence * question[batch.window]) @ weights["reader.near"]

@@ -38,20 +38,29 @@ def judged_questions() -> set[str]:
     ]
     fields = ("question", "request", "twin")
     return {
-        row[field] for path in files for row in _judged(path) for field in fields if row.get(field)
+        row[field]
+        for path in files
+        for row in _judged(path)
+        for field in fields
+        if row.get(field)
     }
 
 
 def judged_texts() -> set[str]:
     """Return the texts of data sets whose questions have texts of their own."""
     return {
-        row["text"] for path in (SHARED / "evidence").glob("*.texts.jsonl") for row in _rows(path)
+        row["text"]
+        for path in (SHARED / "evidence").glob("*.texts.jsonl")
+        for row in _rows(path)
     }
 
 
 def judged_pages() -> set[str]:
     """Return the pages, or files, that questions as people ask them were written on."""
-    files = [SHARED / "asked" / "questions.jsonl", *(ROOT / "bench" / "asked").glob("*.jsonl")]
+    files = [
+        SHARED / "asked" / "questions.jsonl",
+        *(ROOT / "bench" / "asked").glob("*.jsonl"),
+    ]
     return {
         str(row.get("page") or row.get("document") or row["file"])
         for path in files
@@ -69,7 +78,9 @@ def found_in(known: Iterable[str], texts: Iterable[str]) -> list[str]:
 def findings(corpus: Corpus) -> dict[str, list[str]]:
     """Return, by what it is, the training side of each overlap."""
     questions = [question.question for question in corpus.questions]
-    sentences = [sentence for text in corpus.texts.values() for sentence in text.sentences]
+    sentences = [
+        sentence for text in corpus.texts.values() for sentence in text.sentences
+    ]
     long = [
         sentence
         for sentence in sentences

@@ -84,10 +84,17 @@ def main() -> int:
     )
     parser.add_argument("--out", type=Path, required=True, metavar="FOLDER")
     parser.add_argument(
-        "--minilm", type=Path, required=True, metavar="FILE", help="float32 all-MiniLM-L6-v2"
+        "--minilm",
+        type=Path,
+        required=True,
+        metavar="FILE",
+        help="float32 all-MiniLM-L6-v2",
     )
     parser.add_argument(
-        "--start", type=Path, metavar="FILE", help="weights to begin with, of an earlier run"
+        "--start",
+        type=Path,
+        metavar="FILE",
+        help="weights to begin with, of an earlier run",
     )
     parser.add_argument(
         "--export",
@@ -104,10 +111,14 @@ def main() -> int:
     )
     for item in dataclasses.fields(Plan):
         parser.add_argument(
-            f"--{item.name.replace('_', '-')}", type=type(item.default), default=item.default
+            f"--{item.name.replace('_', '-')}",
+            type=type(item.default),
+            default=item.default,
         )
     options = parser.parse_args()
-    plan = Plan(**{item.name: getattr(options, item.name) for item in dataclasses.fields(Plan)})
+    plan = Plan(
+        **{item.name: getattr(options, item.name) for item in dataclasses.fields(Plan)}
+    )
     options.out.mkdir(parents=True, exist_ok=True)
     weights = from_minilm(options.minilm)
     given = options.judge or options.start
@@ -116,16 +127,26 @@ def main() -> int:
     if options.judge:
         print(
             json.dumps(
-                {name: measure(weights, windows) for name, windows in dev_sets("held").items()}
+                {
+                    name: measure(weights, windows)
+                    for name, windows in dev_sets("held").items()
+                }
             )
         )
         return 0
-    trainer = Trainer(plan, weights, options.out, lambda number: draw_round(plan, number), dev_sets)
+    trainer = Trainer(
+        plan, weights, options.out, lambda number: draw_round(plan, number), dev_sets
+    )
     ended = trainer.run()
     if not ended:
         return 0
     figures = json.loads((options.out / "final.json").read_text(encoding="utf-8"))
-    command = ["--minilm", options.minilm, "--checkpoint", options.out / "final.safetensors"]
+    command = [
+        "--minilm",
+        options.minilm,
+        "--checkpoint",
+        options.out / "final.safetensors",
+    ]
     command += [
         "--out",
         options.export,
@@ -161,12 +182,20 @@ class Trainer:
         ]
         self._scale = [found[0] if found else 1.0 for found in faster]
         groups = [
-            {"params": [weights[name].requires_grad_(True)], "lr": 0.0} for name in self._names
+            {"params": [weights[name].requires_grad_(True)], "lr": 0.0}
+            for name in self._names
         ]
         self._optimizer = torch.optim.AdamW(
             groups, betas=(0.9, 0.98), weight_decay=0.01, fused=True
         )
-        self._place = {"step": 0, "round": 0, "batch": 0, "fall_from": -1, "windows": 0, "size": 0}
+        self._place = {
+            "step": 0,
+            "round": 0,
+            "batch": 0,
+            "fall_from": -1,
+            "windows": 0,
+            "size": 0,
+        }
         self._cpu = 0.0
         self._stopped = False
         if (folder / "state.pt").is_file():
@@ -194,10 +223,15 @@ class Trainer:
             place["step"] += 1
             place["batch"] += 1
             place["windows"] += len(batch)
-            self._cpu, spent = self._cpu + time.process_time() - spent, time.process_time()
+            self._cpu, spent = (
+                self._cpu + time.process_time() - spent,
+                time.process_time(),
+            )
             if place["step"] % 100 == 0:
                 keep, answer, right = np.mean(sums, axis=0).round(4).tolist()
-                self._log({"keep": keep, "answer": answer, "right": right, "rate": rate})
+                self._log(
+                    {"keep": keep, "answer": answer, "right": right, "rate": rate}
+                )
                 sums.clear()
             if time.monotonic() - saved > 60 * plan.checkpoint_minutes:
                 self.save()
@@ -210,9 +244,14 @@ class Trainer:
 
     def evaluate(self) -> dict[str, float]:
         """Return the development figures."""
-        sets = {name: measure(self.weights, windows) for name, windows in self._dev().items()}
+        sets = {
+            name: measure(self.weights, windows)
+            for name, windows in self._dev().items()
+        }
         return {
-            f"{name}_{key}": value for name, found in sets.items() for key, value in found.items()
+            f"{name}_{key}": value
+            for name, found in sets.items()
+            for key, value in found.items()
         }
 
     def save(self) -> None:
@@ -232,11 +271,15 @@ class Trainer:
         )
 
     def _finish(self) -> None:
-        weights = {name: self.weights[name].detach().contiguous() for name in self._names}
+        weights = {
+            name: self.weights[name].detach().contiguous() for name in self._names
+        }
         save_file(weights, self._folder / "final.safetensors")
         figures = self.evaluate()
         self._log(figures)
-        note = f"{self._place['windows']:,} windows in {self._cpu / 60:.0f} core-minutes"
+        note = (
+            f"{self._place['windows']:,} windows in {self._cpu / 60:.0f} core-minutes"
+        )
         (self._folder / "final.json").write_text(
             json.dumps({"note": note, **figures}), encoding="utf-8"
         )
@@ -253,31 +296,44 @@ class Trainer:
                 continue
             place["size"] = len(windows)
             batches = _batched(
-                windows, self._plan.batch, random.Random(self._plan.seed * 1_000 + place["round"])
+                windows,
+                self._plan.batch,
+                random.Random(self._plan.seed * 1_000 + place["round"]),
             )
             self._log({"round": place["round"], "drawn": len(windows)})
             yield from batches[place["batch"] :]
             place["round"] += 1
             place["batch"] = 0
 
-    def _step(self, batch: Sequence[Trained], rate: float) -> tuple[float, float, float]:
+    def _step(
+        self, batch: Sequence[Trained], rate: float
+    ) -> tuple[float, float, float]:
         for group, scale in zip(self._optimizer.param_groups, self._scale, strict=True):
             group["lr"] = rate * scale
         gold, right, weight, each = _targets(batch)
         with torch.autocast("cpu", torch.bfloat16):
-            keep, answer = forward(self.weights, make_batch([one.window for one in batch]))
+            keep, answer = forward(
+                self.weights, make_batch([one.window for one in batch])
+            )
         keep_loss = (
-            F.binary_cross_entropy_with_logits(keep.float(), gold, reduction="none") * each
+            F.binary_cross_entropy_with_logits(keep.float(), gold, reduction="none")
+            * each
         ).mean()
         answer_loss = (
             F.binary_cross_entropy_with_logits(answer, right, reduction="none") * weight
         ).mean()
         (KEEP_WEIGHT * keep_loss + answer_loss).backward()
-        torch.nn.utils.clip_grad_norm_([self.weights[name] for name in self._names], 1.0)
+        torch.nn.utils.clip_grad_norm_(
+            [self.weights[name] for name in self._names], 1.0
+        )
         self._optimizer.step()
         self._optimizer.zero_grad(set_to_none=True)
         right_share = ((answer > 0) == (right > 0)).float().mean()
-        return float(keep_loss.detach()), float(answer_loss.detach()), float(right_share)
+        return (
+            float(keep_loss.detach()),
+            float(answer_loss.detach()),
+            float(right_share),
+        )
 
     def _rate(self, since: int) -> float:
         plan, place = self._plan, self._place
@@ -285,7 +341,9 @@ class Trainer:
         if place["fall_from"] < 0 and told:
             place["fall_from"] = place["step"]
         falling = (
-            1.0 if place["fall_from"] < 0 else 1 - (place["step"] - place["fall_from"]) / plan.fall
+            1.0
+            if place["fall_from"] < 0
+            else 1 - (place["step"] - place["fall_from"]) / plan.fall
         )
         return plan.rate * min(1.0, (since + 1) / plan.warm) * max(0.0, falling)
 
@@ -296,7 +354,9 @@ class Trainer:
             "cpu_minutes": round(self._cpu / 60, 2),
         }
         with (self._folder / "log.jsonl").open("a", encoding="utf-8") as file:
-            file.write(json.dumps(line | {"at": time.strftime("%H:%M:%S")} | figures) + "\n")
+            file.write(
+                json.dumps(line | {"at": time.strftime("%H:%M:%S")} | figures) + "\n"
+            )
 
     def _stop(self, *_: object) -> None:
         self._stopped = True
@@ -308,15 +368,23 @@ def draw_round(plan: Plan, number: int) -> list[Trained]:
     draw = random.Random(plan.seed)
     turns = max(1, round(1 / plan.share))
     chosen: list[Question] = []
-    for place, question in enumerate(draw.sample(public.questions, len(public.questions))):
-        if place % turns == number % turns and draw.random() < SHARES.get(question.source, 1.0):
+    for place, question in enumerate(
+        draw.sample(public.questions, len(public.questions))
+    ):
+        if place % turns == number % turns and draw.random() < SHARES.get(
+            question.source, 1.0
+        ):
             chosen.append(question)
     drawer = Drawer(
         Corpus(public.texts | own.texts, public.questions + own.questions),
         seed=plan.seed + 7 * number,
     )
     return encoded(
-        [example for question in chosen + own.questions for example in drawer.examples(question)]
+        [
+            example
+            for question in chosen + own.questions
+            for example in drawer.examples(question)
+        ]
     )
 
 
@@ -340,7 +408,9 @@ def encoded(examples: Sequence[Example]) -> list[Trained]:
     """Return examples as tokens; one whose gold was cut off is left out."""
     tokenizer = read_tokenizer(EMBEDDED / "tokenizer.json")
     texts = dict.fromkeys(
-        text for one in examples for text in (one.question, one.window.above, *one.window.sentences)
+        text
+        for one in examples
+        for text in (one.question, one.window.above, *one.window.sentences)
     )
     ids = dict(zip(texts, tokenize(tokenizer, list(texts)), strict=True))
     found: list[Trained] = []
@@ -367,13 +437,16 @@ def measure(weights: Tensors, windows: Sequence[Trained]) -> dict[str, float]:
     """
     keep: list[NDArray[np.float32]] = []
     answer: list[float] = []
-    order = sorted(range(len(windows)), key=lambda place: len(windows[place].window.ids))
+    order = sorted(
+        range(len(windows)), key=lambda place: len(windows[place].window.ids)
+    )
     with torch.inference_mode(), torch.autocast("cpu", torch.bfloat16):
         for start in range(0, len(order), 32):
             group = [windows[place].window for place in order[start : start + 32]]
             logits, answers = forward(weights, make_batch(group))
             keep += np.split(
-                logits.float().numpy(), np.cumsum([len(one.starts) - 1 for one in group])[:-1]
+                logits.float().numpy(),
+                np.cumsum([len(one.starts) - 1 for one in group])[:-1],
             )
             answer += answers.tolist()
     ordered = [windows[place] for place in order]
@@ -381,7 +454,9 @@ def measure(weights: Tensors, windows: Sequence[Trained]) -> dict[str, float]:
     precision = []
     for place in asked:
         count = int(ordered[place].gold.sum())
-        precision.append(float(ordered[place].gold[np.argsort(-keep[place])[:count]].mean()))
+        precision.append(
+            float(ordered[place].gold[np.argsort(-keep[place])[:count]].mean())
+        )
     gold = np.concatenate([ordered[place].gold for place in asked])
     scores = np.concatenate([keep[place] for place in asked])
     yes = [answer[place] for place in asked]
@@ -391,13 +466,15 @@ def measure(weights: Tensors, windows: Sequence[Trained]) -> dict[str, float]:
     }
     for kind in ("near", "other"):
         found[f"{kind}_auc"] = auc(
-            yes, [answer[place] for place, one in enumerate(ordered) if one.kind == kind]
+            yes,
+            [answer[place] for place, one in enumerate(ordered) if one.kind == kind],
         )
     return {name: round(value, 4) for name, value in found.items()}
 
 
 def auc(
-    high: Sequence[float] | NDArray[np.float32], low: Sequence[float] | NDArray[np.float32]
+    high: Sequence[float] | NDArray[np.float32],
+    low: Sequence[float] | NDArray[np.float32],
 ) -> float:
     """Return how often a score of `high` is above one of `low`; ties count half."""
     ordered = np.sort(np.asarray(low))
@@ -407,11 +484,15 @@ def auc(
     return float(below.mean() / 2 / max(1, len(ordered)))
 
 
-def _batched(windows: Sequence[Trained], size: int, draw: random.Random) -> list[list[Trained]]:
+def _batched(
+    windows: Sequence[Trained], size: int, draw: random.Random
+) -> list[list[Trained]]:
     shuffled = draw.sample(list(windows), len(windows))
     batches = []
     for start in range(0, len(shuffled), POOL):
-        pool = sorted(shuffled[start : start + POOL], key=lambda one: len(one.window.ids))
+        pool = sorted(
+            shuffled[start : start + POOL], key=lambda one: len(one.window.ids)
+        )
         groups = [pool[at : at + size] for at in range(0, len(pool), size)]
         batches += draw.sample(groups, len(groups))
     return batches

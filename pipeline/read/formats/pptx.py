@@ -6,7 +6,9 @@ from pipeline.read.format import Format
 from seams import later
 
 FORMAT: Final = Format(
-    types=("application/vnd.openxmlformats-officedocument.presentationml.presentation",),
+    types=(
+        "application/vnd.openxmlformats-officedocument.presentationml.presentation",
+    ),
     to_html=later("pipeline.read.slides", "pptx_to_html"),
     endings=(".pptx",),
     parts=("ppt/presentation.xml",),

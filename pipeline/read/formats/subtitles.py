@@ -15,5 +15,7 @@ FORMAT: Final = Format(
         "application/x-subrip",
         "text/srt",
     ),
-    begins=re.compile(rb"WEBVTT|\s*\d+[ \t]*\r?\n(?:\d\d:){2}\d\d,\d{3} --> |\[Script Info\]\s"),
+    begins=re.compile(
+        rb"WEBVTT|\s*\d+[ \t]*\r?\n(?:\d\d:){2}\d\d,\d{3} --> |\[Script Info\]\s"
+    ),
 )

@@ -19,9 +19,9 @@ _BUSY: Final = "Rate exceeded"
 def _arxiv(api: Api, query: "SearchQuery", text: str, count: int) -> Request:
     # Terms side by side must all be met, which a question's never are; relevance orders them well.
     searched = " OR ".join(f'all:"{term}"' for term in terms(text))
-    period = between(api, query, "submittedDate:[{}0000 TO {}2359]", open_end="3000-12-31").replace(
-        "-", ""
-    )
+    period = between(
+        api, query, "submittedDate:[{}0000 TO {}2359]", open_end="3000-12-31"
+    ).replace("-", "")
     return get(
         api,
         "/api/query",
@@ -43,9 +43,14 @@ def _atom(body: bytes) -> dict[str, object]:
     for entry in root.iter("{*}entry"):
         if "/api/errors" in child_text(entry, "id"):
             return {"error": child_text(entry, "summary") or "Error"}
-        pdf = [link.get("href") for link in entry.iter("{*}link") if link.get("title") == "pdf"]
+        pdf = [
+            link.get("href")
+            for link in entry.iter("{*}link")
+            if link.get("title") == "pdf"
+        ]
         row: dict[str, object] = {
-            name: child_text(entry, name) for name in ("title", "summary", "published", "doi")
+            name: child_text(entry, name)
+            for name in ("title", "summary", "published", "doi")
         }
         row["url"] = (pdf[:1] or [child_text(entry, "id")])[0].replace(
             "http://arxiv.org", "https://arxiv.org"
@@ -53,7 +58,9 @@ def _atom(body: bytes) -> dict[str, object]:
         # What carries no publisher's DOI has arXiv's own, without the version.
         number = re.search(r"/abs/([^?#]+?)(?:v\d+)?$", child_text(entry, "id"))
         row["doi"] = row["doi"] or (f"10.48550/arxiv.{number[1]}" if number else "")
-        row["authors"] = [child_text(person, "name") for person in entry.iter("{*}author")]
+        row["authors"] = [
+            child_text(person, "name") for person in entry.iter("{*}author")
+        ]
         rows.append(row)
     return {"entries": rows}
 

@@ -9,7 +9,13 @@ from pipeline.search.service import Api, Request, Service, error_code, given
 if TYPE_CHECKING:
     from pipeline.document.page import SearchQuery, SearchStatus
 
-_BRAVE_PERIOD: Final = {"any": "", "day": "pd", "week": "pw", "month": "pm", "year": "py"}
+_BRAVE_PERIOD: Final = {
+    "any": "",
+    "day": "pd",
+    "week": "pw",
+    "month": "pm",
+    "year": "py",
+}
 _BRAVE_LANGUAGE: Final = {"zh": "zh-hans", "pt": "pt-pt", "ja": "jp"}
 """Where Brave's code is not the ISO one."""
 _BRAVE_JUDGED: Final[Mapping[str, "SearchStatus"]] = {
@@ -34,15 +40,26 @@ def _brave(api: Api, query: "SearchQuery", words: str, count: int) -> Request:
         safesearch=query.safe,
         offset=query.page - 1,
     )
-    fixed = {"q": words, "count": count, "text_decorations": "false", "extra_snippets": "true"}
+    fixed = {
+        "q": words,
+        "count": count,
+        "text_decorations": "false",
+        "extra_snippets": "true",
+    }
     sent = {name: str(value) for name, value in {**fixed, **wished}.items()}
-    return Request("GET", f"{api.base}/v1/web/search", {"X-Subscription-Token": api.key}, sent)
+    return Request(
+        "GET", f"{api.base}/v1/web/search", {"X-Subscription-Token": api.key}, sent
+    )
 
 
 def _brave_rows(answer: Mapping[str, object]) -> object:
     # Without any hit the member `web` is left out.
     web = answer.get("web", {"results": []})
-    return web.get("results") if isinstance(web, dict) and answer.get("type") == "search" else None
+    return (
+        web.get("results")
+        if isinstance(web, dict) and answer.get("type") == "search"
+        else None
+    )
 
 
 PROVIDER: Final = over(
@@ -52,7 +69,9 @@ PROVIDER: Final = over(
         address="https://api.search.brave.com/res",
         write=_brave,
         judge=lambda code, answer: _BRAVE_JUDGED.get(error_code(answer)),
-        able=frozenset({"freshness", "dates", "language", "region", "safe search", "paging"}),
+        able=frozenset(
+            {"freshness", "dates", "language", "region", "safe search", "paging"}
+        ),
         most=20,
         longest=400,
         words=50,

@@ -17,9 +17,15 @@ stands."""
 
 def _people(row: Mapping[str, object]) -> list[str]:
     people = row.get("author")
-    named = [one for one in people if isinstance(one, dict)] if isinstance(people, list) else []
+    named = (
+        [one for one in people if isinstance(one, dict)]
+        if isinstance(people, list)
+        else []
+    )
     return [
-        " ".join(str(one[part]) for part in ("given", "family", "name") if one.get(part))
+        " ".join(
+            str(one[part]) for part in ("given", "family", "name") if one.get(part)
+        )
         for one in named
     ]
 
@@ -32,11 +38,16 @@ def _withdrawn(row: Mapping[str, object]) -> bool:
 
 def _crossref(api: Api, query: "SearchQuery", text: str, count: int) -> Request:
     if query.dois:
-        return get(api, "/works", filter=",".join(f"doi:{doi}" for doi in query.dois), rows=count)
+        return get(
+            api,
+            "/works",
+            filter=",".join(f"doi:{doi}" for doi in query.dois),
+            rows=count,
+        )
     since = since_of(api, query)
-    period = [f"from-pub-date:{since}"] * bool(since) + [f"until-pub-date:{query.until}"] * bool(
-        query.until
-    )
+    period = [f"from-pub-date:{since}"] * bool(since) + [
+        f"until-pub-date:{query.until}"
+    ] * bool(query.until)
     named = {"query.bibliographic": " ".join(terms(text)), "filter": ",".join(period)}
     return get(api, "/works", **named, rows=count)
 

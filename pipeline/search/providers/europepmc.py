@@ -3,7 +3,14 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-from pipeline.search.catalogue import NAMED, between, catalogue, failed_within, get, terms
+from pipeline.search.catalogue import (
+    NAMED,
+    between,
+    catalogue,
+    failed_within,
+    get,
+    terms,
+)
 from pipeline.search.provider import over
 from pipeline.search.service import Api, Request, at
 
@@ -15,16 +22,24 @@ def _europe_pmc(api: Api, query: "SearchQuery", text: str, count: int) -> Reques
     period = between(api, query, " AND FIRST_PDATE:[{} TO {}]", open_end="3000-12-31")
     named = " OR ".join(f'DOI:"{doi}"' for doi in query.dois)
     searched = named or " ".join(terms(text)) + period
-    return get(api, "/search", query=searched, format="json", resultType="core", pageSize=count)
+    return get(
+        api, "/search", query=searched, format="json", resultType="core", pageSize=count
+    )
 
 
 def _free_pdf(row: Mapping[str, object]) -> object:
     """Return the open PDF that Europe PMC knows of, else the DOI, else the record."""
     texts = at(row, "fullTextUrlList.fullTextUrl")
     for one in texts if isinstance(texts, list) else []:
-        if at(one, "documentStyle") == "pdf" and at(one, "availabilityCode") in ("OA", "F"):
+        if at(one, "documentStyle") == "pdf" and at(one, "availabilityCode") in (
+            "OA",
+            "F",
+        ):
             return at(one, "url")
-    return row.get("doi") or f"https://europepmc.org/article/{row.get('source')}/{row.get('id')}"
+    return (
+        row.get("doi")
+        or f"https://europepmc.org/article/{row.get('source')}/{row.get('id')}"
+    )
 
 
 PROVIDER: Final = over(
@@ -41,7 +56,9 @@ PROVIDER: Final = over(
         authors="authorList.author.*.fullName",
         doi="doi",
         able=NAMED,
-        retracted=lambda row: "Retracted Publication" in str(at(row, "pubTypeList.pubType")),
+        retracted=lambda row: (
+            "Retracted Publication" in str(at(row, "pubTypeList.pubType"))
+        ),
         pause=0.2,
     ),
     kind="research",

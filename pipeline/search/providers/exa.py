@@ -36,9 +36,13 @@ PROVIDER: Final = over(
         address="https://api.exa.ai",
         write=_exa,
         judge=lambda code, answer: (
-            "bad_response" if code == 403 and error_code(answer) in _REFUSED_WORDS else None
+            "bad_response"
+            if code == 403 and error_code(answer) in _REFUSED_WORDS
+            else None
         ),
-        able=frozenset({"freshness", "dates", "region", "site", "safe search", "paging"}),
+        able=frozenset(
+            {"freshness", "dates", "region", "site", "safe search", "paging"}
+        ),
         most=100,
         longest=1_000,
         snippet=("highlights",),

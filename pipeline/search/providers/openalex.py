@@ -13,21 +13,33 @@ if TYPE_CHECKING:
 
 def _openalex(api: Api, query: "SearchQuery", text: str, count: int) -> Request:
     if query.dois:
-        return get(api, "/works", filter=f"doi:{'|'.join(query.dois)}", **{"per-page": count})
+        return get(
+            api, "/works", filter=f"doi:{'|'.join(query.dois)}", **{"per-page": count}
+        )
     since = since_of(api, query)
     period = [f"from_publication_date:{since}"] * bool(since)
     period += [f"to_publication_date:{query.until}"] * bool(query.until)
     searched = " ".join(terms(text))
-    return get(api, "/works", search=searched, filter=",".join(period), **{"per-page": count})
+    return get(
+        api, "/works", search=searched, filter=",".join(period), **{"per-page": count}
+    )
 
 
 def _abstract(row: Mapping[str, object]) -> str:
     """Return an abstract that OpenAlex gives as the places of each word."""
     index = row.get("abstract_inverted_index")
     places = index.items() if isinstance(index, dict) else ()
-    told = ((place, word) for word, where in places if isinstance(where, list) for place in where)
+    told = (
+        (place, word)
+        for word, where in places
+        if isinstance(where, list)
+        for place in where
+    )
     return " ".join(
-        word for _, word in sorted((place, word) for place, word in told if isinstance(place, int))
+        word
+        for _, word in sorted(
+            (place, word) for place, word in told if isinstance(place, int)
+        )
     )
 
 

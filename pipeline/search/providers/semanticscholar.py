@@ -31,7 +31,9 @@ PROVIDER: Final = over(
         address="https://api.semanticscholar.org",
         write=_semantic_scholar,
         judge=lambda code, answer: "blocked" if code == 403 else None,
-        rows=lambda answer: answer.get("data", [] if answer.get("total") == 0 else None),
+        rows=lambda answer: answer.get(
+            "data", [] if answer.get("total") == 0 else None
+        ),
         url="openAccessPdf.url|externalIds.DOI|url",
         snippet=("abstract",),
         published="publicationDate",

@@ -32,7 +32,10 @@ def _google_period(query: "SearchQuery") -> str:
         named = (("cd_min", query.since), ("cd_max", query.until))
         days = [(name, date.fromisoformat(day)) for name, day in named if day]
         return ",".join(
-            ["cdr:1", *(f"{name}:{day.month}/{day.day}/{day.year}" for name, day in days)]
+            [
+                "cdr:1",
+                *(f"{name}:{day.month}/{day.day}/{day.year}" for name, day in days),
+            ]
         )
     return f"qdr:{query.freshness[0]}" if query.freshness != "any" else ""
 
@@ -44,7 +47,9 @@ PROVIDER: Final = over(
         address="https://google.serper.dev",
         write=_serper,
         judge=lambda code, answer: (
-            "quota" if code in (400, 402, 403) and "credit" in error_text(answer).lower() else None
+            "quota"
+            if code in (400, 402, 403) and "credit" in error_text(answer).lower()
+            else None
         ),
         able=frozenset({"freshness", "dates", "language", "region", "paging"}),
         most=100,

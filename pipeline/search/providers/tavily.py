@@ -22,7 +22,9 @@ def _tavily(api: Api, query: "SearchQuery", words: str, count: int) -> Request:
         include_domains=[query.site] if query.site else [],
     )
     headers = (
-        {"Authorization": f"Bearer {api.key}"} if api.key else {"X-Tavily-Access-Mode": "keyless"}
+        {"Authorization": f"Bearer {api.key}"}
+        if api.key
+        else {"X-Tavily-Access-Mode": "keyless"}
     )
     return Request("POST", f"{api.base}/search", headers, body=body)
 
