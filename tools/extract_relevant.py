@@ -95,7 +95,7 @@ async def extract_relevant(
         raise UsageError(
             missing, hint='Call extract_relevant(question="…", sources=["https://…"]).'
         )
-    asked = Question(question.strip())
+    asked = Question(question)
     services, noticing = noticed(services_of(ctx), anew=fresh)
     report = reporter(ctx)
     # 1. Read the sources

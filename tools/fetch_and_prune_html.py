@@ -175,7 +175,7 @@ async def fetch_and_prune_html(  # noqa: PLR0913, PLR0917  a tool's arguments ar
     For more, repeat the call with its cursor. To find pages use search_web or research.
     """
     check_budget(max_tokens)
-    asked = Question(question.strip())
+    asked = Question(question)
     services, noticing = noticed(services_of(ctx), anew=fresh)
     number = _number(
         cursor,

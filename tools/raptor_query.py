@@ -117,7 +117,7 @@ async def raptor_query(
     the next question. For single pages use extract_relevant.
     """
     services, report = services_of(ctx), reporter(ctx)
-    about = Question(question.strip())
+    about = Question(question)
     # 1. The tree: kept, grown, or built
     idms = _idms(services) if chunking == "idms" else None
     tree, loaded = await _tree(sources, about, chunking, services, report, idms)

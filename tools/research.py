@@ -124,7 +124,7 @@ async def research(
     into one page use extract_relevant.
     """
     check_budget(max_tokens)
-    whole = Question(question.strip())
+    whole = Question(question)
     bare, sites = split_sites(whole.text)
     asked = Question(bare) if sites else whole
     report = reporter(ctx)

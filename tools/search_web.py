@@ -160,7 +160,7 @@ async def search_web(  # noqa: PLR0913, PLR0917  a tool's arguments are its sche
         safe=safe_search,
         page=page,
     )
-    asked = Question(question.strip())
+    asked = Question(question)
     wanted = Wanted(asked, max_results, freshness, language, rank, filters=filters)
     gathered = await gather_pages(wanted, services_of(ctx), report=reporter(ctx))
     hits = [

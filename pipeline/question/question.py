@@ -33,6 +33,10 @@ class Question:
     """
 
     text: str
+    """Without white space around it."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "text", self.text.strip())
 
     def __bool__(self) -> bool:
         """Whether anything is asked."""
