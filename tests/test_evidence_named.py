@@ -10,7 +10,7 @@ from mcp import Client
 from pipeline.document.page import Reading
 from pipeline.document.units import tag_sentences
 from pipeline.evidence.passages import PassageMaker
-from pipeline.question.kind import Whole
+from pipeline.question.kind import WantedWhole
 from pipeline.question.question import Question
 from tests.support import Connect, text_of
 from tests.support.pages import document
@@ -36,15 +36,15 @@ group.row()</pre><p>{FILLER * 5}</p>"""
 @pytest.mark.parametrize(
     ("question", "wants"),
     [
-        ("List all exit codes of skiff", Whole(all=True, sample=False, steps=False)),
-        ("Give me an example of RowingGroup", Whole(all=False, sample=True, steps=False)),
-        ("How do I tar the skiff?", Whole(all=False, sample=False, steps=True)),
-        ("How deep is Lake Orvane?", Whole(all=False, sample=False, steps=False)),
-        ("What does error code 40P01 mean?", Whole(all=False, sample=False, steps=False)),
-        ("Zeige ein Beispiel für RowingGroup", Whole(all=False, sample=True, steps=False)),
+        ("List all exit codes of skiff", WantedWhole(all=True, sample=False, steps=False)),
+        ("Give me an example of RowingGroup", WantedWhole(all=False, sample=True, steps=False)),
+        ("How do I tar the skiff?", WantedWhole(all=False, sample=False, steps=True)),
+        ("How deep is Lake Orvane?", WantedWhole(all=False, sample=False, steps=False)),
+        ("What does error code 40P01 mean?", WantedWhole(all=False, sample=False, steps=False)),
+        ("Zeige ein Beispiel für RowingGroup", WantedWhole(all=False, sample=True, steps=False)),
     ],
 )
-def test_what_a_question_wants_whole(question: str, wants: Whole) -> None:
+def test_what_a_question_wants_whole(question: str, wants: WantedWhole) -> None:
     assert Question(question).whole == wants
 
 

@@ -36,7 +36,7 @@ def counted(text: str) -> Iterator[Counter[str]]:
         yield found
     finally:
         sys.setprofile(None)
-        threading.setprofile(None)  # type: ignore[arg-type]  as its documentation says
+        threading.setprofile(None)
 
 
 async def test_a_call_of_research_analyses_its_question_once(

@@ -21,7 +21,7 @@ _MEASURES: Final = meanings("choosing.measures")
 """What the column is called whose extreme a word means."""
 
 
-class Whole(NamedTuple):
+class WantedWhole(NamedTuple):
     """What a question wants whole."""
 
     all: bool
@@ -32,7 +32,7 @@ class Whole(NamedTuple):
     """How something is done."""
 
 
-def asked_whole(question: str, language: str, *, asks: bool) -> Whole:
+def asked_whole(question: str, language: str, *, asks: bool) -> WantedWhole:
     """Return what a question wants whole, by the words of its language.
 
     One that `asks`, by a question word, about an example or about all of something ("Which line of
@@ -41,7 +41,7 @@ def asked_whole(question: str, language: str, *, asks: bool) -> Whole:
     listing, sample, steps = _patterns(language)
     head = question if is_cjk(question) else question[:HEAD]
     how = steps.search(question) is not None
-    return Whole(
+    return WantedWhole(
         all=not how and listing.search(head) is not None,
         sample=not asks and sample.search(question) is not None,
         steps=how,

@@ -123,7 +123,7 @@ class Question:
         return parts.describes(self.text, self.language)
 
     @cached_property
-    def whole(self) -> kind.Whole:
+    def whole(self) -> kind.WantedWhole:
         """What it asks for whole: a list, an example, a procedure."""
         return kind.asked_whole(self.text, self.language, asks=bool(self.word))
 
