@@ -40,11 +40,10 @@ from pipeline.evidence.show import (
     doubt,
     hint_room,
     notice_within,
-    parts_room,
     shortened,
     told_parts,
 )
-from pipeline.evidence.values import rows_shown, told_values, values_room
+from pipeline.evidence.values import rows_shown, told_values
 from pipeline.messages import ANSWER_TOKENS
 from pipeline.question.parts import question_word
 from pipeline.question.question import Question
@@ -350,11 +349,9 @@ def enriched(
     sheet.add(head)
     sheet.add(told)
     sheet.add(doubt(reading))
-    followed = count_tokens(
-        "\n".join(_followed(hop, "10a", mark) for hop in known.hops)
-    )
-    valued = values_room(reading.computed, documents, mark, max_tokens)
-    room = sheet.room - parts_room(reading) - followed - valued
+    valued = told_values(reading.computed, documents, mark, max_tokens)
+    followed = [_followed(hop, "10a", mark) for hop in known.hops]
+    room = sheet.room_beside(told_parts(reading), valued, *followed)
     chosen = (
         named_rows_first(documents, reading) if open_end and not listed else reading
     )

@@ -90,14 +90,6 @@ def told_values(
     return "\n".join(filter(None, told))
 
 
-def values_room(
-    computed: Sequence[Told], documents: Sequence[Document], mark: str, max_tokens: int
-) -> int:
-    """Return the tokens that `told_values` may take, with the break before it."""
-    told = told_values(computed, documents, mark, max_tokens)
-    return count_tokens(told) + 1 if told else 0
-
-
 def rows_shown(
     computed: Iterable[Told],
     documents: Sequence[Document],

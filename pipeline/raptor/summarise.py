@@ -21,7 +21,7 @@ from models.protocols import Generator, Said
 from pipeline.document.units import split_sentences
 from pipeline.messages import KEPT_SECONDS
 from pipeline.raptor.tree import SummaryQuote
-from pipeline.text.tokens import count_tokens, cut_to_tokens
+from pipeline.text.tokens import Budget, count_tokens, cut_to_tokens
 from pipeline.text.words import index_terms, words
 from pipeline.work import alone, in_thread
 from prompts import Prompt, load
@@ -111,9 +111,10 @@ def extract_summary(
     worth = {term: count * idf[term] for term, count in leaves.items()}
     taken: Counter[int] = Counter()
     chosen: list[int] = []
-    room = max_tokens
-    costs = [count_tokens(candidate.text) for candidate in usable]
-    waiting = {i for i, cost in enumerate(costs) if cost <= room}
+    # Each with the blank before it, which the first has none of
+    budget = Budget(max_tokens + 1)
+    costs = [count_tokens(candidate.text) + 1 for candidate in usable]
+    waiting = {i for i, cost in enumerate(costs) if cost <= budget.left}
     while waiting:
         best = max(
             waiting,
@@ -125,11 +126,11 @@ def extract_summary(
         if _value(usable[best], worth) <= 0 and chosen:
             break
         chosen.append(best)
-        room -= costs[best] + 1
+        budget.spend(costs[best])
         taken[usable[best].child] += 1
         for term in set(usable[best].terms):
             worth[term] *= DAMPED
-        waiting = {i for i in waiting if i != best and costs[i] <= room}
+        waiting = {i for i in waiting if i != best and costs[i] <= budget.left}
     if not chosen:
         first = usable[0]
         return Summary(cut_to_tokens(first.text, max_tokens), (first.quote,))
@@ -224,7 +225,7 @@ def supported_part(written: str, context: str, *, max_tokens: int) -> Summary:
     known = set(index_terms(context))
     kept: list[str] = []
     unsupported: dict[str, None] = {}
-    room = max_tokens
+    budget = Budget(max_tokens)
     for start, end in split_sentences(written):
         sentence = written[start:end].strip()
         invented = [
@@ -239,11 +240,10 @@ def supported_part(written: str, context: str, *, max_tokens: int) -> Summary:
             sentence.endswith(ENDS)
             and not invented
             and not foreign
-            and cost <= room
             and sentence not in kept
+            and budget.spend(cost)
         ):
             kept.append(sentence)
-            room -= cost
     return Summary(" ".join(kept), (), tuple(unsupported))
 
 
