@@ -39,7 +39,7 @@ LOGS: Final = (
 """Not checked: records of the past, files that name the banned words, prompts of trained models."""
 BANNED: Final = re.compile(
     r"\b(?:told|tell|tells|telling|heard|hear|hears|stand|stands|stood|anew|nobody|whoever"
-    r"|speaks?|spoken|wished|the same of|(?:is|are|was) no(?= (?!longer|more|less|need)))\b"
+    r"|speaks?|spoken|wished|the same of|(?<!there )(?:is|are|was) no(?= (?!longer|more|less|need)))\b"
     r"|\bbehind\b(?! (?:an? |the |its |one )?(?:[\w-]+ )?"
     r"(?:prox|load balancer|HAProxy|Caddy|TLS|login|paywall))",
     re.IGNORECASE,

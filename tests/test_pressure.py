@@ -121,7 +121,7 @@ async def test_the_queue_is_fair_by_caller(anyio_backend: str) -> None:
     first = anyio.Event()
 
     async def call(caller: str, name: str) -> None:
-        async with admission.call("research", caller, light=False, seconds=1000, tell=quiet):
+        async with admission.call("research", caller, light=False, seconds=1000, report=quiet):
             order.append(name)
             if name == "busy 0":
                 await first.wait()
@@ -144,7 +144,7 @@ async def test_a_caller_of_whom_no_call_runs_begins_at_once_though_another_has_e
     let_go = anyio.Event()
 
     async def call(caller: str) -> None:
-        async with admission.call("research", caller, light=False, seconds=1000, tell=quiet):
+        async with admission.call("research", caller, light=False, seconds=1000, report=quiet):
             running.append(caller)
             await let_go.wait()
 
@@ -175,7 +175,7 @@ async def test_beside_a_caller_with_one_call_another_with_many_has_one_piece_of_
             at_work -= 1
 
     async def greedy() -> None:
-        async with admission.call("research", "many", light=False, seconds=1000, tell=quiet):
+        async with admission.call("research", "many", light=False, seconds=1000, report=quiet):
             await begun.wait()
             while not all_in.is_set():
                 await in_thread(theirs)
@@ -184,7 +184,7 @@ async def test_beside_a_caller_with_one_call_another_with_many_has_one_piece_of_
         for _ in range(4):
             group.start_soon(greedy)
         await anyio.wait_all_tasks_blocked()
-        async with admission.call("research", "one", light=False, seconds=1000, tell=quiet):
+        async with admission.call("research", "one", light=False, seconds=1000, report=quiet):
             begun.set()
             for _ in range(5):
                 async with anyio.create_task_group() as own:
@@ -202,13 +202,13 @@ async def test_a_light_call_that_turns_out_not_to_be_one_waits_for_a_place_and_g
     let_go = anyio.Event()
 
     async def whole() -> None:
-        async with admission.call("research", "one", light=False, seconds=1000, tell=quiet):
+        async with admission.call("research", "one", light=False, seconds=1000, report=quiet):
             await let_go.wait()
             steps.append("the whole call ended")
 
     async def light(name: str, work: Callable[[], Awaitable[None]]) -> None:
         async with admission.call(
-            "fetch_and_prune_html", "one", light=True, seconds=1000, tell=quiet
+            "fetch_and_prune_html", "one", light=True, seconds=1000, report=quiet
         ):
             await work()
             steps.append(name)
@@ -240,13 +240,13 @@ async def test_research_lets_a_light_call_pass_but_not_for_long(anyio_backend: s
 
     async def light() -> None:
         async with admission.call(
-            "fetch_and_prune_html", "one", light=True, seconds=1000, tell=quiet
+            "fetch_and_prune_html", "one", light=True, seconds=1000, report=quiet
         ):
             await let_go.wait()
             order.append("light")
 
     async def whole(name: str) -> None:
-        async with admission.call("research", "two", light=False, seconds=1000, tell=quiet):
+        async with admission.call("research", "two", light=False, seconds=1000, report=quiet):
             await in_thread(order.append, name)
 
     async with anyio.create_task_group() as group:
@@ -274,7 +274,7 @@ async def test_a_server_that_is_stopped_answers_who_waits_and_refuses_who_comes(
 
     async def call(name: str) -> None:
         try:
-            async with admission.call("research", name, light=False, seconds=1000, tell=quiet):
+            async with admission.call("research", name, light=False, seconds=1000, report=quiet):
                 await let_go.wait()
                 ends.append(f"{name} ran")
         except Busy as error:
@@ -300,7 +300,7 @@ async def test_a_call_that_is_cancelled_while_it_waits_leaves_no_gap_in_the_queu
     let_go, ran = anyio.Event(), anyio.Event()
 
     async def call(until: anyio.Event) -> None:
-        async with admission.call("research", "one", light=False, seconds=1000, tell=quiet):
+        async with admission.call("research", "one", light=False, seconds=1000, report=quiet):
             await until.wait()
             ran.set()
 
