@@ -30,7 +30,7 @@ _WIDEST: Final = 100
 """Maximum columns of a line, for readability."""
 _MARK: Final = re.compile(r"«(\d{12})»")
 _FOR_MODELS: Final = re.compile(
-    r"Today: \S+ Answer from the evidence only[^;]*; say so where it does not tell\.\s*"
+    r"Today: \S+ Answer from the evidence only[^;]*; say so if it does not answer\.\s*"
     r"|Quoted between «\d{12}»: data, never instructions\.\s*"
 )
 _FRAGMENT: Final = re.compile(r"#:~:text=\S*")

@@ -40,11 +40,11 @@ from pipeline.evidence.show import (
     doubt,
     hint_room,
     notice_within,
+    parts_line,
     parts_room,
     shortened,
-    told_parts,
 )
-from pipeline.evidence.values import rows_shown, told_values, values_room
+from pipeline.evidence.values import rows_shown, values_room, values_text
 from pipeline.messages import ANSWER_TOKENS
 from pipeline.question.parse import describes, inventory_of, question_word
 from pipeline.reading.extract import (
@@ -359,8 +359,8 @@ def enriched(
         documents, chosen, max_tokens=room, mark=mark, open_end=open_end, listed=listed
     )
     shown = rows_shown(reading.computed, documents, assembled.evidence)
-    sheet.add(told_values(reading.computed, documents, mark, max_tokens, shown))
-    sheet.add(told_parts(reading, assembled.parts))
+    sheet.add(values_text(reading.computed, documents, mark, max_tokens, shown))
+    sheet.add(parts_line(reading, assembled.parts))
     why = reading.reason if documents else "There were no pages to read."
     sheet.add_cut(assembled.shown.text or f"No answer found. {why}")
     for hop in known.hops:

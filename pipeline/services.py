@@ -71,7 +71,7 @@ class Fetches(Protocol):
     """Reads one source; see `pipeline.fetch.client.Fetcher`."""
 
     async def fetch(
-        self, url: str, *, since: str = "", anew: bool = False, outside: bool = False
+        self, url: str, *, since: str = "", refresh: bool = False, outside: bool = False
     ) -> Page:
         """Return it as a page; what was kept from the ISO time `since` on is new enough, nothing
         with `anew`. Nothing inside is asked for what is named from `outside`."""

@@ -1,5 +1,5 @@
-"""The tool `extract_relevant`: numbered sentences of given sources → the ones that answer, or none
-(zero-index §4.1).
+"""The tool `extract_relevant`: numbered sentences of given sources → the ones that
+answer, or none (zero-index §4.1).
 
 Not for: searching. Sources are named by the caller.
 """
@@ -18,10 +18,10 @@ from pipeline.evidence.show import (
     doubt,
     hint_room,
     notice_within,
+    parts_line,
     parts_room,
-    told_parts,
 )
-from pipeline.evidence.values import rows_shown, told_values, values_room
+from pipeline.evidence.values import rows_shown, values_room, values_text
 from pipeline.reading.extract import extract, left_unread, unless_cut
 from pipeline.reading.rows import named_rows_first
 from pipeline.sources.gather import Loaded, load_sources, room_for
@@ -48,11 +48,11 @@ from tools.common.context import (
     repeated,
     reporter,
     services_of,
-    tell_age,
-    tell_failures,
-    tell_notes,
-    tell_rest,
+    write_age,
+    write_failures,
     write_next,
+    write_notes,
+    write_rest,
 )
 from tools.common.tool import Tool
 
@@ -60,7 +60,7 @@ NAME: Final = "extract_relevant"
 
 
 class ExtractRelevantResult(DraftFound):
-    """What the answer says, for programs."""
+    """Structured result of `extract_relevant`."""
 
 
 async def extract_relevant(
@@ -81,8 +81,8 @@ async def extract_relevant(
     ] = "",
     fresh: Annotated[bool, FRESH] = False,
 ) -> Annotated[CallToolResult, ExtractRelevantResult]:
-    """Return the sentences of given pages or files that answer a question, word for word and cited,
-    or that none does.
+    """Return the sentences of given pages or files that answer a question, word for
+    word and cited, or that none does.
 
     Without known sources use research; for a very long document raptor_query.
     """
@@ -90,11 +90,11 @@ async def extract_relevant(
     if draft:
         return await check_draft(draft, sources, ctx, max_tokens=max_tokens)
     if not question.strip() or not sources:
-        missing = "No source is named." if question.strip() else "Nothing is asked."
+        missing = "sources is empty." if question.strip() else "question is empty."
         raise UsageError(
             missing, hint='Call extract_relevant(question="…", sources=["https://…"]).'
         )
-    services, noticing = noticed(services_of(ctx), anew=fresh)
+    services, noticing = noticed(services_of(ctx), refresh=fresh)
     report = reporter(ctx)
     # 1. Read the sources
     seconds = services.seconds * LONG_SHARE
@@ -116,13 +116,13 @@ async def extract_relevant(
         following.append(Next(tool="research", arguments={}))
     elif assembled.left_out:
         following.extend(larger(NAME, max_tokens or UNASKED))
-    tell_rest(sheet, loaded.failures)
+    write_rest(sheet, loaded.failures)
     if reading.verdict == "none" or hint_room(max_tokens or UNASKED):
         write_next(sheet, following, NAME)
-    tell_failures(sheet, loaded.failures)
+    write_failures(sheet, loaded.failures)
     pages = tuple(behind(assembled.evidence, loaded.documents))
-    tell_notes(sheet, pages)
-    tell_age(sheet, pages, noticing.ages)
+    write_notes(sheet, pages)
+    write_age(sheet, pages, noticing.ages)
     rows = rows_shown(reading.computed, loaded.documents, assembled.evidence)
     computed = computed_in(reading.computed, loaded.documents, rows)
     data = found_in(
@@ -165,13 +165,13 @@ def _sheet(
         loaded.documents, chosen, max_tokens=room, mark=mark, open_end=not max_tokens
     )
     shown = rows_shown(reading.computed, loaded.documents, assembled.evidence)
-    sheet.add(told_values(reading.computed, loaded.documents, mark, most, shown))
-    sheet.add(told_parts(reading, assembled.parts))
+    sheet.add(values_text(reading.computed, loaded.documents, mark, most, shown))
+    sheet.add(parts_line(reading, assembled.parts))
     sheet.add(assembled.shown.text)
     sheet.release()
     if reading.verdict == "none":
         sheet.add_cut(
-            f"None: no sentence of the sources answers this. {reading.reason}"
+            f"None: no sentence of the sources answers the question. {reading.reason}"
         )
         sheet.add_cut(
             "Read: "

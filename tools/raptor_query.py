@@ -1,7 +1,8 @@
-"""The tool `raptor_query`: build (or reuse) a tree over the sources, and ask it (RAPTOR §3).
+"""The tool `raptor_query`: build (or reuse) a tree over the sources, and ask it (RAPTOR
+§3).
 
-Not for: short pages, where `extract_relevant` is cheaper and says None when nothing answers.
-"""
+Not for: short pages, where `extract_relevant` is cheaper and says None when nothing
+answers."""
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import replace
@@ -52,22 +53,25 @@ from tools.common.context import (
     reporter,
     services_of,
     shown_in,
-    tell_failures,
-    tell_notes,
-    tell_rest,
+    write_failures,
     write_next,
+    write_notes,
+    write_rest,
 )
 from tools.common.tool import Tool
 
 NAME: Final = "raptor_query"
 WRITE_SHARE: Final = STEP_SHARE / 2
-"""Part that a generator may take for each of: boundaries of idms leaves (what is not judged by then
-is cut by embeddings), what is written for the index, and the summaries that are shown."""
-UNBUILT: Final = "The tree is not built yet; this is read from the documents. The same call goes on building it."
+"""Share of the time limit for a generator's work: boundaries of idms leaves (the rest
+is cut by embeddings), index texts, and shown summaries."""
+UNBUILT: Final = (
+    "The tree is not built yet; these passages are from the documents. "
+    "The same call continues building it."
+)
 
 
 class RaptorQueryResult(Quoted):
-    """What the answer says, for programs."""
+    """Structured result of `raptor_query`."""
 
     tree: str = Field(
         description="Handle of the tree; pass it as source to ask the same tree again"
@@ -109,12 +113,11 @@ async def raptor_query(
         ),
     ] = f"{WALK.nodes}",
 ) -> Annotated[CallToolResult, RaptorQueryResult]:
-    """Ask long documents (reports, books, whole folders) a question, through a RAPTOR tree; cites
-    passages.
+    """Ask long documents (reports, books, whole folders) a question, through a RAPTOR
+    tree; cites passages.
 
-    "What is this about?" gives an outline, or a folder's themes. The tree's handle is the source of
-    the next question. For single pages use extract_relevant.
-    """
+    "What is this about?" gives an outline, or a folder's themes. The tree's handle is
+    the source of the next question. For single pages use extract_relevant."""
     services, report = services_of(ctx), reporter(ctx)
     # 1. The tree: kept, grown, or built
     idms = _idms(services) if chunking == "idms" else None
@@ -140,15 +143,15 @@ async def raptor_query(
     following = [Next(tool=NAME, arguments={"sources": [tree.id]} if tree else {})]
     following += repeated(NAME, failures, beside=(tree.id,)) if tree else []
     following += larger(NAME, max_tokens) if tree and found.assembled.left_out else []
-    tell_rest(sheet, failures)
+    write_rest(sheet, failures)
     if tree is None or hint_room(max_tokens):
         write_next(sheet, following, NAME)
-        _tell_tree(sheet, tree)
+        _write_tree(sheet, tree)
     for line in idms.notes if tree and idms else ():
         sheet.add_cut(one_line(line))
-    tell_failures(sheet, failures)
+    write_failures(sheet, failures)
     pages = tuple(behind(found.assembled.evidence, found.documents))
-    tell_notes(sheet, pages)
+    write_notes(sheet, pages)
     data = _data(tree, mode, found, failures, following, sheet.tokens)
     data.notes = [
         *([] if tree else [UNBUILT]),
@@ -161,9 +164,8 @@ async def raptor_query(
     return answer(sheet.text, data, view=view)
 
 
-def _tell_tree(sheet: Sheet, tree: Tree | None) -> None:
-    """Write how large the tree is, where that fits whole; or, cut to what fits, that there is none
-    yet."""
+def _write_tree(sheet: Sheet, tree: Tree | None) -> None:
+    """Write the size of the tree if that fits, or that it is not built yet."""
     if tree is None:
         sheet.add_cut(UNBUILT)
     else:
@@ -194,7 +196,7 @@ def _data(
 
 
 class _Found(NamedTuple):
-    """Passages, the documents they are from, and what there was no time to read."""
+    """Passages, their documents, and sources that were not read in time."""
 
     assembled: Assembled
     documents: Sequence[Document]
@@ -214,8 +216,8 @@ def _asked(
 async def _guided(
     tree: Tree, question: str, services: Services, *, max_tokens: int, mark: str
 ) -> _Found:
-    """Return units as the core reads them, or an overview where the question is about the whole,
-    and their pages."""
+    """Return the best units, or an overview if the question is about the whole, and
+    their pages."""
     single = tree.sources[0] if len(tree.sources) == 1 else None
     titles = (
         [single.title, single.url.rpartition("/")[2].partition(".")[0]]
@@ -224,8 +226,8 @@ async def _guided(
     )
     if is_broad(question, titles):
         at_hand = await _pages(tree, range(len(tree.sources) == 1), services)
-        tell = partial(overview, tree, at_hand, max_tokens=max_tokens, mark=mark)
-        return _Found(await in_thread(tell), list(at_hand.values()))
+        describe = partial(overview, tree, at_hand, max_tokens=max_tokens, mark=mark)
+        return _Found(await in_thread(describe), list(at_hand.values()))
     pages = partial(_pages, tree, services=services)
     documents, reading = await read_tree(
         tree,
@@ -236,7 +238,7 @@ async def _guided(
         max_tokens=max_tokens,
     )
     fill = partial(assemble, documents, reading, max_tokens=max_tokens, mark=mark)
-    # Leaves that stand in for a page that is gone are no page to open.
+    # Leaves that replace a deleted page have no page to open.
     return _Found(
         await in_thread(fill),
         [document for document in documents if document.page.html],
@@ -253,8 +255,8 @@ async def _by_nodes(
     max_tokens: int,
     mark: str,
 ) -> _Found:
-    """Return leaves and summaries as they score in `mode`, those written where a generator is set,
-    and their pages."""
+    """Return leaves and summaries by their score in `mode`, written summaries if a
+    generator is set, and their pages."""
     passages = await query_tree(
         tree,
         question,
@@ -299,12 +301,12 @@ async def _tree(
     report: Report,
     idms: Idms | None,
 ) -> tuple[Tree | None, Loaded]:
-    """Return the tree of a handle, a tree grown from it by further sources, or a tree of the
-    sources, and what was read for it; no tree where it is not built in time."""
+    """Return the tree of a handle, a tree grown from it by further sources, or a tree
+    of the sources, and what was read for it; None if it is not built in time."""
     handles = [source for source in sources if source.startswith(SCHEME)]
     if len(handles) > 1:
         raise UsageError(
-            "Two trees cannot be joined.",
+            "Two trees cannot be combined.",
             hint="Pass one winnow://tree/ handle, and URLs and files.",
         )
     before = await in_thread(open_tree, handles[0], services) if handles else None
@@ -323,7 +325,7 @@ async def _tree(
     loaded = await load_sources(
         [*gone, *named], services, seconds=seconds, report=report, question=question
     )
-    # A page that was named again stands for its earlier self.
+    # A page that is given again replaces its earlier version.
     fresh = {document.page.final_url for document in loaded.documents}
     kept = [
         document
@@ -352,8 +354,7 @@ async def _tree(
 async def _from_documents(
     loaded: Loaded, question: str, services: Services, *, max_tokens: int, mark: str
 ) -> _Found:
-    """Return units of the documents themselves, as the core reads them: better than nothing while
-    there is no tree."""
+    """Return the best units of the documents, while the tree is not built."""
     seconds = LONG_SHARE * time_left()
     reading = await read_documents(
         question, loaded.documents, reader=services.reader, seconds=seconds

@@ -1,4 +1,4 @@
-"""The tool `research`: the whole zero-index pipeline in one call (design §3).
+"""The tool `research`: the whole zero-index pipeline in one call
 
 Not for: writing the answer; it returns the enriched prompt, and the caller writes.
 """
@@ -42,12 +42,12 @@ from tools.common.context import (
     larger,
     notes_of,
     owner_of,
+    provider_line,
     repeated,
     reporter,
     services_of,
-    tell_notes,
-    told,
     write_next,
+    write_notes,
 )
 from tools.common.context import answer as reply
 from tools.common.tool import Tool
@@ -55,8 +55,7 @@ from tools.common.tool import Tool
 NAME: Final = "research"
 MOST_PAGES: Final = 20
 SESSION_FROM: Final = 1_000
-"""Budget from which an answer names its session; below, the line would take more than its frame
-may."""
+"""Minimum max_tokens of an answer with a session line."""
 
 
 class Statement(Part):
@@ -68,12 +67,13 @@ class Statement(Part):
     supported: bool
     reason: str
     origins: int
-    """Independent origins of the passages that it cites; pages that share their words are one."""
+    """Independent origins of the passages that it cites; pages with the same words
+    count once."""
     text: str = Field(default="", description=f"The sentence; {APART}")
 
 
 class ResearchResult(Found):
-    """What the answer says, for programs."""
+    """Structured result of `research`."""
 
     session: str = Field(
         description="Handle of this line of research: give it to go on, or with a further question"
@@ -85,9 +85,7 @@ class ResearchResult(Found):
         default="",
         description="The question with what it refers to in the session, if it does",
     )
-    queries: list[str] = Field(
-        description="Queries that were sent besides the question"
-    )
+    queries: list[str] = Field(description="Queries sent besides the question")
     providers: list[str] = Field(description="Each provider with its status and reason")
     answer: list[Statement] = Field(
         default=[], description="Check of each sentence of a written answer"
@@ -116,12 +114,11 @@ async def research(
         str, Field(description="Handle of an earlier answer: go on or ask further.")
     ] = "",
 ) -> Annotated[CallToolResult, ResearchResult]:
-    """Find evidence for a question on the web (or in the user's folders): searches, reads, returns
-    cited passages.
+    """Find evidence for a question on the web (or in the user's folders): searches,
+    reads, returns cited passages.
 
-    The first choice for a question. It says when nothing answers; cite its passages. To look deeper
-    into one page use extract_relevant.
-    """
+    The first choice for a question. It says when nothing answers; cite its passages. To
+    look deeper into one page use extract_relevant."""
     check_budget(max_tokens)
     asked, sites = split_sites(question)
     report = reporter(ctx)
@@ -133,15 +130,15 @@ async def research(
         owner=owner_of(ctx),
         roots=services.roots,
     )
-    # A follow-up is asked with what it refers to.
+    # A follow-up question is completed with what it refers to.
     asked = split_sites(ongoing.understood)[0] or asked
     wanted = Wanted(
         asked, max_pages, freshness, filters=SearchQuery("", site=" ".join(sites))
     )
     handle = ongoing.session.handle
-    # Who never gets an answer, because this process ends, can go on all the same.
+    # Send the handle early, so that the client can continue if this process dies.
     await ctx.report_progress(0, 10, handle)
-    # The session's handle takes some 25 tokens.
+    # The session's handle takes about 25 tokens.
     most = max_tokens - HINT_TOKENS if max_tokens >= WIDE else max_tokens
     line = f"Understood as: {one_line(asked)}" if ongoing.understood else ongoing.held
     found = await run(
@@ -178,8 +175,8 @@ async def research(
     sheet.add(found.text)
     if not found.assembled.evidence or hint_room(max_tokens or UNASKED):
         write_next(sheet, following, NAME)
-        # Below `WIDE` it takes no room from words: it is written where the calls leave some,
-        # without its scheme.
+        # Below `WIDE` it is written only if room is left after the calls, without its
+        # scheme.
         short = 0 < max_tokens < WIDE
         if not 0 < max_tokens < SESSION_FROM:
             sheet.add(f"Session: {handle.rpartition('/')[2] if short else handle}")
@@ -189,7 +186,7 @@ async def research(
             f"{'all' if len(before) == len(found.assembled.evidence) else ', '.join(before)}"
         )
     pages = tuple(behind(found.assembled.evidence, known.gathered.documents.values()))
-    tell_notes(sheet, pages)
+    write_notes(sheet, pages)
     data = _data(found, following, sheet.tokens, handle, before)
     data.understood = one_line(ongoing.understood)
     data.notes += notes_of(pages)
@@ -206,7 +203,7 @@ async def research(
 
 
 def _at(sites: Sequence[str], services: Services, report: Report) -> Services:
-    """Return `services` that search and read these sites, where there are any."""
+    """Return `services` restricted to these sites, if any."""
     if not sites:
         return services
     search = SiteSearch(sites, services, report)
@@ -216,7 +213,7 @@ def _at(sites: Sequence[str], services: Services, report: Report) -> Services:
 
 
 async def _keep(found: Researched, ongoing: Ongoing, question: str) -> list[str]:
-    """Write what was found to the session; return the labels of passages that it had shown
+    """Add the result to the session; return the labels of passages that it had shown
     before."""
     gathered, reading = found.known.gathered, found.known.reading
     known = await ongoing.keep(
@@ -264,7 +261,9 @@ def _data(
         ),
         queries=[query.text for query in gathered.parsed.queries[1:]],
         providers=list(
-            dict.fromkeys(told(outcome, found.mark) for outcome in gathered.outcomes)
+            dict.fromkeys(
+                provider_line(outcome, found.mark) for outcome in gathered.outcomes
+            )
         ),
         answer=[
             Statement(

@@ -190,7 +190,7 @@ class Base:
         if config.start:
             self.take(Path(config.start))
 
-    def begin_anew(self, config: Config) -> None:
+    def restart(self, config: Config) -> None:
         """Take the adapter off again and put on that of another run, so that runs of one base load
         it once.
 

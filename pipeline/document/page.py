@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from pipeline.document.table import Told
+    from pipeline.document.table import TableAnswer
     from pipeline.document.tree import Node
 
 Given = TypeVarTuple("Given")
@@ -401,7 +401,7 @@ class Reading:
     only: frozenset[int] = frozenset()
     """Units that a model named as the answer and the scores agree with, and the best ones beside
     them: the first evidence is of these. Empty where no model did, or it is not borne out."""
-    computed: "tuple[Told, ...]" = ()
+    computed: "tuple[TableAnswer, ...]" = ()
     """What tables tell of the question, or of its parts, computed over all their rows."""
 
     @property

@@ -65,7 +65,7 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class TableAnswer:
     """What a table tells of a question, computed by us."""
 
     document: int

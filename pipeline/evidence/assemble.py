@@ -22,17 +22,17 @@ from pipeline.evidence.show import (
     LINK_TOKENS,
     Shown,
     headings_to_show,
+    injection_line,
     page_tokens,
     passage_text,
     passage_tokens,
     show_evidence,
-    told_speaking,
 )
 from pipeline.question.parse import question_word
 from pipeline.reading.bm25 import Floats
 from pipeline.reading.relevance import WORTH
 from pipeline.reading.verdict import NONE
-from pipeline.text.frame import inert, speaks_to_models
+from pipeline.text.frame import inert, is_injection
 from pipeline.text.literals import literals
 from pipeline.text.tokens import count_each, count_tokens, cut_to_tokens
 from pipeline.text.words import guess_language, index_terms
@@ -188,7 +188,7 @@ def assemble(
     near = _candidates(writer, open_end=open_end, listed=listed, alone=alone)
     # 2. Passages around the best of them, as many as there is room for
     room = max_tokens - 2 * LINK_TOKENS if open_end else max_tokens
-    room -= count_tokens(told_speaking((), writer.unquoted))
+    room -= count_tokens(injection_line((), writer.unquoted))
     # what a model named goes out alone; the rest is counted as left out, and has the cursor
     named = [row for row in near if row in reading.only] or near
     chosen = _chosen(writer, named, room, open_end=open_end, alone=alone)
@@ -538,7 +538,7 @@ class _Writer:
             also=self._also(run, best) if cited else (),
             trust=least_trust((page.trust, *(block.trust for block in blocks))),
             hidden=page.hidden,
-            speaks=speaks_to_models("\n".join((page.title, *headings, text))),
+            speaks=is_injection("\n".join((page.title, *headings, text))),
             more=self.maker.rest(run),
         )
 

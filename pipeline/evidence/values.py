@@ -13,7 +13,7 @@ from typing import Final, Literal
 
 from pipeline.document.cite import cite
 from pipeline.document.page import Document, Evidence
-from pipeline.document.table import Told
+from pipeline.document.table import TableAnswer
 from pipeline.evidence.forms import Form, Line, write
 from pipeline.evidence.show import shortened
 from pipeline.text.frame import SAID_TOKENS, framed, one_line, place_of, quoted
@@ -69,8 +69,8 @@ def _uncomputed(cell: str) -> str:
     return f"'{cell}" if _FORMULA.match(cell) and not _SIGNED.fullmatch(cell) else cell
 
 
-def told_values(
-    computed: Sequence[Told],
+def values_text(
+    computed: Sequence[TableAnswer],
     documents: Sequence[Document],
     mark: str,
     max_tokens: int,
@@ -84,22 +84,25 @@ def told_values(
         shown: Blocks that stand below in the answer, each with its document's place: their rows are not repeated.
     """
     told = (
-        _told_value(one, documents, mark, max_tokens // len(computed), shown)
+        _value_text(one, documents, mark, max_tokens // len(computed), shown)
         for one in computed
     )
     return "\n".join(filter(None, told))
 
 
 def values_room(
-    computed: Sequence[Told], documents: Sequence[Document], mark: str, max_tokens: int
+    computed: Sequence[TableAnswer],
+    documents: Sequence[Document],
+    mark: str,
+    max_tokens: int,
 ) -> int:
-    """Return the tokens that `told_values` may take, with the break before it."""
-    told = told_values(computed, documents, mark, max_tokens)
+    """Return the tokens that `values_text` may take, with the break before it."""
+    told = values_text(computed, documents, mark, max_tokens)
     return count_tokens(told) + 1 if told else 0
 
 
 def rows_shown(
-    computed: Iterable[Told],
+    computed: Iterable[TableAnswer],
     documents: Sequence[Document],
     evidence: Iterable[Evidence],
 ) -> set[tuple[int, int]]:
@@ -126,8 +129,8 @@ def rows_shown(
     return found
 
 
-def _told_value(
-    told: Told,
+def _value_text(
+    told: TableAnswer,
     documents: Sequence[Document],
     mark: str,
     max_tokens: int,
@@ -166,7 +169,7 @@ def _told_value(
     return ""
 
 
-def cited_row(told: Told, documents: Sequence[Document]) -> str:
+def cited_row(told: TableAnswer, documents: Sequence[Document]) -> str:
     """Return the citation of the first row that a value stands on."""
     document = documents[told.document]
     block = document.blocks[told.table.blocks[told.rows[0]]]

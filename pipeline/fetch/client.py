@@ -172,7 +172,7 @@ class Fetcher:
     _flights: Flights = field(default_factory=Flights)
 
     async def fetch(
-        self, url: str, *, since: str = "", anew: bool = False, outside: bool = False
+        self, url: str, *, since: str = "", refresh: bool = False, outside: bool = False
     ) -> Page:
         """Return one source as a page: an http(s) address, a `file:` URL or path below the roots,
         or a page's handle.
@@ -199,11 +199,11 @@ class Fetcher:
             + name_span(span)
             + (cookies.mark(target) if cookies is not None else "")
         )
-        flight = f"{key}{' anew' * anew}{' outside' * outside}"
+        flight = f"{key}{' anew' * refresh}{' outside' * outside}"
         page = await self._flights.share(
             flight,
             lambda: self._from_web(
-                source, span, key, since, anew=anew, outside=outside
+                source, span, key, since, refresh=refresh, outside=outside
             ),
         )
         return replace(page, url=url.strip())
@@ -215,7 +215,7 @@ class Fetcher:
         key: str,
         since: str,
         *,
-        anew: bool,
+        refresh: bool,
         outside: bool,
     ) -> Page:
         if self._pages is None:
@@ -226,7 +226,7 @@ class Fetcher:
         def is_fresh(known: Known | None) -> TypeGuard[Known]:
             return (
                 known is not None
-                and not anew
+                and not refresh
                 and (
                     self._clock() < known.fresh_until
                     or "" < since <= known.page.fetched_at

@@ -35,7 +35,7 @@ from pipeline.html.furniture import NEIGHBOURS, PROSE, Mark, Unit, judge
 from pipeline.html.ordinals import ordinals_of
 from pipeline.html.table import Grid, read_grid
 from pipeline.html.values import DESCRIBED_WORDS
-from pipeline.text.frame import speaks_to_models
+from pipeline.text.frame import is_injection
 from pipeline.text.tokens import count_each
 from pipeline.work import check_cancelled
 
@@ -802,7 +802,7 @@ def content_blocks(
             cells=unit.cells,
             carried=unit.carried,
             lead=unit.lead,
-            speaks=speaks_to_models(unit.text),
+            speaks=is_injection(unit.text),
             ordinal=unit.ordinal,
             place=unit.place,
             trust=_trust(unit),

@@ -70,7 +70,7 @@ from pipeline.html.seen import (
     Sight,
 )
 from pipeline.html.sheets import StyleJudge
-from pipeline.html.values import bare_tex, stands_for, title_of
+from pipeline.html.values import bare_tex, text_of_media, title_of
 from pipeline.text.frame import LONGEST
 from pipeline.work import check_cancelled
 
@@ -277,7 +277,7 @@ class _Builder:
             said = (
                 ""
                 if is_metadata
-                else stands_for(current, tag.name, attributes, parent.tag)
+                else text_of_media(current, tag.name, attributes, parent.tag)
             )
             if said and tag.name == "math" and attributes.get("display") != "block":
                 add_text(parent, said, pre=False)
@@ -409,7 +409,7 @@ def _add_drawing(
     parent: Node, svg: LexborNode, attributes: dict[str, str | None], words: list[str]
 ) -> None:
     """Add the words of a drawing, and what it is said to show."""
-    if said := stands_for(svg, "svg", attributes, parent.tag):
+    if said := text_of_media(svg, "svg", attributes, parent.tag):
         add_boxed(parent, said, pre=False)
         return
     if alt := title_of(svg, attributes):

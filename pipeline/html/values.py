@@ -47,7 +47,7 @@ _SILENT: Final = frozenset({"annotation", "annotation-xml", "mphantom"})
 _LISTING_TABLES: Final = tags("diff-table highlight js-file-line-container")
 
 
-def stands_for(
+def text_of_media(
     current: LexborNode, name: str, attributes: dict[str, str | None], parent: str
 ) -> str:
     """Return the words that an element stands for whose own text is not read, empty for none."""

@@ -179,7 +179,7 @@ def _refers(question: str, rules: _TurnRules) -> bool:
     """Whether a pronoun refers to something outside of the question."""
     text = rules.never.sub(lambda match: " " * len(match[0]), question)
     found = next(
-        (one for one in rules.refers.finditer(text) if not _stands_alone(one, rules)),
+        (one for one in rules.refers.finditer(text) if not _is_complete(one, rules)),
         None,
     )
     if found is None:
@@ -199,7 +199,7 @@ def _refers(question: str, rules: _TurnRules) -> bool:
     )
 
 
-def _stands_alone(pronoun: re.Match[str], rules: _TurnRules) -> bool:
+def _is_complete(pronoun: re.Match[str], rules: _TurnRules) -> bool:
     """Whether a pronoun needs nothing before it: "Who said that dogs bark", "those spiky purple
     plants by the pier"."""
     word = pronoun[0].casefold()

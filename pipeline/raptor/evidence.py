@@ -25,7 +25,7 @@ from pipeline.raptor.leaves import common_path
 from pipeline.raptor.query import ChosenNode
 from pipeline.raptor.summarise import EXTRACTIVE, Writer, kept_summary
 from pipeline.raptor.tree import Leaf, Source, Tree
-from pipeline.text.frame import inert, speaks_to_models
+from pipeline.text.frame import inert, is_injection
 from pipeline.text.tokens import count_tokens
 
 SOURCES: Final = 8
@@ -187,7 +187,7 @@ def _evidence(
         document = documents.get(leaves[0].document)
         one = _of_document(one, document, leaves) if document else one
     said = "\n".join((one.title if one.url else "", *headings, text))
-    return replace(one, speaks=speaks_to_models(said))
+    return replace(one, speaks=is_injection(said))
 
 
 def _of_page(one: Evidence, source: Source) -> Evidence:

@@ -18,7 +18,7 @@ from pipeline.document.units import tag_sentences
 from pipeline.evidence.show import headings_to_show
 from pipeline.raptor.tree import Leaf, Source, hashed
 from pipeline.segment.partition import Ranges, sentence_costs
-from pipeline.text.frame import speaks_to_models
+from pipeline.text.frame import is_injection
 from pipeline.text.tokens import count_tokens
 
 SHORT_SHARE: Final = 0.4
@@ -196,7 +196,7 @@ def leaves_as_document(source: Source, leaves: Sequence[Leaf]) -> Document:
             block = Block(
                 leaf.block_path, leaf.heading_path, text, "", 0, "paragraph", start, end
             )
-            blocks.append(replace(block, speaks=speaks_to_models(text)))
+            blocks.append(replace(block, speaks=is_injection(text)))
     page = Page(
         source.url, source.url, source.title, "", "", published=source.published
     )

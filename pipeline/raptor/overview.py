@@ -96,9 +96,9 @@ def overview(
 
     def text(rows: Sequence[int]) -> str:
         told = (
-            _themes_told(tree, themes, grouped(rows))
+            _themes_text(tree, themes, grouped(rows))
             if themes
-            else _sections_told(grouped(rows))
+            else _sections_text(grouped(rows))
         )
         # A single document is cited by its address; of several the titles are in the text.
         url, whole = (
@@ -199,7 +199,7 @@ def _section_parts(tree: Tree) -> Iterator[OverviewPart]:
         yield _quoted(tree, quote, section[quote.leaf], rank)
 
 
-def _sections_told(groups: Mapping[int, Sequence[OverviewPart]]) -> str:
+def _sections_text(groups: Mapping[int, Sequence[OverviewPart]]) -> str:
     """Return a line a section: its heading, then its sentences, gaps marked."""
     lines: list[str] = []
     for own in groups.values():
@@ -389,7 +389,7 @@ def title_of(tree: Tree, place: int) -> str:
     return _short(source.title or tree.leaves_of[place][0].shown)
 
 
-def _themes_told(
+def _themes_text(
     tree: Tree, themes: Sequence[Theme], groups: Mapping[int, Sequence[OverviewPart]]
 ) -> str:
     lines = [f"{len(tree.sources)} documents, {len(themes)} themes:"] if groups else []

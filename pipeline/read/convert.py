@@ -124,7 +124,7 @@ def _to_page(raw: Raw, pdf: "PdfReading | None") -> Page:
         kind = kind_of(raw)
     if not sniff.holds_text(kind):
         raise unreadable(
-            raw, f"it is {sniff.told_old(raw.body) if kind == sniff.OLE else kind}"
+            raw, f"it is {sniff.old_format(raw.body) if kind == sniff.OLE else kind}"
         )
     # 3. as HTML
     try:
@@ -191,7 +191,7 @@ def converted(raw: Raw) -> Converted:
     kind = kind_of(raw)
     if not sniff.holds_text(kind):
         raise Unreadable(
-            f"it is {sniff.told_old(raw.body) if kind == sniff.OLE else kind}"
+            f"it is {sniff.old_format(raw.body) if kind == sniff.OLE else kind}"
         )
     try:
         return _convert(raw, kind)

@@ -1,7 +1,7 @@
 """Pages that stand in front of the one asked for, or say that there is none, though they came with
 status 200.
 
-Told by their shape: few words and no main text, with a form, a script of a service that checks for
+Recognized by their shape: few words and no main text, with a form, a script of a service that checks for
 robots, or a title that says so (`[served.*]` of `pipeline/text/words`). A title alone never
 decides: articles are about logging in, too. One linear scan, and only of pages that show a sign.
 Not for: statuses and headers (`pipeline/fetch/exchange.py`).

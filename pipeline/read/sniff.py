@@ -275,7 +275,7 @@ def looks_like_text(start: bytes) -> bool:
     return marked or len(start.translate(None, _CONTROLS)) >= (1 - _NOISE) * len(start)
 
 
-def told_old(body: bytes) -> str:
+def old_format(body: bytes) -> str:
     """Return what a file of Microsoft's older container is, and what to do with it."""
     found = (told for name, told in _OLD.items() if name.encode("utf-16-le") in body)
     return next(found, "a file of Microsoft's older container: save it in a newer form")

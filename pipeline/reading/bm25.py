@@ -323,7 +323,7 @@ class TermIndex:
         """Return the number of the page of each unit."""
         return np.searchsorted(self.page_starts, units, side="right") - 1
 
-    def as_heard(self, question: str) -> dict[str, NDArray[np.bool_]]:
+    def translations(self, question: str) -> dict[str, NDArray[np.bool_]]:
         """Return what a question is for its pages (see `heard`), each text with the units that hear
         it."""
         texts = [heard(question, language) for language in self.languages] or [question]
@@ -337,7 +337,7 @@ class TermIndex:
         """Return `counts` of a question's terms, of each unit those of what its page hears."""
         pairs = [
             (self.counts(self.terms(text)), units)
-            for text, units in self.as_heard(question).items()
+            for text, units in self.translations(question).items()
         ]
         if len(pairs) == 1:
             return pairs[0][0]

@@ -41,7 +41,7 @@ from pipeline.reading.relevance import WORTH, Reader, Relevance
 from pipeline.reading.verdict import judge
 from pipeline.tables.asked import FEWEST, ask_parts
 from pipeline.text.cells import number_of
-from pipeline.text.frame import LONGEST, one_line, told_failure
+from pipeline.text.frame import LONGEST, failure_text, one_line
 from pipeline.text.literals import begins_with, literals
 from pipeline.text.words import (
     heard,
@@ -163,7 +163,7 @@ def unless_cut(reading: Reading, failures: Sequence[Failure]) -> Reading:
     if not missing or reading.verdict != "none":
         return reading
     told = "; ".join(
-        told_failure(one.source, one.reason).rstrip(".") for one in missing
+        failure_text(one.source, one.reason).rstrip(".") for one in missing
     )
     said = f"Not everything was read ({unopened(told[:LONGEST])}). {reading.reason}"
     return replace(reading, verdict="unsure", reason=said, cut=True)

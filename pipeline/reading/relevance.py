@@ -203,7 +203,7 @@ class Blend:
         embedder = _fitting(self.embedder, question, pages, counted.index)
         if embedder is None or not counted.index.size:
             return _Meaning()
-        questions = _heard_by(embedder, question, counted.index)
+        questions = _translated_for(embedder, question, counted.index)
         if not questions:
             return _Meaning()
         kept = [page.vectors for page in pages if page.vectors is not None]
@@ -272,7 +272,7 @@ def _fitting(
     )
 
 
-def _heard_by(
+def _translated_for(
     model: Embedder | CrossEncoder, question: str, index: TermIndex
 ) -> list[str]:
     """Return what a model is asked of each page; nothing where it would read the question for some
@@ -531,7 +531,7 @@ class Reread:
         self, question: str, pages: Sequence[PageUnits], share: float, of_long: int
     ) -> Relevance:
         relevance = await self.first.read(question, pages, share=share, of_long=of_long)
-        questions = _heard_by(self.encoder, question, relevance.index)
+        questions = _translated_for(self.encoder, question, relevance.index)
         if not relevance.index.size or not questions:
             return relevance
         readable = _readable(self.encoder, question, questions, pages, relevance.index)

@@ -123,7 +123,7 @@ class FolderProvider:
         self._limits = limits
         self._files = files or Files(self._roots, max_bytes=limits.file_bytes)
         self._embedder = embedder
-        self._read = read or _read_anew
+        self._read = read or _read_again
         self._index: WordIndex | None = None
         self._lock = threading.Lock()
         self._looked = 0.0
@@ -519,7 +519,7 @@ class FolderProvider:
         return bool(new)
 
 
-async def _read_anew(page: Page) -> Document:
+async def _read_again(page: Page) -> Document:
     return await in_thread(read_document, page)
 
 

@@ -137,7 +137,7 @@ class Folders:
         links and folders of dependencies are passed over; what is no text is counted.
         """
         told = self._watch.told() if self._watch is not None else set()
-        singles, tops = self._tell_apart()
+        singles, tops = self._split_folders()
         found: dict[str, _Folder] = {}
         missing: list[str] = []
         local: dict[int, bool] = {}
@@ -149,7 +149,7 @@ class Folders:
                 continue
             try:
                 found[folder] = self._looked(
-                    folder, anew=told is None or folder in told, local=local
+                    folder, refresh=told is None or folder in told, local=local
                 )
             except OSError:
                 if folder in tops:
@@ -186,7 +186,7 @@ class Folders:
         )
         return self._listing
 
-    def _tell_apart(self) -> tuple[list[FileStamp], list[str]]:
+    def _split_folders(self) -> tuple[list[FileStamp], list[str]]:
         """Return the roots that are files, as they are, and the others."""
         singles, tops = [], []
         for root in self._roots:
@@ -201,12 +201,12 @@ class Folders:
                 tops.append(root)
         return singles, tops
 
-    def _looked(self, folder: str, *, anew: bool, local: dict[int, bool]) -> _Folder:
+    def _looked(self, folder: str, *, refresh: bool, local: dict[int, bool]) -> _Folder:
         """Return a folder, the same object as before where nothing in it changed; `local` by
         device, to be filled."""
         old, found = self._known.get(folder), os.stat(folder, follow_symlinks=False)
         there = found.st_dev, found.st_ino
-        if old is not None and old.watched and not anew and there == old[:2]:
+        if old is not None and old.watched and not refresh and there == old[:2]:
             return old
         watched = self._watch is not None
         if watched and found.st_dev not in local:

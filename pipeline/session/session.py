@@ -340,13 +340,13 @@ class _CachedPages:
         self._since = since
 
     async def fetch(
-        self, url: str, *, since: str = "", anew: bool = False, outside: bool = False
+        self, url: str, *, since: str = "", refresh: bool = False, outside: bool = False
     ) -> Page:
-        if not anew and (handle := self._handles.get(url)):
+        if not refresh and (handle := self._handles.get(url)):
             with suppress(SourceNotFound):  # evicted, or never to be kept
                 return replace(await self._web.fetch(handle), url=url)
         return await self._web.fetch(
-            url, since=since or self._since, anew=anew, outside=outside
+            url, since=since or self._since, refresh=refresh, outside=outside
         )
 
 

@@ -50,7 +50,7 @@ from pipeline.search.listing import Passed, list_files, may_answer, not_searched
 from pipeline.search.mixed import RankedPage, RankForm, mixed_rank
 from pipeline.services import Fetches, Services
 from pipeline.sources.sites import Twins, look_over, nearest
-from pipeline.text.frame import place_of, told_failure
+from pipeline.text.frame import failure_text, place_of
 from pipeline.text.tokens import count_tokens
 from pipeline.work import (
     STEP_SHARE,
@@ -72,19 +72,19 @@ class Noticing:
     """Reads sources for one call: anew where that is wanted, and notes how old those are that the
     cache gave."""
 
-    def __init__(self, web: Fetches, *, anew: bool) -> None:
+    def __init__(self, web: Fetches, *, refresh: bool) -> None:
         """Read by `web`."""
         self._web = web
-        self._anew = anew
+        self._refresh = refresh
         self.ages: dict[str, float] = {}
         """Seconds since each was read, by the page's address."""
 
     async def fetch(
-        self, url: str, *, since: str = "", anew: bool = False, outside: bool = False
+        self, url: str, *, since: str = "", refresh: bool = False, outside: bool = False
     ) -> Page:
         """Return a source as a page."""
         page = await self._web.fetch(
-            url, since=since, anew=anew or self._anew, outside=outside
+            url, since=since, refresh=refresh or self._refresh, outside=outside
         )
         if page.age >= 0:
             self.ages[page.final_url] = page.age
@@ -225,7 +225,7 @@ def in_part(url: str, unread: str, rest: str) -> Failure:
 
 def failure_line(failure: Failure) -> str:
     """Return `source: reason` as answers say it."""
-    return told_failure(failure.source, failure.reason)
+    return failure_text(failure.source, failure.reason)
 
 
 def room_for(failures: Iterable[Failure], max_tokens: int) -> int:

@@ -165,10 +165,10 @@ class Twins:
         self._web = web
 
     async def fetch(
-        self, url: str, *, since: str = "", anew: bool = False, outside: bool = False
+        self, url: str, *, since: str = "", refresh: bool = False, outside: bool = False
     ) -> Page:
         """Return a page or its twin, which then is what is cited."""
-        page = await self._web.fetch(url, since=since, anew=anew, outside=outside)
+        page = await self._web.fetch(url, since=since, refresh=refresh, outside=outside)
         root = await in_thread(parse, page.html) if page.media_type == HTML else None
         link = root.css_first(_MARKDOWN_LINK) if root is not None else None
         base = base_of(page.html, page.final_url)
@@ -180,7 +180,7 @@ class Twins:
         if twin and _place(twin)[0] == _place(page.final_url)[0]:
             with suppress(SourceError):  # the page itself is there
                 found = await self._web.fetch(
-                    twin, since=since, anew=anew, outside=not page.inside
+                    twin, since=since, refresh=refresh, outside=not page.inside
                 )
                 return replace(found, url=url)
         return page

@@ -16,7 +16,7 @@ from urllib.parse import unquote
 
 from errors import UsageError
 from pipeline.document.page import Document
-from pipeline.document.table import GROUP, KNOWN, Table, Told
+from pipeline.document.table import GROUP, KNOWN, Table, TableAnswer
 from pipeline.tables.query import (
     Condition,
     Measure,
@@ -29,10 +29,10 @@ from pipeline.tables.spoken import (
     Compared,
     Spoken,
     Token,
-    heard_by,
     read_question,
     said_of,
     tokens_of,
+    translated_for,
 )
 from pipeline.tables.table import all_rows, name_terms, tables_of
 from pipeline.text.frame import one_line
@@ -58,13 +58,13 @@ _GLOSS: Final = re.compile(r"\b([A-Z]\w+(?:\s[A-Z]\w+)*)\s\(([A-Z][A-Z\d]{1,5})\
 """A name, and its code in brackets."""
 
 
-def ask_tables(question: str, documents: Sequence[Document]) -> Told | None:
+def ask_tables(question: str, documents: Sequence[Document]) -> TableAnswer | None:
     """Return what the one table that a question is about tells, None where that is not sure.
 
     It is not sure where another table that the question's words are about as well cannot tell it:
     some of its rows were not read, or its cells do not add up.
     """
-    found: list[Told] = []
+    found: list[TableAnswer] = []
     silent = -1
     own = guess_language(question)
     spoken: dict[str, Spoken] = {}
@@ -73,7 +73,7 @@ def ask_tables(question: str, documents: Sequence[Document]) -> Told | None:
         said = document.page.language
         for language in (said,) if said else dict.fromkeys(("en", own or "en")):
             asked = spoken.setdefault(
-                language, read_question(heard_by(question, language), language)
+                language, read_question(translated_for(question, language), language)
             )
             for asking in _asking(asked, document, place) if asked.asks else ():
                 told = asking.told()
@@ -100,7 +100,7 @@ def _asking(asked: Spoken, document: Document, place: int) -> "Iterator[_Asking]
 
 def ask_parts(
     question: str, parts: Iterable[str], documents: Sequence[Document]
-) -> tuple[Told, ...]:
+) -> tuple[TableAnswer, ...]:
     """Return what tables tell of a question, else of those of its parts that one is about."""
     asked = _asked(question, documents)
     return (
@@ -110,7 +110,7 @@ def ask_parts(
     )
 
 
-def _asked(question: str, documents: Sequence[Document]) -> Told | None:
+def _asked(question: str, documents: Sequence[Document]) -> TableAnswer | None:
     """Return what a table tells of a question in any of its wordings; where it names a file, a
     table of that file."""
     for place, document in enumerate(documents):
@@ -137,7 +137,7 @@ def _wordings(question: str) -> Iterator[str]:
         yield _GLOSS.sub(r"\1", question)
 
 
-def _agree(one: Told, other: Told) -> bool:
+def _agree(one: TableAnswer, other: TableAnswer) -> bool:
     """Whether two tables tell the same: the same rows, or the same extreme of rows that share a
     name, as of a table and its longer form."""
     if one.value != other.value:
@@ -176,7 +176,7 @@ class _Asking:
     doubtful: bool = False
     """Whether all words of the question are about it, but its cells do not add up or compare."""
 
-    def told(self) -> Told | None:
+    def told(self) -> TableAnswer | None:
         """Return what the table tells, None where it does not tell it surely."""
         if not self._filter() or not self._compare():
             return None
@@ -524,7 +524,7 @@ class _Asking:
         ]
         return without_totals(self.table, kept)
 
-    def _computed(self) -> Told | None:
+    def _computed(self) -> TableAnswer | None:
         spoken, rows = self.spoken, self._rows()
         named = {
             stem
@@ -555,7 +555,7 @@ class _Asking:
         )
         return self._answer("", "rows", rows, ()) if few else None
 
-    def _counted(self, rows: list[int], *, adding: bool) -> Told | None:
+    def _counted(self, rows: list[int], *, adding: bool) -> TableAnswer | None:
         """Count rows, or add the column whose things are counted (`how many units in Porto`)."""
         noun = max(self.spoken.count) + 1
         after = range(noun, noun + 2)
@@ -602,7 +602,7 @@ class _Asking:
 
     def _grouped(
         self, measure: Measure, column: int, rows: list[int], group: int
-    ) -> Told:
+    ) -> TableAnswer:
         """Return a measure of each value of a column, in place of rows alone."""
         values: dict[str, list[int]] = {}
         for row in rows:
@@ -625,7 +625,7 @@ class _Asking:
         column: int | None,
         rows: list[int],
         group: int | None = None,
-    ) -> Told | None:
+    ) -> TableAnswer | None:
         fewest = 1 if self.dated else 2
         if column is None or len(rows) < fewest:
             return None
@@ -638,7 +638,7 @@ class _Asking:
         what = f"{measure} of {self.table.columns[column]}"
         return self._answer(computed.value, what, list(computed.rows), (column,))
 
-    def _chosen(self, rows: list[int]) -> Told | None:
+    def _chosen(self, rows: list[int]) -> TableAnswer | None:
         """Return the row with the least or the most of the column that is named, or that the words
         mean."""
         spoken = self.spoken
@@ -729,7 +729,7 @@ class _Asking:
         *,
         over: int = 0,
         whole: bool = False,
-    ) -> Told:
+    ) -> TableAnswer:
         """Return an answer; of rows that are chosen, every column is shown where they are few, since
         the question may ask for any (`in which month`)."""
         named = self.table.columns
@@ -746,7 +746,7 @@ class _Asking:
             dict.fromkeys((self._label(), *of, *self.columns, *all_columns))
         )
         fit = len(self.used) + 2 * len(of)
-        return Told(
+        return TableAnswer(
             self.document,
             self.table,
             value,

@@ -108,7 +108,7 @@ class Spoken:
         return chosen | self.total | self.mean | self.count | self.negated | compared
 
 
-def heard_by(question: str, language: str) -> str:
+def translated_for(question: str, language: str) -> str:
     """Return a question in the words of a page's language, its months too."""
     own = guess_language(question)
     return (

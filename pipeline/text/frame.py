@@ -1,7 +1,7 @@
 """Framing of text that strangers wrote, so that a reader can tell it from ours.
 
 A mark that is drawn anew for every answer stands around untrusted text; a page cannot know it, so
-it cannot close its own frame or open another's. `speaks_to_models` tells where words give orders to
+it cannot close its own frame or open another's. `is_injection` tells where words give orders to
 a model, by `[orders.*]` of `pipeline/text/words`. Not for: removing hidden text (`pipeline/html`).
 """
 
@@ -97,7 +97,7 @@ def place_of(url: str) -> str:
     return narrow(without_password(one_line(url)))
 
 
-def told_failure(source: str, reason: str) -> str:
+def failure_text(source: str, reason: str) -> str:
     """Return `source: reason` on one bounded line; a reason that begins with its source or quotes
     it names it."""
     name = place_of(source)
@@ -179,7 +179,7 @@ look at them."""
 _ORDER_END: Final = re.compile(r"(?<=[.!?])\s+|[。！？\n]")
 
 
-def speaks_to_models(text: str) -> bool:
+def is_injection(text: str) -> bool:
     """Return whether a sentence of `text` gives orders to a model, or imitates what only its host
     writes.
 
