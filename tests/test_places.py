@@ -232,4 +232,4 @@ async def test_many_pages_of_which_nothing_is_shown_take_one_line(
         given = {"sources": sources, "question": "queue 6"}
         text = text_of(await client.call_tool("fetch_and_prune_html", given))
     assert "42 records" in text
-    assert "10 further pages (nothing is left of this page)" in text
+    assert "10 further pages (all of this page was removed)" in text

@@ -290,7 +290,7 @@ async def test_a_server_that_is_stopped_answers_who_waits_and_refuses_who_comes(
         await anyio.wait_all_tasks_blocked()
         let_go.set()
     assert [end.partition(":")[0] for end in ends] == ["comes", "first ran", "waits ran"]
-    assert "stopped" in ends[0]
+    assert "shutting down" in ends[0]
 
 
 async def test_a_call_that_is_cancelled_while_it_waits_leaves_no_gap_in_the_queue(

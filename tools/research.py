@@ -147,7 +147,7 @@ async def research(
         max_tokens=most,
         report=report,
         write=answer,
-        told=line,
+        note=line,
     )
     before = await _keep(found, ongoing, question)
     known = found.known

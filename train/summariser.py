@@ -111,12 +111,12 @@ def summary_samples(
             parts, waiting = waiting[:count], waiting[count:]
             if count_tokens(shown := _joined(parts)) > context:
                 continue
-            told = [
+            sentences = [
                 Quotable(SummaryQuote(leaf, place), text, index_terms(text), 0.0)
                 for leaf, part in enumerate(parts)
                 for place, text in enumerate(part)
             ]
-            summary = extract_summary(told, idf, max_tokens=tokens).text
+            summary = extract_summary(sentences, idf, max_tokens=tokens).text
             asked = load(PROMPT).fill(
                 words=str(round(tokens * WORDS_A_TOKEN)), context=shown
             )

@@ -295,7 +295,7 @@ class LlamaGenerator(GgufModel):
         answer, thoughts = without_thoughts(text)
         if thoughts and not answer.strip():
             raise ModelError(
-                f"{self.name} thought for {len(thoughts)} characters and gave no answer: "
+                f"{self.name} thought for {len(thoughts)} characters and returned no answer: "
                 f"{said(thoughts[-QUOTED:])}",
                 hint="Set a model that does not think, or one whose chat template can switch it "
                 "off.",

@@ -77,7 +77,7 @@ def installed_build() -> InstalledBuild:
         )
         return read_found(done.stdout, named)
     except subprocess.TimeoutExpired:
-        return InstalledBuild(named, fault=f"it gave no answer in {PATIENCE:.0f} s")
+        return InstalledBuild(named, fault=f"it did not answer in {PATIENCE:.0f} s")
     except ValueError:
         last = (
             done.stderr.strip().splitlines()

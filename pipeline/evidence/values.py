@@ -1,8 +1,7 @@
 """Tables and what is computed of them, as text.
 
-What we computed stands in a line of ours, the words of the page between marks. Not for: working it
-out (`pipeline/tables`).
-"""
+What we computed stands in a line of ours, the words of the page between marks. Not for:
+working it out (`pipeline/tables`)."""
 
 import csv
 import io
@@ -23,8 +22,8 @@ _FORMULA: Final = re.compile(
     r"[\s\x00-\x1f\x7f-\x9f\xad\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]*"
     r"[=+\-@|\uff1d\uff0b\uff0d\uff20\ufe66\ufe62\ufe63\ufe6b]"
 )
-"""How cells begin that spreadsheets compute, in wide and small letters and behind unseen ones,
-too."""
+"""How cells begin that spreadsheets compute, in wide and small letters and behind
+unseen ones, too."""
 _SIGNED: Final = re.compile(
     r"\s*[+-]\s*[\d.,'\u00a0\u202f ]*\d\s*(?:%|[A-Za-z€$£°]{1,4})?\s*|-+"
 )
@@ -36,11 +35,13 @@ FORMS: Final[dict[RowForm, Form]] = {
 }
 """The forms that are not for tables only."""
 SHARE: Final = 0.6
-"""Part of an answer that a computed value may take with its rows: it is what was asked."""
+"""Part of an answer that a computed value may take with its rows: it is what was
+asked."""
 MOST: Final = 200
 """The same in tokens."""
 LISTED: Final = 5
-"""Rows beside those that are quoted up to which they are listed, too; more are counted."""
+"""Rows beside those that are quoted up to which they are listed, too; more are
+counted."""
 
 
 def rows_as(
@@ -65,7 +66,8 @@ def rows_as(
 
 
 def _uncomputed(cell: str) -> str:
-    """Return a cell so that a spreadsheet which opens it computes nothing; numbers stay numbers."""
+    """Return a cell so that a spreadsheet which opens it computes nothing; numbers stay
+    numbers."""
     return f"'{cell}" if _FORMULA.match(cell) and not _SIGNED.fullmatch(cell) else cell
 
 
@@ -76,18 +78,18 @@ def values_text(
     max_tokens: int,
     shown: Container[tuple[int, int]] = (),
 ) -> str:
-    """Return what tables of `documents` tell, first in an answer of `max_tokens`; empty for none,
-    or no room.
+    """Return what tables of `documents` tell, first in an answer of `max_tokens`; empty
+    for none, or no room.
 
     Args:
         mark: The answer's own for untrusted text.
-        shown: Blocks that stand below in the answer, each with its document's place: their rows are not repeated.
-    """
-    told = (
+        shown: Blocks that stand below in the answer, each with its document's place:
+    their rows are not repeated."""
+    lines = (
         _value_text(one, documents, mark, max_tokens // len(computed), shown)
         for one in computed
     )
-    return "\n".join(filter(None, told))
+    return "\n".join(filter(None, lines))
 
 
 def values_room(
@@ -97,8 +99,8 @@ def values_room(
     max_tokens: int,
 ) -> int:
     """Return the tokens that `values_text` may take, with the break before it."""
-    told = values_text(computed, documents, mark, max_tokens)
-    return count_tokens(told) + 1 if told else 0
+    text = values_text(computed, documents, mark, max_tokens)
+    return count_tokens(text) + 1 if text else 0
 
 
 def rows_shown(
@@ -106,16 +108,18 @@ def rows_shown(
     documents: Sequence[Document],
     evidence: Iterable[Evidence],
 ) -> set[tuple[int, int]]:
-    """Return the blocks of those rows behind values that passages show, each with its document's
-    place."""
+    """Return the blocks of those rows behind values that passages show, each with its
+    document's place."""
     passages = [one for one in evidence if not one.is_summary]
     found: set[tuple[int, int]] = set()
-    for told in computed:
-        document = documents[told.document]
-        for row in told.rows:
-            place = told.table.blocks[row]
+    for answer in computed:
+        document = documents[answer.document]
+        for row in answer.rows:
+            place = answer.table.blocks[row]
             block = document.blocks[place]
-            cells = [one_line(told.table.rows[row][column]) for column in told.columns]
+            cells = [
+                one_line(answer.table.rows[row][column]) for column in answer.columns
+            ]
             if any(
                 one.url == document.page.final_url
                 and one.start <= block.start
@@ -125,42 +129,46 @@ def rows_shown(
                 )  # units between the first and the last may be left out
                 for one in passages
             ):
-                found.add((told.document, place))
+                found.add((answer.document, place))
     return found
 
 
 def _value_text(
-    told: TableAnswer,
+    answer: TableAnswer,
     documents: Sequence[Document],
     mark: str,
     max_tokens: int,
     shown: Container[tuple[int, int]],
 ) -> str:
-    page = documents[told.document].page
+    page = documents[answer.document].page
     rest = [
-        row for row in told.rows if (told.document, told.table.blocks[row]) not in shown
+        row
+        for row in answer.rows
+        if (answer.document, answer.table.blocks[row]) not in shown
     ]
-    below = len(told.rows) - len(rest)
+    below = len(answer.rows) - len(rest)
     where = f", {below} of them below" if below and rest else " below" * (not rest)
     if below and len(rest) > LISTED:
         rest = []
-    what = quoted(shortened(told.what, SAID_TOKENS), mark)
-    rows = f"{len(told.rows)} row{'s' * (len(told.rows) != 1)}"
+    what = quoted(shortened(answer.what, SAID_TOKENS), mark)
+    rows = f"{len(answer.rows)} row{'s' * (len(answer.rows) != 1)}"
     value = (
-        told.value
-        if told.value.replace(".", "").replace("-", "").isdigit()
-        else quoted(told.value, mark)
+        answer.value
+        if answer.value.replace(".", "").replace("-", "").isdigit()
+        else quoted(answer.value, mark)
     )
     head = (
-        f"Computed by Winnow over all {told.over} rows of table {told.table.number} of "
+        f"Computed by Winnow over all {answer.over} rows of table {answer.table.number} of "
         f"{place_of(page.final_url)}: "
         f"{what}{f' = {value}' if value else ''}, from {rows}{where}{':' if rest else '.'}"
     )
     if not rest:
         return head if count_tokens(head) <= int(SHARE * max_tokens) else ""
     room = min(int(SHARE * max_tokens), max(MOST, count_tokens(head) + MOST // 2))
-    names = [told.table.columns[column] for column in told.columns]
-    cells = [[told.table.rows[row][column] for column in told.columns] for row in rest]
+    names = [answer.table.columns[column] for column in answer.columns]
+    cells = [
+        [answer.table.rows[row][column] for column in answer.columns] for row in rest
+    ]
     for count in range(len(cells), 0, -1):
         more = f"\n(and {len(cells) - count} more rows)" if count < len(cells) else ""
         text = f"{head}\n{framed(rows_as('text', names, cells[:count]), mark)}{more}"
@@ -169,8 +177,8 @@ def _value_text(
     return ""
 
 
-def cited_row(told: TableAnswer, documents: Sequence[Document]) -> str:
+def cited_row(answer: TableAnswer, documents: Sequence[Document]) -> str:
     """Return the citation of the first row that a value stands on."""
-    document = documents[told.document]
-    block = document.blocks[told.table.blocks[told.rows[0]]]
+    document = documents[answer.document]
+    block = document.blocks[answer.table.blocks[answer.rows[0]]]
     return cite(document, block.start, block.end)

@@ -1,10 +1,10 @@
-"""Marks in a table's cells that are no text: ticks and crosses by class, by a drawing's name, boxes
-that are ticked.
+"""Marks in a table's cells that are no text: ticks and crosses by class, by a drawing's
+name, boxes that are ticked.
 
-A cell without words says ✓ or ✗ where its markup names one of the two and nothing else: a name
-counts only where all of its parts are words for it (`fa-check-circle`, `cross_red.png`, but not
-`no-wrap`). Not for: labels and alternative texts, which are words (`values.py`, `table.py`).
-"""
+A cell without words says ✓ or ✗ where its markup names one of the two and nothing else:
+a name counts only where all of its parts are words for it (`fa-check-circle`,
+`cross_red.png`, but not `no-wrap`). Not for: labels and alternative texts, which are
+words (`values.py`, `table.py`)."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -55,8 +55,8 @@ _BOXES: Final = frozenset({"checkbox", "radio"})
 
 
 def mark_cells(cells: Iterable[tuple[Node, LexborNode]]) -> None:
-    """Write a mark into each cell of a page that holds no words and says by its markup which it
-    is."""
+    """Write a mark into each cell of a page that holds no words and says by its markup
+    which it is."""
     found = [
         (cell, list(_said(cell, current)))
         for cell, current in cells
@@ -143,6 +143,6 @@ def _of_names(names: Iterable[str]) -> Iterator[str]:
             if len(name) <= _LONGEST
             else set()
         )
-        told = words - _PLAIN
-        if told and told <= _YES | _NO | _NOT:
-            yield "no" if told & (_NO | _NOT) else "yes"
+        telltale = words - _PLAIN
+        if telltale and telltale <= _YES | _NO | _NOT:
+            yield "no" if telltale & (_NO | _NOT) else "yes"

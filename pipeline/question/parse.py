@@ -1,19 +1,20 @@
-"""PARSER: what a request asks part by part; what to search for it, in which language, how fresh
-(zero-index §3.1).
+"""PARSER: what a request asks part by part; what to search for it, in which language,
+how fresh (zero-index §3.1).
 
-Parts. Cut are sentences that ask, clauses that begin with a question word of their own behind
-"and", lists of questions, and the sides of a comparison, by rules and the words of the request's
-language. A question in doubt stays whole: read as two it may miss what only the whole of it says.
+Parts. Cut are sentences that ask, clauses that begin with a question word of their own
+behind "and", lists of questions, and the sides of a comparison, by rules and the words
+of the request's language. A question in doubt stays whole: read as two it may miss what
+only the whole of it says.
 
-Sites that a question names are taken out of it (`pipeline/sources/sites.py` reads them).
+Sites that a question names are taken out of it (`pipeline/sources/sites.py` reads
+them).
 
-Queries. The raw request is always the first, because rewriting it by rules finds less (mean
-reciprocal rank .831 against .850); what rules can add is a query for each part of a request with
-several, and one of its names for engines that index in English. Without a model nothing is
-translated. With one, a single answer held to a JSON schema adds queries, names, parts and time;
-names must stand in the request letter by letter, and a bad or late answer leaves the rules' result
-with the reason.
-"""
+Queries. The raw request is always the first, because rewriting it by rules finds less
+(mean reciprocal rank .831 against .850); what rules can add is a query for each part of
+a request with several, and one of its names for engines that index in English. Without
+a model nothing is translated. With one, a single answer held to a JSON schema adds
+queries, names, parts and time; names must stand in the request letter by letter, and a
+bad or late answer leaves the rules' result with the reason."""
 
 import json
 import re
@@ -38,10 +39,10 @@ from pipeline.text.words import (
     find_entities,
     fold,
     guess_language,
-    heard,
     index_terms,
     is_cjk,
     raw_words,
+    translated,
     translates,
     whole_words,
     words,
@@ -54,13 +55,13 @@ MOST_PARTS: Final = 4
 LONGEST: Final = 900
 """Characters from which a request is a story, whose sentences are not cut."""
 _HEAD_WORDS: Final = 4
-"""Words within which a question's own question word stands: "At what moments", "Do you know
-who"."""
+"""Words within which a question's own question word stands: "At what moments", "Do you
+know who"."""
 _SHORTEST: Final = 3
 """Words of a question; fewer hang on the one before ("And why?")."""
 _OWN_WORDS: Final = 2
-"""Words by which a part says what it is about; one with fewer leans on another ("and in what
-year?"), and one without any ("and why?") is answered where that is."""
+"""Words by which a part says what it is about; one with fewer leans on another ("and in
+what year?"), and one without any ("and why?") is answered where that is."""
 _MARKS: Final = "?？؟"
 _SENTENCE: Final = re.compile(rf"(?<=[{_MARKS}])\s*(?=\S)")
 _ITEM: Final = re.compile(r"(?:^|\n)\s*(?:\d{1,2}[.)]|[-*•])\s+([^\n]{8,200})")
@@ -79,27 +80,28 @@ class _Rules:
     word: re.Pattern[str]
     """A question word."""
     joint: re.Pattern[str]
-    """What stands between two questions of a sentence; the group is empty for a mere comma."""
+    """What stands between two questions of a sentence; the group is empty for a mere
+    comma."""
     clause: re.Pattern[str] | None
-    """The same where question words stand anywhere in a clause (Chinese, Japanese, Korean,
-    Turkish), else None."""
+    """The same where question words stand anywhere in a clause (Chinese, Japanese,
+    Korean, Turkish), else None."""
     polar: re.Pattern[str]
     back: re.Pattern[str]
     """A word for what was named before."""
     sides: re.Pattern[str]
-    """What stands between the sides of a comparison; the group is set where it alone says that they
-    are compared."""
+    """What stands between the sides of a comparison; the group is set where it alone
+    says that they are compared."""
     bare: re.Pattern[str]
-    """Two sides by what stands around them, in scripts that mark no names; the groups are the
-    sides."""
+    """Two sides by what stands around them, in scripts that mark no names; the groups
+    are the sides."""
     compared: re.Pattern[str]
     describing: re.Pattern[str]
     plural: re.Pattern[str]
 
 
 def cut_parts(request: str) -> tuple[str, ...]:
-    """Return the questions of `request` that must each be answered, to be understood alone; none
-    where it is one."""
+    """Return the questions of `request` that must each be answered, to be understood
+    alone; none where it is one."""
     request = request.strip()
     if len(request) > LONGEST:
         return ()
@@ -128,8 +130,8 @@ def question_word(text: str, language: str = "") -> str:
 
 
 def describes(question: str) -> bool:
-    """Whether a question describes something instead of naming it: "the film that was shot there",
-    "whose"."""
+    """Whether a question describes something instead of naming it: "the film that was
+    shot there", "whose"."""
     return bool(
         _rules(guess_language(question) or "en").describing.search(
             question.partition(" ")[2]
@@ -150,8 +152,8 @@ def _asks(text: str, rules: _Rules) -> bool:
 
 
 def _sentences(request: str, rules: _Rules) -> list[str]:
-    """Return the sentences that ask, each with what only tells around it; the request where it is
-    one."""
+    """Return the sentences that ask, each with what only tells around it; the request
+    where it is one."""
     found: list[str] = []
     telling = ""
     for sentence in _SENTENCE.split(request):
@@ -171,7 +173,8 @@ def _sentences(request: str, rules: _Rules) -> list[str]:
 
 
 def _clauses(sentence: str, rules: _Rules) -> list[str]:
-    """Return the questions that a sentence joins, in order; the sentence where it is one."""
+    """Return the questions that a sentence joins, in order; the sentence where it is
+    one."""
     if rules.clause:
         clauses = rules.clause.split(sentence)
         alone = len(clauses) > 1 and all(
@@ -198,8 +201,8 @@ def _clauses(sentence: str, rules: _Rules) -> list[str]:
 
 
 def _may_end(left: str, right: str, apart: bool, rules: _Rules) -> bool:
-    """Whether a question may end before `right`, which begins with a question word or as one that
-    wants yes or no.
+    """Whether a question may end before `right`, which begins with a question word or
+    as one that wants yes or no.
 
     `apart` where more than a word stands between them.
     """
@@ -223,8 +226,8 @@ def _may_end(left: str, right: str, apart: bool, rules: _Rules) -> bool:
 
 
 def _with_subject(piece: str, whole: str, rules: _Rules) -> str:
-    """Return a part with the question that it leans on, where it points back or says too little by
-    itself."""
+    """Return a part with the question that it leans on, where it points back or says
+    too little by itself."""
     own = _own_words(piece, rules)
     # A word that points back points, among twice as many, to something in the part itself.
     leans = is_cjk(piece) or own < (2 if rules.back.search(piece) else 1) * _OWN_WORDS
@@ -234,12 +237,14 @@ def _with_subject(piece: str, whole: str, rules: _Rules) -> str:
 
 
 def _own_words(piece: str, rules: _Rules) -> int:
-    """Return how many words a part has beside its question word that are no stop words."""
+    """Return how many words a part has beside its question word that are no stop
+    words."""
     return len(index_terms(rules.word.sub(" ", piece), language=rules.language))
 
 
 def _compared(request: str, rules: _Rules) -> tuple[str, ...]:
-    """Return a comparison once for each side, the others left out; nothing where none is."""
+    """Return a comparison once for each side, the others left out; nothing where none
+    is."""
     for match in rules.sides.finditer(request):
         left, right = request[: match.start()], request[match.end() :]
         after = find_entities(right, language="")
@@ -330,8 +335,8 @@ _NAMED: Final = re.compile(rf"(?<!\S){SITE}(https?://\S+)\s*", re.IGNORECASE)
 
 
 def inventory_of(request: str) -> str:
-    """Return what documents are asked for about, as in `What do I have about tides?`; empty for any
-    other request."""
+    """Return what documents are asked for about, as in `What do I have about tides?`;
+    empty for any other request."""
     found = _INVENTORY.fullmatch(" ".join(request.replace("’", "'").split()))
     return found[1] if found else ""
 
@@ -342,8 +347,8 @@ def is_site(source: str) -> bool:
 
 
 def split_sites(question: str) -> tuple[str, tuple[str, ...]]:
-    """Return a question without the sites that it names as `site:https://…`, and these as
-    sources."""
+    """Return a question without the sites that it names as `site:https://…`, and these
+    as sources."""
     sites = tuple(SITE + url for url in dict.fromkeys(_NAMED.findall(question)))
     return (
         (_NAMED.sub("", question).strip() or question, sites)
@@ -356,7 +361,8 @@ def split_sites(question: str) -> tuple[str, tuple[str, ...]]:
 
 MAX_QUERIES: Final = 1 + MOST_PARTS
 LONGEST_QUERY: Final = 300
-"""Characters from which a request gets a short query besides: providers cut at about 400."""
+"""Characters from which a request gets a short query besides: providers cut at about
+400."""
 _PERIODS: Final[dict[str, Freshness]] = {
     "freshness.day": "day",
     "freshness.week": "week",
@@ -364,8 +370,9 @@ _PERIODS: Final[dict[str, Freshness]] = {
     "freshness.daily": "day",
     "freshness.year": "year",
 }
-"""Sections of words; the first in this order that a request has a word of counts, so that the
-narrowest period wins. `daily` holds what changes by the day without a word of time ("weather")."""
+"""Sections of words; the first in this order that a request has a word of counts, so
+that the narrowest period wins. `daily` holds what changes by the day without a word of
+time ("weather")."""
 _SECTION_OF: Final = {
     word: section for section in reversed(_PERIODS) for word in words(section)
 }
@@ -375,7 +382,8 @@ _INVENTORY: Final = re.compile(
 )
 """Asks which documents there are about something, which its group holds."""
 _TIME: Final = whole_words(_SECTION_OF.keys() | words("freshness.none"))
-"""All of them, with the phrases in which such a word is none of time ("electric current")."""
+"""All of them, with the phrases in which such a word is none of time ("electric
+current")."""
 _CHANGING: Final = whole_words(words("freshness.changing"))
 """Words for what holds for some years at most: prices, records, ages, "last season"."""
 _SCHOLARLY: Final = whole_words(words("scholarly"))
@@ -403,7 +411,8 @@ _SUM: Final = re.compile(
     re.IGNORECASE,
 )
 _DATED: Final = re.compile(r"[\d.,']+(?:[-/xX–][\d.,']+)+")
-"""Numbers that only these signs join without blanks: a date, a score, a telephone, a size, 4x4."""
+"""Numbers that only these signs join without blanks: a date, a score, a telephone, a
+size, 4x4."""
 
 
 PROMPT: Final = "parse_request"
@@ -477,11 +486,11 @@ def parse_request(question: str, *, today: date) -> ParsedRequest:
 
 
 def needless(request: str) -> str:
-    """Return why `request` needs no search, as the end of a sentence; empty where it may need one.
+    """Return why `request` needs no search, as the end of a sentence; empty where it
+    may need one.
 
-    In doubt it does: a search that was not needed costs seconds, one that is missing the answer
-    (`python -m bench.needless`).
-    """
+    In doubt it does: a search that was not needed costs seconds, one that is missing
+    the answer (`python -m bench.needless`)."""
     text = " ".join(request.replace("’", "'").split())
     if _TALK.fullmatch(text):
         return "it asks for nothing that is written down"
@@ -501,13 +510,13 @@ def first_distinct(queries: Iterable[SearchQuery]) -> tuple[SearchQuery, ...]:
 
 
 def freshness_of(text: str, *, today: date) -> Freshness:
-    """Return how recent results must be: the narrowest period that the words of `text` name, else
-    `any`.
+    """Return how recent results must be: the narrowest period that the words of `text`
+    name, else `any`.
 
-    It becomes a filter, never words: people write "latest" where they mean "no old pages", and a
-    year added to the words narrows a search wrongly. A request that carries a date needs no filter,
-    with one exception: "latest" beside the running year means this year.
-    """
+    It becomes a filter, never words: people write "latest" where they mean "no old
+    pages", and a year added to the words narrows a search wrongly. A request that
+    carries a date needs no filter, with one exception: "latest" beside the running year
+    means this year."""
     named = {
         _SECTION_OF.get(" ".join(word.split()))
         for word in _TIME.findall(text.lower().replace("’", "'"))
@@ -524,16 +533,16 @@ def freshness_of(text: str, *, today: date) -> Freshness:
 
 
 def asks_for_research(text: str) -> bool:
-    """Whether `text` asks for published research, by words such as "papers on", or by a DOI or an
-    arXiv number."""
+    """Whether `text` asks for published research, by words such as "papers on", or by a
+    DOI or an arXiv number."""
     return bool(
         _SCHOLARLY.search(text.lower().replace("’", "'")) or _IDENTIFIER.search(text)
     )
 
 
 def _changes(text: str) -> bool:
-    """Whether `text` asks for what changes within years, without a word for the period or a date
-    that it speaks of."""
+    """Whether `text` asks for what changes within years, without a word for the period
+    or a date that it speaks of."""
     return (
         bool(_CHANGING.search(text.lower()))
         and not _YEAR_NUMBER.search(text)
@@ -542,8 +551,8 @@ def _changes(text: str) -> bool:
 
 
 def _short_form(request: str, entities: tuple[str, ...]) -> str:
-    """The last question of a long request with the names that it leaves out, within a provider's
-    limit."""
+    """The last question of a long request with the names that it leaves out, within a
+    provider's limit."""
     sentences = [
         part.strip()
         for part in re.split(r"(?<=[.!?。？！])\s+|\n+", request)
@@ -560,14 +569,15 @@ def _short_form(request: str, entities: tuple[str, ...]) -> str:
 
 
 def _in_english(request: str, language: str, entities: tuple[str, ...]) -> str:
-    """Return a request in another language word for word in English, or what of it is Latin where
-    no list helps.
+    """Return a request in another language word for word in English, or what of it is
+    Latin where no list helps.
 
-    Questions of XQuAD put to BM25 over its English paragraphs, gold among the first five of 300, by
-    the request alone and with its English fused: German .587, .910; Russian .180, .870; Chinese
-    .153, .920.
-    """
-    if (english := heard(request, "en")) != request or language not in OTHER_SCRIPTS:
+    Questions of XQuAD put to BM25 over its English paragraphs, gold among the first
+    five of 300, by the request alone and with its English fused: German .587, .910;
+    Russian .180, .870; Chinese .153, .920."""
+    if (
+        english := translated(request, "en")
+    ) != request or language not in OTHER_SCRIPTS:
         return english if english != request else ""
     names = [name for name in entities if re.search(r"[A-Za-z]", name)]
     numbers = [
@@ -604,7 +614,8 @@ class Parser:
 
 
 async def parse(question: str, parser: Parser, *, today: date) -> ParsedRequest:
-    """Return what to search for `question`: by the generator where there is one, else by rules.
+    """Return what to search for `question`: by the generator where there is one, else
+    by rules.
 
     `made_by` tells which; where a generator failed, `fallback` has the reason.
     """
@@ -630,9 +641,8 @@ async def parse(question: str, parser: Parser, *, today: date) -> ParsedRequest:
 def _merged(rules: ParsedRequest, said: _Answer) -> ParsedRequest:
     """Return the model's answer in the rules' type, checked against the request.
 
-    Raises `ModelError` where it has nothing in common with it, so that following it would search
-    for something else.
-    """
+    Raises `ModelError` where it has nothing in common with it, so that following it
+    would search for something else."""
     first = rules.queries[0]
     request = first.text
     known = _words(request)
@@ -677,19 +687,19 @@ def _merged(rules: ParsedRequest, said: _Answer) -> ParsedRequest:
 class _Held:
     """Holds a model's queries to what the request, or the rules of its language, gave.
 
-    A query goes to strangers. A model that is wrong, or that a page has turned, could send a
-    person's search to a host, exclude pages by an operator, or search for something else; so what
-    is sent are words of the request, of the rules' queries, of the word lists' translation, and
-    stop words. Where no list translates the request's language, ordinary words of an English query
-    pass too, as many as the request has: no names, hosts or numbers.
-    """
+    A query goes to strangers. A model that is wrong, or that a page has turned, could
+    send a person's search to a host, exclude pages by an operator, or search for
+    something else; so what is sent are words of the request, of the rules' queries, of
+    the word lists' translation, and stop words. Where no list translates the request's
+    language, ordinary words of an English query pass too, as many as the request has:
+    no names, hosts or numbers."""
 
     def __init__(self, rules: ParsedRequest) -> None:
         self._request = rules.queries[0].text
         self._spoken = rules.queries[0].language
         self._texts = [query.text for query in rules.queries]
         self._texts += [
-            heard(self._request, language) for language in ("en", self._spoken)
+            translated(self._request, language) for language in ("en", self._spoken)
         ]
         self._written = {
             part.casefold().strip(",.?!") for part in self._request.split()
@@ -735,16 +745,16 @@ class _Held:
     def names(self, text: str, entities: Iterable[str]) -> bool:
         """Whether a query names what the request is about, where that has a name.
 
-        Of 58 test questions queries of four words drawn at random cost .05 of the pages that
-        answer, by the places that they take (`python -m bench.eval --mimic noise`).
-        """
+        Of 58 test questions queries of four words drawn at random cost .05 of the pages
+        that answer, by the places that they take (`python -m bench.eval --mimic
+        noise`)."""
         own = [self._terms([name], self._spoken) for name in entities]
         said = self._terms([text], self._spoken)
         return not any(own) or any(said & terms for terms in own)
 
     def _terms(self, texts: Iterable[str], language: str) -> frozenset[str]:
-        """Return the terms of `texts` as the request's language, the query's and English have
-        them; stop words are none."""
+        """Return the terms of `texts` as the request's language, the query's and
+        English have them; stop words are none."""
         languages = {self._spoken or "en", language, "en"}
         return frozenset(
             term
@@ -755,8 +765,8 @@ class _Held:
 
 
 def _parts(said: list[str], known: frozenset[str]) -> tuple[str, ...]:
-    """Return the parts that a model named, where each asks with words of the request and all ask
-    for different ones."""
+    """Return the parts that a model named, where each asks with words of the request
+    and all ask for different ones."""
     parts = [part for part in map(one_line, said) if len(part) <= LONGEST_QUERY]
     asked = {known & _words(part) for part in parts}
     return tuple(parts) if 1 < len(parts) == len(asked) and all(asked) else ()

@@ -1,20 +1,21 @@
-"""BM25: of plain texts, and of the units and windows of pages as the core reads them; putting score
-lists together.
+"""BM25: of plain texts, and of the units and windows of pages as the core reads them;
+putting score lists together.
 
-All is built per call. Terms are numbered as they come and kept as one flat array, so that building
-costs little more than cutting the texts into terms; a query scans the array once a term. `okapi` is
-the formula for whoever has counts already, `word_vectors` stand in for an embedder that cannot read
-a text. `blend` keeps distances and is the default inside a page (75.0 against 70.7 recall at 256
-tokens); `reciprocal_rank_fusion` keeps order only and is for lists whose scales cannot be compared,
-such as an engine's order.
+All is built per call. Terms are numbered as they come and kept as one flat array, so
+that building costs little more than cutting the texts into terms; a query scans the
+array once a term. `okapi` is the formula for whoever has counts already, `word_vectors`
+stand in for an embedder that cannot read a text. `blend` keeps distances and is the
+default inside a page (75.0 against 70.7 recall at 256 tokens); `reciprocal_rank_fusion`
+keeps order only and is for lists whose scales cannot be compared, such as an engine's
+order.
 
 A page is a list of units in reading order, each with what stands above it; units
-(`pipeline/document/units.py`) are sentences, headings, items, table rows, definitions and pieces
-of code. Plain lists, so that data sets without pages can be measured too. Terms are counted over
-all pages at hand; each page is stemmed in its own language, and a question's word is looked up in
-every page's form of it. Not for: persistent indexes (`pipeline/search/word_index.py`), or cutting
-text into terms (`pipeline/text/words.py`).
-"""
+(`pipeline/document/units.py`) are sentences, headings, items, table rows, definitions
+and pieces of code. Plain lists, so that data sets without pages can be measured too.
+Terms are counted over all pages at hand; each page is stemmed in its own language, and
+a question's word is looked up in every page's form of it. Not for: persistent indexes
+(`pipeline/search/word_index.py`), or cutting text into terms
+(`pipeline/text/words.py`)."""
 
 import re
 import zlib
@@ -30,7 +31,13 @@ from numpy.typing import NDArray
 from models.protocols import unit_rows
 from pipeline.document.page import Block, Document, Sentence
 from pipeline.text.frame import one_line
-from pipeline.text.words import fold, guess_language, heard, index_terms, language_of
+from pipeline.text.words import (
+    fold,
+    guess_language,
+    index_terms,
+    language_of,
+    translated,
+)
 from pipeline.work import check_cancelled
 
 Floats = NDArray[np.float32]
@@ -42,8 +49,8 @@ B: Final = 0.3
 
 
 def rarity(found: NDArray[np.integer], size: int) -> NDArray[np.float64]:
-    """Return ln(1 + (N - n + 0.5) / (n + 0.5)) of terms that stand in n of N texts; never below
-    zero."""
+    """Return ln(1 + (N - n + 0.5) / (n + 0.5)) of terms that stand in n of N texts;
+    never below zero."""
     weights: NDArray[np.float64] = np.log1p((size - found + 0.5) / (found + 0.5))
     return weights
 
@@ -51,7 +58,8 @@ def rarity(found: NDArray[np.integer], size: int) -> NDArray[np.float64]:
 def okapi(
     counts: NDArray[np.floating] | NDArray[np.integer], lengths: NDArray[np.floating]
 ) -> Floats:
-    """Return the Okapi scores [n] of texts with `counts` [terms, n] and `lengths` [n]."""
+    """Return the Okapi scores [n] of texts with `counts` [terms, n] and `lengths`
+    [n]."""
     weights = rarity(np.count_nonzero(counts, axis=1), counts.shape[1]).astype(
         np.float32
     )
@@ -77,7 +85,8 @@ class BM25:
     """Scores texts against queries."""
 
     def __init__(self, texts: Sequence[str], *, language: str = "en") -> None:
-        """Count the terms of `texts`; `language` picks the stemmer for texts and queries alike."""
+        """Count the terms of `texts`; `language` picks the stemmer for texts and
+        queries alike."""
         self._language = language
         self._numbers = _Numbers()
         terms: list[int] = []
@@ -124,10 +133,11 @@ def rarities(texts: Sequence[Counter[str]]) -> dict[str, float]:
 
 
 def word_vectors(texts: Sequence[Counter[str]]) -> Floats:
-    """Return unit vectors [n, 256] of TF-IDF weights, terms hashed with a sign (the hashing trick).
+    """Return unit vectors [n, 256] of TF-IDF weights, terms hashed with a sign (the
+    hashing trick).
 
-    At 256 two of a passage's some 50 terms rarely fall together. Texts that share rare words are
-    near; one without terms gets an even vector.
+    At 256 two of a passage's some 50 terms rarely fall together. Texts that share rare
+    words are near; one without terms gets an even vector.
 
     Args:
         texts: How often each term stands in each text, [n].
@@ -155,7 +165,8 @@ def unit_range(scores: Floats) -> Floats:
 
 
 def standardise(scores: Floats) -> Floats:
-    """Scale scores to mean 0 and standard deviation 1; all zeros where they do not differ."""
+    """Scale scores to mean 0 and standard deviation 1; all zeros where they do not
+    differ."""
     if not len(scores):
         return scores
     deviation = float(scores.std())
@@ -172,8 +183,8 @@ def blend(lists: Sequence[Floats]) -> Floats:
 
 
 def reciprocal_rank_fusion(orders: Sequence[Sequence[int]], count: int) -> Floats:
-    """Return fused scores [count]; each order lists item indices best first and may leave items
-    out."""
+    """Return fused scores [count]; each order lists item indices best first and may
+    leave items out."""
     fused = np.zeros(count, dtype=np.float32)
     for order in orders:
         for place, item in enumerate(order, start=1):
@@ -186,8 +197,8 @@ def reciprocal_rank_fusion(orders: Sequence[Sequence[int]], count: int) -> Float
 Windows = NDArray[np.int64]
 """Stretches of units, first and last-plus-one [n, 2]; none crosses a page."""
 GROUP: Final = 4
-"""Letters of the groups that a question shares with texts in another language (names, loan words,
-cognates); 3 and 5 find as much."""
+"""Letters of the groups that a question shares with texts in another language (names,
+loan words, cognates); 3 and 5 find as much."""
 _WORD: Final = re.compile(rf"[^\W\d_]{{{GROUP},}}|\d{{2,}}")
 _LATIN: Final = "a b v g d e e zh z i i k l m n o p r s t u f h ts ch sh sch y e yu ya"
 _CYRILLIC: Final = str.maketrans(
@@ -206,13 +217,13 @@ class PageUnits:
 
     texts: Sequence[str]
     above: Sequence[str]
-    """Title, headings and lead-in above each unit, joined by `JOINT`; empty strings where nothing
-    stands above."""
+    """Title, headings and lead-in above each unit, joined by `JOINT`; empty strings
+    where nothing stands above."""
     language: str = ""
     """ISO 639-1 code; guessed from the texts where empty."""
     vectors: NDArray[np.float32] | None = None
-    """Unit vectors by the reader's embedder [units, d], where something keeps them; else units are
-    embedded."""
+    """Unit vectors by the reader's embedder [units, d], where something keeps them;
+    else units are embedded."""
 
     def headed(self, place: int) -> str:
         """Return a unit with everything above it in front, as a reranker reads it."""
@@ -240,8 +251,8 @@ def page_units(document: Document, sentences: Sequence[Sentence]) -> PageUnits:
 
 
 def _lead(block: Block) -> str:
-    """Return an item's lead-in or a row's caption; a row's header stands in its own text
-    already."""
+    """Return an item's lead-in or a row's caption; a row's header stands in its own
+    text already."""
     first = block.lead.partition("\n")[0]
     return "" if block.kind == "row" and " | " in first else first
 
@@ -250,7 +261,8 @@ class TermIndex:
     """How often every term stands in every unit, and whether it stands above it."""
 
     def __init__(self, pages: Sequence[PageUnits]) -> None:
-        """Count the terms of all units of all pages; units are numbered through, page after page.
+        """Count the terms of all units of all pages; units are numbered through, page
+        after page.
 
         Raises:
             Stopped: The call was cancelled (in a worker thread only).
@@ -284,8 +296,8 @@ class TermIndex:
                 row += 1
 
     def terms(self, text: str) -> list[dict[str, str]]:
-        """Return the distinct terms of a question, each as {page language: index term}, without
-        stop words."""
+        """Return the distinct terms of a question, each as {page language: index term},
+        without stop words."""
         own = guess_language(text) or "en"
         languages = list(dict.fromkeys(self.languages)) or [own]
         forms = {
@@ -300,14 +312,14 @@ class TermIndex:
         return list(found.values())
 
     def has_prefix(self, text: str) -> bool:
-        """Whether a word of any page, or of what is above its units, begins with `text`, in lower
-        case."""
+        """Whether a word of any page, or of what is above its units, begins with
+        `text`, in lower case."""
         terms = chain(*self._own.values(), *self._above.values())
         return any(term.startswith(text) for term in terms)
 
     def counts(self, terms: Sequence[dict[str, str]]) -> tuple[Floats, Floats]:
-        """Return how often each term stands in each unit, and whether it stands above it: two
-        [terms, units]."""
+        """Return how often each term stands in each unit, and whether it stands above
+        it: two [terms, units]."""
         own = np.zeros((len(terms), self.size), dtype=np.float32)
         above = np.zeros((len(terms), self.size), dtype=np.float32)
         for place, forms in enumerate(terms):
@@ -324,9 +336,11 @@ class TermIndex:
         return np.searchsorted(self.page_starts, units, side="right") - 1
 
     def translations(self, question: str) -> dict[str, NDArray[np.bool_]]:
-        """Return what a question is for its pages (see `heard`), each text with the units that hear
-        it."""
-        texts = [heard(question, language) for language in self.languages] or [question]
+        """Return what a question is for its pages (see `heard`), each text with the
+        units that hear it."""
+        texts = [translated(question, language) for language in self.languages] or [
+            question
+        ]
         pages = self.owners(np.arange(self.size))
         return {
             text: np.array([one == text for one in texts])[pages]
@@ -334,7 +348,8 @@ class TermIndex:
         }
 
     def question_counts(self, question: str) -> tuple[Floats, Floats]:
-        """Return `counts` of a question's terms, of each unit those of what its page hears."""
+        """Return `counts` of a question's terms, of each unit those of what its page
+        hears."""
         pairs = [
             (self.counts(self.terms(text)), units)
             for text, units in self.translations(question).items()
@@ -348,7 +363,8 @@ class TermIndex:
         return own, above
 
     def window_scores(self, own: Floats, above: Floats, windows: Windows) -> Floats:
-        """Return BM25 of windows of units [n]; what stands above counts once a window."""
+        """Return BM25 of windows of units [n]; what stands above counts once a
+        window."""
         counts = window_sums(own, windows) + (window_sums(above, windows) > 0)
         # Windows are cut to a length: with BM25's own share of it .5 they show .01 less of table
         # and bridge questions.
@@ -364,8 +380,8 @@ def window_sums(counts: Floats, windows: Windows) -> Floats:
 def cut_windows(
     tokens: Floats, starts: Sequence[int] | NDArray[np.int64], most: int
 ) -> Windows:
-    """Return stretches of whole units of at most `most` tokens, each beginning half a window after
-    the last.
+    """Return stretches of whole units of at most `most` tokens, each beginning half a
+    window after the last.
 
     Args:
         tokens: Of every unit [units]; a unit of more is a window of its own.
@@ -391,7 +407,8 @@ def cut_windows(
 
 
 def letter_groups(text: str) -> list[str]:
-    """Return the distinct groups of `GROUP` letters in the words of `text`, and its numbers."""
+    """Return the distinct groups of `GROUP` letters in the words of `text`, and its
+    numbers."""
     groups: dict[str, None] = {}
     for word in _WORD.findall(_latin(text)):
         whole = word.isdigit() or len(word) <= GROUP
@@ -406,7 +423,8 @@ def letter_groups(text: str) -> list[str]:
 
 
 def letter_counts(question: str, texts: Sequence[str]) -> Floats:
-    """Return how often each of the question's groups stands in each text: [groups, texts]."""
+    """Return how often each of the question's groups stands in each text: [groups,
+    texts]."""
     groups = letter_groups(question)
     counts = np.zeros((len(groups), len(texts)), dtype=np.float32)
     for place, text in enumerate(texts):

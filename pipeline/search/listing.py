@@ -1,13 +1,14 @@
-"""Listing the documents below some folders, again and again, at the price of what changed.
+"""Listing the documents below some folders, again and again, at the price of what
+changed.
 
-On Linux the kernel tells of each change in a folder that is watched (inotify(7)) before the write
-returns to who wrote, so that only folders of which something was told are looked at anew. Any other
-folder is looked at each time, one stat a file: on other systems, on file systems that others write
-to as well, with names of one file in two folders, and where the kernel watches no more. Either way
-a listing has what was written before it began; but a file that is given a second name elsewhere,
-after it was listed, and is written by that one, is seen when something in its own folder changes.
-Not for: opening files, or which of them answer (`pipeline/search/folder.py`).
-"""
+On Linux the kernel tells of each change in a folder that is watched (inotify(7)) before
+the write returns to who wrote, so that only folders of which something was told are
+looked at anew. Any other folder is looked at each time, one stat a file: on other
+systems, on file systems that others write to as well, with names of one file in two
+folders, and where the kernel watches no more. Either way a listing has what was written
+before it began; but a file that is given a second name elsewhere, after it was listed,
+and is written by that one, is seen when something in its own folder changes. Not for:
+opening files, or which of them answer (`pipeline/search/folder.py`)."""
 
 import ctypes
 import io
@@ -33,11 +34,12 @@ from pipeline.work import check_cancelled
 MOST_FILES: Final = 200_000
 """Files of a listing."""
 MOST_BYTES: Final = 20_000_000
-"""Larger files are left out: no document that a person wrote is larger, save scans without text."""
+"""Larger files are left out: no document that a person wrote is larger, save scans
+without text."""
 _SKIPPED_FOLDERS: Final = frozenset({"node_modules", "__pycache__", "site-packages"})
 _MOST_WATCHED: Final = 8_192
-"""Folders watched: the least that a kernel allows a person, all programs together, unless it is
-told otherwise."""
+"""Folders watched: the least that a kernel allows a person, all programs together,
+unless it is told otherwise."""
 _LOCAL: Final = frozenset(
     {
         "bcachefs",
@@ -61,8 +63,8 @@ _OLD: Final = (
 _UNREAD_DOCUMENTS: Final = frozenset(_OLD.split())
 """Endings of documents of forms that no reader here knows."""
 _ENDING: Final = re.compile(r"(?:\.[a-z0-9_+-]{1,8})?")
-"""An ending as messages name it: longer ones, and those with blanks, are words of whoever named the
-file."""
+"""An ending as messages name it: longer ones, and those with blanks, are words of
+whoever named the file."""
 _NAMED: Final = 6
 """Endings that a message names."""
 _ENDINGS: Final = frozenset(ending[1:] for ending in DOCUMENTS)
@@ -119,8 +121,8 @@ class Folders:
         file_bytes: int = MOST_BYTES,
         watched: bool = True,
     ) -> None:
-        """List at most `most` files of at most `file_bytes` each below resolved `roots`, which may
-        be files."""
+        """List at most `most` files of at most `file_bytes` each below resolved
+        `roots`, which may be files."""
         self._roots = [os.path.realpath(root) for root in roots]
         self._most = most
         self._file_bytes = file_bytes
@@ -132,11 +134,11 @@ class Folders:
     def look(self) -> Listing:
         """Return the documents, each once, breadth first and by name.
 
-        Of files with an ending that is not known the first bytes are read, once for as long as they
-        stay as they are. The same object as before says that nothing changed. Hidden names, keys,
-        links and folders of dependencies are passed over; what is no text is counted.
-        """
-        told = self._watch.told() if self._watch is not None else set()
+        Of files with an ending that is not known the first bytes are read, once for as
+        long as they stay as they are. The same object as before says that nothing
+        changed. Hidden names, keys, links and folders of dependencies are passed over;
+        what is no text is counted."""
+        changed = self._watch.changed() if self._watch is not None else set()
         singles, tops = self._split_folders()
         found: dict[str, _Folder] = {}
         missing: list[str] = []
@@ -149,7 +151,7 @@ class Folders:
                 continue
             try:
                 found[folder] = self._looked(
-                    folder, refresh=told is None or folder in told, local=local
+                    folder, refresh=changed is None or folder in changed, local=local
                 )
             except OSError:
                 if folder in tops:
@@ -202,8 +204,8 @@ class Folders:
         return singles, tops
 
     def _looked(self, folder: str, *, refresh: bool, local: dict[int, bool]) -> _Folder:
-        """Return a folder, the same object as before where nothing in it changed; `local` by
-        device, to be filled."""
+        """Return a folder, the same object as before where nothing in it changed;
+        `local` by device, to be filled."""
         old, found = self._known.get(folder), os.stat(folder, follow_symlinks=False)
         there = found.st_dev, found.st_ino
         if old is not None and old.watched and not refresh and there == old[:2]:
@@ -278,8 +280,8 @@ class Folders:
 
 
 def _entries(folder: str) -> Iterator[tuple[str, os.DirEntry[str]]]:
-    """Yield what is in a folder that no link leads to, by name, without hidden names: its path and
-    its entry."""
+    """Yield what is in a folder that no link leads to, by name, without hidden names:
+    its path and its entry."""
     above = folder if folder.endswith(os.sep) else folder + os.sep
     descriptor = (
         open_beneath(folder, os.O_RDONLY | os.O_DIRECTORY)
@@ -299,8 +301,8 @@ def _entries(folder: str) -> Iterator[tuple[str, os.DirEntry[str]]]:
 
 
 def _is_named(name: str) -> bool:
-    """Whether a file is a document by its ending; of these only a text may be a browser's
-    cookies."""
+    """Whether a file is a document by its ending; of these only a text may be a
+    browser's cookies."""
     stem, _, ending = name.rpartition(".")
     ending = ending.lower()
     return (
@@ -311,8 +313,8 @@ def _is_named(name: str) -> bool:
 
 
 def _is_read(stamp: FileStamp) -> bool:
-    """Whether a file is a document; one that is empty is, and one that may not be opened is said by
-    its reader."""
+    """Whether a file is a document; one that is empty is, and one that may not be
+    opened is said by its reader."""
     try:
         return stamp.size == 0 or is_document(stamp.path, ending_of(stamp.path))
     except PermissionError:
@@ -325,8 +327,8 @@ def may_answer(passed: Passed) -> bool:
 
 
 def not_searched(passed: Passed) -> str:
-    """Return what messages say of files that are no text: `21 files not searched: .bin 17, .xls
-    4`."""
+    """Return what messages say of files that are no text: `21 files not searched: .bin
+    17, .xls 4`."""
     plain = [(ending, count) for ending, count in passed if _ENDING.fullmatch(ending)][
         :_NAMED
     ]
@@ -377,7 +379,8 @@ def _is_local(folder: str) -> bool:
 
 
 class _Watch:
-    """Which folders the kernel tells of: Linux' inotify, by the C library that runs already."""
+    """Which folders the kernel tells of: Linux' inotify, by the C library that runs
+    already."""
 
     def __init__(self) -> None:
         self._library = ctypes.CDLL(None)
@@ -397,9 +400,9 @@ class _Watch:
             self._folders[number] = folder
         return bool(number >= 0)
 
-    def told(self) -> set[str] | None:
-        """Return the folders in which something changed since the last call; None where the kernel
-        lost count."""
+    def changed(self) -> set[str] | None:
+        """Return the folders in which something changed since the last call; None where
+        the kernel lost count."""
         changed: set[str] = set()
         whole = True
         while self._file >= 0:

@@ -1,11 +1,11 @@
-"""A small query of one table: `where price < 50 and city = Porto sort price desc top 3 columns
-name, price`.
+"""A small query of one table: `where price < 50 and city = Porto sort price desc top 3
+columns name, price`.
 
-Clauses come in any order, each at most once: `where`, `sort COLUMN [desc]`, `top N`, `columns A,
-B`, and `by COLUMN` for one value a group; any number of `count`, `sum`, `min`, `max`, `mean` with
-their columns. Names and values with such words in them stand in quotes. Not for: questions in a
-person's words (`asked.py`), or writing the rows (`table.py`).
-"""
+Clauses come in any order, each at most once: `where`, `sort COLUMN [desc]`, `top N`,
+`columns A, B`, and `by COLUMN` for one value a group; any number of `count`, `sum`,
+`min`, `max`, `mean` with their columns. Names and values with such words in them stand
+in quotes. Not for: questions in a person's words (`asked.py`), or writing the rows
+(`table.py`)."""
 
 import math
 import re
@@ -106,12 +106,13 @@ class Computed:
     rows: tuple[int, ...]
     group: str = ""
     left_out: int = 0
-    """Rows among them without a number in the column, or that are totals of the others."""
+    """Rows among them without a number in the column, or that are totals of the
+    others."""
 
 
 def _clauses(text: str) -> tuple[dict[str, list[str]], list[tuple[Measure, list[str]]]]:
-    """Return the tokens of each clause of a query by its word, and those of each measure, in
-    order.
+    """Return the tokens of each clause of a query by its word, and those of each
+    measure, in order.
 
     Raises `UsageError`: a word begins no clause.
     """
@@ -140,8 +141,8 @@ def _clauses(text: str) -> tuple[dict[str, list[str]], list[tuple[Measure, list[
 
 
 def parse_query(text: str, table: Table, language: str = "en") -> Query:
-    """Return what the clauses of `text` ask of `table`; raises `UsageError`, which shows the right
-    call."""
+    """Return what the clauses of `text` ask of `table`; raises `UsageError`, which
+    shows the right call."""
     clauses, asked = _clauses(text)
     reader = _ClauseReader(table, language)
     sort, descending = reader.sort(clauses.get("sort", []))
@@ -312,8 +313,8 @@ def _holds(condition: Condition, cell: str, value: Value | None) -> bool:
 
 
 def _sorted(table: Table, rows: Sequence[int], query: Query) -> list[int]:
-    """Return rows by a column's numbers, or by its words where it holds few; what has none comes
-    last."""
+    """Return rows by a column's numbers, or by its words where it holds few; what has
+    none comes last."""
     cells, values = table.cells(query.sort), table.values(query.sort)
     keys: dict[int, float] | dict[int, str]
     if table.is_numeric(query.sort):
@@ -325,11 +326,11 @@ def _sorted(table: Table, rows: Sequence[int], query: Query) -> list[int]:
 
 
 def compute(table: Table, query: Query) -> list[Computed]:
-    """Return the measure of a query: one for all rows, or one a group, the largest first.
+    """Return the measure of a query: one for all rows, or one a group, the largest
+    first.
 
-    Rows that are totals of the others are left out of it. Raises `UsageError` for a column without
-    numbers, or with some that do not add up.
-    """
+    Rows that are totals of the others are left out of it. Raises `UsageError` for a
+    column without numbers, or with some that do not add up."""
     if query.measure is None:
         return []
     rows = rows_of(table, query)
@@ -365,8 +366,8 @@ def compute(table: Table, query: Query) -> list[Computed]:
 def measured(
     table: Table, measure: Measure, column: int, rows: Sequence[int]
 ) -> tuple[float, Computed]:
-    """Return a measure of some rows as a number, and as it is told with those rows; raises
-    `UsageError` as above."""
+    """Return a measure of some rows as a number, and as it is told with those rows;
+    raises `UsageError` as above."""
     own = without_totals(table, rows)
     if measure == "count":
         return len(own), Computed(
@@ -397,14 +398,16 @@ def measured(
     if known[0][1].kind == "date":
         raise _wrong(f"Column {name} holds dates, of which there is no {measure}")
     total = math.fsum(numbers) / (len(numbers) if measure == "mean" else 1)
-    told = _told(
+    number_text = _described(
         total,
         numbers,
         [table.rows[row][column] for row, _ in known],
         known[0][1],
         mean=measure == "mean",
     )
-    return total, Computed(told, tuple(row for row, _ in known), left_out=left_out)
+    return total, Computed(
+        number_text, tuple(row for row, _ in known), left_out=left_out
+    )
 
 
 def _once(
@@ -414,8 +417,8 @@ def _once(
     name: str,
     measure: Measure,
 ) -> list[tuple[int, Value]]:
-    """Return rows with their values, a cell that covers several rows once; raises `UsageError`
-    where rows are left out that it covers, or a mean is asked for."""
+    """Return rows with their values, a cell that covers several rows once; raises
+    `UsageError` where rows are left out that it covers, or a mean is asked for."""
     rows = {row for row, _ in known}
     anchors = [0] * len(table.rows)
     for row, carried in enumerate(table.carried):
@@ -434,8 +437,8 @@ def _once(
 
 
 def without_totals(table: Table, rows: Sequence[int]) -> list[int]:
-    """Return rows without those whose first words say that they are totals or means of the
-    others."""
+    """Return rows without those whose first words say that they are totals or means of
+    the others."""
     totals = words("tables.totals")
     labels = {
         row: next(filter(None, table.rows[row]), "").casefold().strip(" :.()")
@@ -449,7 +452,7 @@ def without_totals(table: Table, rows: Sequence[int]) -> list[int]:
     return kept if 2 * len(kept) > len(rows) else list(rows)
 
 
-def _told(
+def _described(
     number: float,
     numbers: Sequence[float],
     cells: Sequence[str],
@@ -457,8 +460,8 @@ def _told(
     *,
     mean: bool,
 ) -> str:
-    """Return a number in the form of the cells that it is made of, with as many decimals as they
-    have."""
+    """Return a number in the form of the cells that it is made of, with as many
+    decimals as they have."""
     if value.kind == "clock":
         parts = 1 + max(cell.count(":") for cell in cells)
         whole = round(number)
@@ -471,6 +474,8 @@ def _told(
     decimals = max(
         -int(Decimal(repr(one)).normalize().as_tuple().exponent) for one in numbers
     )
-    told = f"{number:.{min(max(decimals, 0), 6) + (2 if mean else 0)}f}"
-    told = told.rstrip("0").rstrip(".") if "." in told else told
-    return f"{told} {value.unit}".strip()
+    number_text = f"{number:.{min(max(decimals, 0), 6) + (2 if mean else 0)}f}"
+    number_text = (
+        number_text.rstrip("0").rstrip(".") if "." in number_text else number_text
+    )
+    return f"{number_text} {value.unit}".strip()

@@ -1,5 +1,5 @@
-"""What the words of a question ask of tables: to choose, compare, count or add, with their numbers
-and months.
+"""What the words of a question ask of tables: to choose, compare, count or add, with
+their numbers and months.
 
 Not for: which table, columns and rows they mean (`asked.py`).
 """
@@ -15,9 +15,9 @@ from pipeline.tables.table import name_terms
 from pipeline.text.months import AskedMonth, coded, months_in
 from pipeline.text.words import (
     guess_language,
-    heard,
     index_terms,
     meanings,
+    translated,
     whole_words,
     words,
 )
@@ -41,8 +41,8 @@ _COMPARING: Final[tuple[tuple[str, Operator], ...]] = (
     ("tables.below", "<"),
     ("tables.above", ">"),
 )
-"""Sections of words before a number and what they ask of it; the first that stand at a place
-hold."""
+"""Sections of words before a number and what they ask of it; the first that stand at a
+place hold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,8 @@ class Token:
 
     text: str
     stem: str
-    """Its index term, a month's short form as its whole name; stop words have one too."""
+    """Its index term, a month's short form as its whole name; stop words have one
+    too."""
     start: int
     says: bool
     """Whether it is no stop word."""
@@ -67,7 +68,8 @@ class Compared:
     words: range
     """Places of the words, or the sign, that compare."""
     signed: bool = False
-    """Whether it is a sign, whose column is named right before it: `population > 10000`."""
+    """Whether it is a sign, whose column is named right before it: `population >
+    10000`."""
 
 
 @dataclass(slots=True)
@@ -77,7 +79,8 @@ class Spoken:
     tokens: tuple[Token, ...]
     language: str
     least: set[int] = field(default_factory=set)
-    """Places of words that ask for the least; those for the most, and of the others, likewise."""
+    """Places of words that ask for the least; those for the most, and of the others,
+    likewise."""
     most: set[int] = field(default_factory=set)
     total: set[int] = field(default_factory=set)
     mean: set[int] = field(default_factory=set)
@@ -114,7 +117,7 @@ def translated_for(question: str, language: str) -> str:
     return (
         question
         if own == language
-        else heard(coded(question, frozenset((own, language))), language)
+        else translated(coded(question, frozenset((own, language))), language)
     )
 
 
@@ -175,8 +178,8 @@ def _places(lowered: str, tokens: Sequence[Token], section: str) -> set[int]:
 
 
 def _compared(lowered: str, tokens: Sequence[Token]) -> tuple[Compared, ...]:
-    """Return each number that words compare with, a currency or a short word between them at
-    most."""
+    """Return each number that words compare with, a currency or a short word between
+    them at most."""
     found: dict[int, Compared] = {}
     for section, operator in _COMPARING:
         for match in _pattern(section).finditer(lowered):
@@ -206,7 +209,8 @@ def _compared(lowered: str, tokens: Sequence[Token]) -> tuple[Compared, ...]:
 
 
 def _rank(spoken: Spoken) -> None:
-    """Read `second highest` and `three cheapest`, whose words stand next to each other."""
+    """Read `second highest` and `three cheapest`, whose words stand next to each
+    other."""
     ordinals, numbers = meanings("tables.ordinals"), meanings("tables.numbers")
     for chosen in sorted(spoken.least | spoken.most):
         before = spoken.tokens[chosen - 1] if chosen else None

@@ -337,8 +337,8 @@ class Trainer:
 
     def _rate(self, since: int) -> float:
         plan, place = self._plan, self._place
-        told = place["step"] >= plan.steps or (self._folder / "finish").exists()
-        if place["fall_from"] < 0 and told:
+        finished = place["step"] >= plan.steps or (self._folder / "finish").exists()
+        if place["fall_from"] < 0 and finished:
             place["fall_from"] = place["step"]
         falling = (
             1.0
