@@ -215,7 +215,7 @@ def test_several_measures_are_read_with_all_their_columns() -> None:
     ("text", "said"),
     [
         ("where pirce < 3", "unit_price_eur"),
-        ("where quantity <", "no condition"),
+        ("where quantity <", "not a condition"),
         ("where quantity < many", "no number"),
         ("where city = Porto or city = Lyon", "'and' only"),
         ("sum city", "no number"),

@@ -240,7 +240,7 @@ def _reference(
             "reference", name, "not read", note="It is not among the sources."
         )
     differs = _differences(one, known, exact=work is None)
-    # What doi.org leads on from is a DOI, whoever lists it
+    # An address that doi.org redirects is a DOI, even if no catalog lists it
     unknown = bool(one.doi) and work is None and not DOI_ADDRESS.search(one.url)
     denied, unasked = _doi_notes(works) if unknown else ([], [])
     unread_page = (

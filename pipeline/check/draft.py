@@ -100,7 +100,7 @@ def read_draft(text: str) -> Draft:
     text = _DOI_NAMED.sub(
         "https://doi.org/", _FENCE.sub("\n", text.replace("\r\n", "\n"))
     )
-    # 1. The list of references, which is no statement
+    # 1. The list of references, which contains no statements
     named = {
         mark
         for found in _MARK.finditer(_REFERENCE.sub("", text))

@@ -76,10 +76,8 @@ have."""
 _BEFORE: Final = re.compile(r"\n|\s\|\s|(?<=\w):\s(?=\S)")
 """`_SEPARATOR`, plus the `: ` that we insert between <dt> and <dd>."""
 COPIED: Final = 0.5
-"""Share of a text's runs that a page holds from which it is a copy: of 150 pages with
-every tenth word dropped, put in or replaced .98 to 1.0 are found (with .6 .93, with .7
-.81), and 2 of 22,350 pairs of different pages are taken for copies, over a line of
-reviews of one site (`python -m bench.claims`)."""
+"""Minimum share of a text's runs on a page to call it a copy (figures: docs/log.md,
+2026-11-27)."""
 _EDGE: Final = (
     "~ \t\n\u00a0,;:.!?…\"'“”„‘’«»()[]{}–—-•·*|/。！？，、；：「」『』（）《》"
 )

@@ -15,9 +15,8 @@ Kind = Literal[
     "page", "sheet", "word", "cell", "formula", "chart", "diagram", "form field",
     "comment", "footnote", "attachment", "embedded object", "image",
 ]  # fmt: skip
-"""What is counted, in the order in which messages name it. A formula is one whose value
-was never computed, a sheet one of macros or of a dialog, an image one without text or
-description, a page one whose text cannot be read."""
+"""Kinds that are counted, in the order of messages. Formula: without a computed value.
+Sheet: macro or dialog sheet. Image: without text or description. Page: unreadable."""
 
 _OF_TABLES: Final[frozenset[Kind]] = frozenset({"word", "cell", "formula", "page"})
 """Kinds that may be cells of a table: where one is missing, nothing is computed."""

@@ -40,7 +40,7 @@ KEPT_DOCUMENTS: Final = 64
 """Cleaned pages kept in memory, and the words of their passages; one of 250 kB HTML is
 about 1 MB of Python objects."""
 WITH_COOKIES: Final = "read with cookies of yours (WINNOW_COOKIES)"
-"""Note of a page that its server may have shown to nobody else."""
+"""Note of a page that the server may show only to this user."""
 BlockKind = Literal[
     "heading",
     "paragraph",
@@ -325,11 +325,11 @@ class Document:
 def kept_with_document(
     work: Callable[[Document, *Given], Made],
 ) -> Callable[[Document, *Given], Made]:
-    """Return `work` that is done once for a document and what else is given; its result
-    goes when the document goes.
+    """Return `work` cached per document and arguments; the result is dropped with the
+    document.
 
-    Not for: results that hold the document, which would keep it for ever, and arguments
-    that are no keys."""
+    Not for: results that reference the document (it would never be freed) and
+    unhashable arguments."""
     made: WeakKeyDictionary[Document, dict[tuple[*Given], Made]] = WeakKeyDictionary()
 
     @wraps(work)
@@ -450,8 +450,8 @@ class Evidence:
     author: str = ""
     """Who wrote the page, as it says itself."""
     start: int = -1
-    """Code point offsets into `Document.text` from the first sentence to the last; -1
-    for what is no such stretch."""
+    """Code point offsets into `Document.text` of the whole passage; -1 if it is not one
+    stretch."""
     end: int = -1
     doi: str = ""
     trust: Trust = "visible"

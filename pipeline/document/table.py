@@ -14,9 +14,8 @@ GROUP: Final = "group"
 """Name of the column that holds the rows across a table which head the rows below
 them."""
 KNOWN: Final = 0.9
-"""Share of a column's filled cells that are numbers, from which it is one of numbers,
-and of the rows asked about that must be plain ones for a value to be computed over all;
-the others are `n/a` and `–`."""
+"""Minimum share of numbers in a column's filled cells to treat it as numeric, and of
+plain rows to compute a value; others are `n/a` or `–`."""
 EMPTY: Final = frozenset(
     {"", "-", "–", "—", "−", "n/a", "na", "none", "null", "?", "…", "..", "tbd"}
 )

@@ -166,11 +166,11 @@ def add_line(node: Node, mark: str = "\n") -> None:
 
 
 def point_before(node: Node, label: str, behind: str) -> str:
-    """Return the point to put before two digits that are a price's cents in an element
-    of their own, else nothing.
+    """Return "." if two digits are the cents of a price in an element of their own,
+    else "".
 
     Args:
-        node: What they are added to.
+        node: Parent of the digits.
         label: Class of their element.
         behind: Text after them.
     """

@@ -1,13 +1,13 @@
 """Sentences of a document: running text is split; every unit is numbered, with offsets,
 and rendered for prompts.
 
-The cutter is a finite state machine over stops, for any language. It visits candidates
-only (a stop, the marks that close with it, white space) and decides each from the word
-before and the word after, so it is linear and needs no model. Spans are offsets into
-the original text. Headings, items, rows, captions, definition pairs and code are units
-of their own. Two prompt forms (zero-index §4.1): one numbered line a sentence (4 % more
-tokens) and the paper's `<TAG-i>` pairs (31 %). Neither can be
-forged by a page. Not for: scoring, or finding content units.
+The cutter is a finite state machine over stops, for any language. It visits only
+candidates (a stop, its closing marks, white space) and decides by the words before and
+after, so it is linear and needs no model. Spans are offsets into the original text.
+Headings, items, rows, captions, definition pairs and code are units of their own. Two
+prompt forms (zero-index §4.1): one numbered line a sentence (4 % more tokens) and the
+paper's `<TAG-i>` pairs (31 %). Neither can be forged by a page. Not for: scoring, or
+finding content units.
 """
 
 import re

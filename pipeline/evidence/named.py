@@ -1,10 +1,9 @@
-"""What a question asks for whole: sections whose heading it names, lists of which it wants all, the
-steps of one page.
+"""Parts that a question asks for as a whole: sections named by their heading, complete
+lists, the steps of one page.
 
-A heading is named where each of its words, but for those that the page's title has, is in the
-question or means the same there (`sections.same` in the word tables). Not for: choosing and filling
-(`passages.py`).
-"""
+A heading matches if the question contains each of its words or a synonym
+(`sections.same` in the word tables), words of the page's title aside. Not for: choosing
+and filling (`passages.py`)."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -24,11 +23,12 @@ from pipeline.text.words import (
 )
 
 CERTAIN: Final = 2
-"""Words of a heading from which it is no accident that the question has them all."""
+"""Minimum words of a heading to match by all its words in the question."""
 LONG: Final = 5
 """Words of a heading from which the question may lack one of them."""
 HEAD: Final = 30
-"""Characters at the beginning of a question in which it says that it wants all of something."""
+"""Characters at the beginning of a question in which it says that it wants all of
+something."""
 MOST_UNITS: Final = 400
 """Units of a section beyond which it is a chapter, and never whole in an answer."""
 
@@ -45,7 +45,8 @@ class Asked(NamedTuple):
 
 
 class Section(NamedTuple):
-    """Units [start, stop) of one document under a heading, with the heading at `start`."""
+    """Units [start, stop) of one document under a heading, with the heading at
+    `start`."""
 
     start: int
     stop: int
@@ -54,9 +55,8 @@ class Section(NamedTuple):
 def asked_whole(question: str) -> Asked:
     """Return what a question wants whole, by the words of its language.
 
-    A question that asks about an example or about all of something ("Which line of the sample …")
-    does not want it.
-    """
+    A question that asks about an example or about all of something ("Which line of the
+    sample …") does not want it."""
     language = guess_language(question) or "en"
     listing, sample, steps = _patterns(language)
     head = question if is_cjk(question) else question[:HEAD]
@@ -83,8 +83,8 @@ def named_sections(
     question: str,
     asked: Asked,
 ) -> Iterator[Section]:
-    """Yield the sections of all documents whose heading `question` names, numbered through all
-    documents."""
+    """Yield the sections of all documents whose heading `question` names, numbered
+    through all documents."""
     language = guess_language(question) or "en"
     known = _terms(question, language) | _alike(question, language)
     first = 0
@@ -92,7 +92,7 @@ def named_sections(
         title = _terms(document.page.title, language)
         for start, stop in _sections(document, units):
             heading = _terms(units[start].text, language)
-            # The title over a page is named by whoever names the page: it is no section of it.
+            # The page title is not a section: naming it means the page.
             if asked.all or asked.sample or not units[start].heading_path:
                 heading -= title
             own = {term for term in heading if not _is_number(term)}
@@ -135,13 +135,14 @@ def _is_number(term: str) -> bool:
 
 
 def _compound(heading: str, language: str) -> str:
-    """Return a heading's words as one, as programs write them: `TaskGroup` for "Task Groups"."""
+    """Return a heading's words as one, as programs write them: `TaskGroup` for "Task
+    Groups"."""
     return "".join(index_terms("".join(raw_words(heading)), language=language))
 
 
 def _alike(question: str, language: str) -> set[str]:
-    """Return the terms of headings that mean what the question says: "exit status" for "exit
-    codes"."""
+    """Return the terms of headings that mean what the question says: "exit status" for
+    "exit codes"."""
     lowered = question.casefold()
     found = (
         heading

@@ -1,11 +1,11 @@
 """A selection of content units as lines: in document order, with what makes each
 readable.
 
-Headings above stand on one line, as far as they are not shown yet; rows stand under
-their header row, items under their lead-in, each written once; gaps are marked by an
-ellipsis. Links to other pages over http(s) may be marked, and listed below, each
-address once. Not for: choosing (`prune.py`), how lines are written (`forms.py`), HTML
-of whole trees (`tree.to_html`), or following links (`pipeline/research.py`)."""
+Headings above are on one line, if not shown yet; rows are under their header row, items
+under their lead-in, each written once; gaps are marked by an ellipsis. Links to other
+pages over http(s) may be marked, and listed below, each address once. Not for: choosing
+(`prune.py`), how lines are written (`forms.py`), HTML of whole trees (`tree.to_html`),
+or following links (`pipeline/research.py`)."""
 
 import re
 from collections.abc import Iterator, Sequence, Set
@@ -49,7 +49,7 @@ class Style:
     form: Form = "markdown"
     links: bool = False
     titled: bool = False
-    """Whether the page's title stands above, so that a heading which says no more is
+    """Whether the page's title is shown above, so that a heading which repeats it is
     left out."""
 
 
@@ -72,8 +72,7 @@ def render(
 
 
 def _over_posts(blocks: Sequence[Block]) -> Set[int]:
-    """Return the headings of one shape that say several things: over posts these are
-    the writers, whom a reader must tell apart."""
+    """Return the different headings of one shape: above posts these are the authors."""
     alike: dict[str, list[int]] = {}
     for number, block in enumerate(blocks):
         if block.kind == "heading":
@@ -155,9 +154,9 @@ class _LineWriter:
     """As of `render`."""
     lines: list[Line] = field(default_factory=list)
     printed: set[str] = field(default_factory=set)
-    """Lead-ins and captions that stand there already."""
+    """Lead-ins and captions already written."""
     chain: tuple[int, ...] = ()
-    """The headings that what is written now stands under."""
+    """The headings above the current output."""
     record: int = 0
     """Lines up to the end of the last record's."""
 
@@ -204,8 +203,8 @@ class _LineWriter:
         )
 
     def _left_out(self, skipped: int, number: int, shown: set[int]) -> bool:
-        """Whether a unit before `number` is missing; what stands with its row as
-        caption or header is not."""
+        """Return whether a unit before `number` is missing, captions and headers of its
+        row aside."""
         block = self.document.blocks[skipped]
         if skipped in shown or is_header_row(self.document.blocks, skipped):
             return False
@@ -218,7 +217,7 @@ class _LineWriter:
         numbers say so."""
         block = self.document.blocks[number]
         if block.kind == "item" and block.lead and not self._is_shown(block.lead):
-            return  # its lead-in begins anew
+            return  # its lead-in starts again
         before, after = places_of(self.document.blocks[last]), places_of(block)
         if not after or not {place.list for place in before} & {
             place.list for place in after
@@ -228,8 +227,8 @@ class _LineWriter:
             self.lines.append(Line("item", GAP, places=after))
 
     def _heading(self, chain: tuple[int, ...]) -> bool:
-        """Write on one line the headings of `chain` that what stands there is not under
-        yet; whether there are any."""
+        """Write the headings of `chain` that are not shown yet on one line; return
+        whether there are any."""
         blocks = self.document.blocks
         chain = tuple(number for number in chain if number not in (self.around or ()))
         same = 0
@@ -367,14 +366,14 @@ class _LineWriter:
             self.printed.add(block.text)
 
     def _titles(self, titles: Sequence[str]) -> None:
-        """Write what stands above the headers of a table, as a line each."""
+        """Write the title lines above a table's headers."""
         self.lines.extend(
             Line("paragraph", text) for text in titles if not self._is_shown(text)
         )
         self.printed.update(titles)
 
     def _leads(self, row: Block) -> list[str]:
-        """Return the caption and group of a row that do not stand there yet."""
+        """Return the caption and group of a row that are not written yet."""
         leads = [
             line for line in row.lead.split("\n") if line and not line.startswith("| ")
         ]
@@ -398,7 +397,7 @@ def _is_read_alone(row: Block, header: str) -> bool:
 
 
 def places_of(block: Block) -> tuple[ListItem, ...]:
-    """Return the list items that a unit stands in, outermost first."""
+    """Return the list items around a unit, outermost first."""
     places = [
         ListItem(block.path[: found.end()], found[1] == "ol", int(found[2] or 1))
         for found in _ITEM.finditer(block.path)
@@ -437,7 +436,7 @@ def _listing(code: str, spans: Sequence[tuple[int, int]]) -> str:
 
 
 FRAME: Final = "(frame)"
-"""Stands in the list of links for the words of one that a page shows in a frame."""
+"""Text in the list of links for a link that a page shows in a frame."""
 
 
 class References:
@@ -542,7 +541,7 @@ def absolute(href: str, base: str) -> str:
     """Return the address of a link to another page, empty for any other.
 
     It is one of the web, or of a file where the page is one. Longer ones than `LONGEST`
-    carry tracking data and cost more than they tell."""
+    carry tracking data and are not worth their tokens."""
     try:
         address = urljoin(base, "".join(href.split()))
         parts = urlsplit(address)

@@ -41,13 +41,13 @@ instructions say what marks mean."""
 HINT_TOKENS: Final = 32
 """Tokens kept for how to go on, from `ROOMY` on: the running call with a cursor."""
 HEADING_TOKENS: Final = 16
-"""Tokens of the innermost heading where room is small, and of a part's words in the
-line that says how it stands."""
+"""Maximum tokens of the innermost heading in a small budget, and of a part in the line
+of verdicts."""
 LINK_TOKENS: Final = 48
 """Tokens of a link, and of what a head says beside its address; kept for both where no
 budget is named."""
 SHORT_HEADING: Final = HEADING_TOKENS // 2
-"""The same where room is small."""
+"""Maximum tokens of a heading path in a small budget."""
 _MARKED_UP: Final = re.compile(r"\.x?html?$", re.IGNORECASE)
 """Files of which a browser finds a text fragment; of others it opens a page or
 nothing."""
@@ -55,12 +55,11 @@ ALSO: Final = 2
 """Other pages with the same words that the text names; the structured part has them
 all."""
 UNSURE: Final = "Unsure: check that these answer."
-"""Stands above evidence of a reading whose verdict is `unsure`."""
+"""Line above the evidence if the verdict is `unsure`."""
 SAID: Final = {"answered": "answered", "unsure": "unsure", "none": "not found"}
 """Verdicts as a person reads them."""
 GAP: Final = "…"
-"""Stands where units between two others are left out, and where a part was cut; a token
-or two."""
+"""Mark for omitted units and truncated parts (one or two tokens)."""
 MOST_ABSENT: Final = 3
 """Names that an answer says are nowhere."""
 _GAPS: Final = 2
@@ -69,18 +68,16 @@ which costs more."""
 ITEM: Final = "- "
 """Begins an item of a list."""
 CUT: Final = "Unsure: not everything was read. Check that these answer."
-"""Stands there where what could hold the answer was not read."""
+"""Line above the evidence if sources that may contain the answer were not read."""
 
 
 def notice_within(mark: str, max_tokens: int) -> str:
-    """Return the sentence that tells what marks mean, empty where words need its
-    room."""
+    """Return the sentence that explains delimiters; "" if the budget is too small."""
     return notice(mark) if max_tokens >= ROOMY else ""
 
 
 def injection_line(names: Iterable[str], left_out: int = 0) -> str:
-    """Return the line that names what speaks to a model that reads it, empty for
-    nothing."""
+    """Return the prompt-injection warning line, or ""."""
     listed = [f"[{name}]" for name in names] + (
         [f"{left_out} left out"] if left_out else []
     )
@@ -113,10 +110,10 @@ def _listed(sentence: str, names: Sequence[str]) -> str:
 
 
 def parts_line(reading: Reading, labels: Sequence[str]) -> str:
-    """Return the line that says of each part of a question how it stands and where;
-    empty for a question that is one.
+    """Return the line with the verdict and passage of each part of a question; ""
+    without parts.
 
-    `labels` are of the passage that speaks best to each part, empty for none.
+    `labels`: best passage of each part, "" for none.
     """
     listed = [
         f'"{shortened(one_line(part.question), HEADING_TOKENS)}" '
@@ -168,8 +165,8 @@ def show_evidence(
         links: What the link of the best passage, and other pages with the same words,
             may take below: nothing, what is left of the frame, or the rest of the
             budget.
-        unquoted: Units that are left out because they speak to a model, which the text
-    says."""
+        unquoted: Number of units left out as prompt injections, which the text
+            reports."""
     groups = [
         list(group)
         for _, group in groupby(evidence, key=lambda one: (one.url, one.title))
@@ -231,8 +228,8 @@ def page_tokens(one: Evidence, mark: str) -> int:
 
 
 class Head(NamedTuple):
-    """What stands before a page's words: a line that is ours alone, and one of the
-    page's within its frame."""
+    """Head of a page's passages: our line above the frame, and the page's line within
+    it."""
 
     above: str
     """Number, and the address where there is room."""
@@ -240,7 +237,7 @@ class Head(NamedTuple):
     """Title, author and date as the page says them; empty where there is none, or no
     room."""
     whole: str = ""
-    """The address where it is too long to stand above."""
+    """The address if it is too long for the line above."""
 
     def over(self, words: str, mark: str) -> str:
         """Return the words of a page in their frame, below this head."""
@@ -315,8 +312,8 @@ def _body(
 
 
 def _path_within(path: str, max_tokens: int) -> str:
-    """Return a heading path within some tokens; within twice as many where a number
-    would be cut off, which is what tells one version, date or section from the next."""
+    """Return a heading path within some tokens, or twice as many if a number (version,
+    date, section) would be cut off."""
     cut = shortened(path, max_tokens)
     lost = path[len(cut.removesuffix(GAP).rstrip()) :]
     return shortened(path, 2 * HEADING_TOKENS) if any(map(str.isdigit, lost)) else cut
@@ -343,8 +340,7 @@ def _origins(
 
 
 def _link(label: str, passage: Evidence) -> str:
-    """Return the text fragment of a passage, to be put behind its page's address; empty
-    where there is none."""
+    """Return the text fragment of a passage, to append to its page's address, or ""."""
     fragment = passage.citation.removeprefix(passage.url.partition("#")[0])
     if passage.url.startswith("file:") and not _MARKED_UP.search(passage.url):
         fragment = fragment.partition(":~:")[0].rstrip("#")
@@ -408,8 +404,8 @@ def passage_text(document: Document, run: Sequence[Sentence]) -> str:
 
 
 def item_mark(block: Block) -> str:
-    """Return what stands before an item of a list, its number or a dash, with a blank;
-    empty for all else."""
+    """Return the number or dash before a list item, with a space; "" for other
+    units."""
     if block.kind != "item":
         return ""
     return f"{block.ordinal.mark} " if block.ordinal else ITEM
@@ -440,8 +436,8 @@ def _is_part(line: str, header: str) -> bool:
 
 
 def _row_below_header(document: Document, sentence: Sentence) -> str:
-    """Return a table's row as it stands below its header; empty for what is none, or is
-    longer that way."""
+    """Return a table row as shown below its header; "" if it is not a row or would be
+    longer."""
     if not _header(document, sentence):
         return ""
     listed = one_line(document.text[sentence.start : sentence.end])

@@ -1,6 +1,6 @@
 """Tables and what is computed of them, as text.
 
-What we computed stands in a line of ours, the words of the page between marks. Not for:
+Computed values are in our own line, the page's words in delimiters. Not for:
 working it out (`pipeline/tables`)."""
 
 import csv
@@ -22,8 +22,8 @@ _FORMULA: Final = re.compile(
     r"[\s\x00-\x1f\x7f-\x9f\xad\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]*"
     r"[=+\-@|\uff1d\uff0b\uff0d\uff20\ufe66\ufe62\ufe63\ufe6b]"
 )
-"""How cells begin that spreadsheets compute, in wide and small letters and behind
-unseen ones, too."""
+"""Beginnings of cells that spreadsheets would execute, in wide and small letters and
+after invisible ones, too."""
 _SIGNED: Final = re.compile(
     r"\s*[+-]\s*[\d.,'\u00a0\u202f ]*\d\s*(?:%|[A-Za-z€$£°]{1,4})?\s*|-+"
 )
@@ -38,7 +38,7 @@ SHARE: Final = 0.6
 """Part of an answer that a computed value may take with its rows: it is what was
 asked."""
 MOST: Final = 200
-"""The same in tokens."""
+"""Minimum tokens reserved for a computed value and its rows."""
 LISTED: Final = 5
 """Rows beside those that are quoted up to which they are listed, too; more are
 counted."""
@@ -78,13 +78,13 @@ def values_text(
     max_tokens: int,
     shown: Container[tuple[int, int]] = (),
 ) -> str:
-    """Return what tables of `documents` tell, first in an answer of `max_tokens`; empty
-    for none, or no room.
+    """Return the text of values computed from tables of `documents`, for an answer of
+    `max_tokens`; "" if none fit.
 
     Args:
         mark: The answer's own for untrusted text.
-        shown: Blocks that stand below in the answer, each with its document's place:
-    their rows are not repeated."""
+        shown: Blocks shown in the answer, each with its document's index: their rows
+            are not repeated."""
     lines = (
         _value_text(one, documents, mark, max_tokens // len(computed), shown)
         for one in computed
@@ -108,8 +108,8 @@ def rows_shown(
     documents: Sequence[Document],
     evidence: Iterable[Evidence],
 ) -> set[tuple[int, int]]:
-    """Return the blocks of those rows behind values that passages show, each with its
-    document's place."""
+    """Return the rows of computed values that passages show: document index and
+    block."""
     passages = [one for one in evidence if not one.is_summary]
     found: set[tuple[int, int]] = set()
     for answer in computed:
@@ -178,7 +178,7 @@ def _value_text(
 
 
 def cited_row(answer: TableAnswer, documents: Sequence[Document]) -> str:
-    """Return the citation of the first row that a value stands on."""
+    """Return the citation of the first row of a value."""
     document = documents[answer.document]
     block = document.blocks[answer.table.blocks[answer.rows[0]]]
     return cite(document, block.start, block.end)

@@ -1,13 +1,12 @@
-"""Addresses of code forges (GitHub, GitLab, Gitea and Forgejo), read through what the
-forge tells programs.
+"""Addresses of code forges (GitHub, GitLab, Gitea and Forgejo), read through the
+forge's API.
 
-The pages themselves are drawn by scripts, and robots.txt closes half of them. An
-address that plainly is a repository, a folder or file, an issue, pull request or
-discussion, release notes or a gist becomes requests to the API or for the file, and one
-page of HTML; what is cited stays the address that a person opens. Nobody needs a token:
-where the API does not answer (GitHub lets a stranger ask 60 times an hour), the caller
-reads the page itself. GitHub's REST answers for discussions, though undocumented;
-GitLab's API shows comments to nobody without a token, its own site does. Not for:
+The pages themselves are drawn by scripts, and robots.txt closes half of them. Addresses
+of repositories, folders, files, issues, pull requests, discussions, releases and gists
+become API or file requests, and one page of HTML. Citations keep the original address.
+No token is needed: if the API refuses (GitHub allows 60 anonymous requests an hour),
+the caller reads the page itself. GitHub's REST API returns discussions, though
+undocumented; GitLab's API requires a token for comments, its site does not. Not for:
 connections and refusals (`exchange.py`), nor forms of addresses beyond these."""
 
 import base64
@@ -78,7 +77,7 @@ _README: Final = re.compile(r"readme(?:\.(?:md|markdown|rst|txt))?", re.IGNORECA
 
 
 class Made(NamedTuple):
-    """What a forge told: bytes, and what they are."""
+    """Content from a forge: bytes and media type."""
 
     body: bytes
     name: str = "page.html"
@@ -98,8 +97,8 @@ class ForgePlan:
     address: str
 
     async def read(self, get: Get) -> Made:
-        """Ask the forge and put its answers together; raises `SourceError` where it
-        does not tell."""
+        """Request the forge's API and combine the responses; raises `SourceError` if it
+        refuses."""
         if self.rule.shape is None:
             return Made(
                 await get(self._url(self.rule.calls[0], {})), self.fields["path"]
@@ -282,7 +281,7 @@ def _page(title: str, parts: Sequence[str], **about: str) -> Made:
 
 def _missing(plan: ForgePlan, what: str) -> SourceUnreadable:
     return SourceUnreadable(
-        f"{plan.address}: its API told of no {what}.",
+        f"{plan.address}: its API returned no {what}.",
         source=plan.address,
         hint="Check the address.",
     )

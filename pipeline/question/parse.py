@@ -1,10 +1,9 @@
 """PARSER: what a request asks part by part; what to search for it, in which language,
 how fresh (zero-index §3.1).
 
-Parts. Cut are sentences that ask, clauses that begin with a question word of their own
-behind "and", lists of questions, and the sides of a comparison, by rules and the words
-of the request's language. A question in doubt stays whole: read as two it may miss what
-only the whole of it says.
+Parts. Rules and word lists of the request's language split sentences that ask, clauses
+with a question word after "and", lists of questions, and the sides of a comparison. A
+question in doubt stays whole: read as two it may miss what only the whole of it says.
 
 Sites that a question names are taken out of it (`pipeline/sources/sites.py` reads
 them).
@@ -13,7 +12,7 @@ Queries. The raw request is always the first, because rewriting it by rules find
 (mean reciprocal rank .831 against .850); what rules can add is a query for each part of
 a request with several, and one of its names for engines that index in English. Without
 a model nothing is translated. With one, a single answer held to a JSON schema adds
-queries, names, parts and time; names must stand in the request letter by letter, and a
+queries, names, parts and time; names must occur verbatim in the request, and a
 bad or late answer leaves the rules' result with the reason."""
 
 import json
@@ -55,7 +54,7 @@ MOST_PARTS: Final = 4
 LONGEST: Final = 900
 """Characters from which a request is a story, whose sentences are not cut."""
 _HEAD_WORDS: Final = 4
-"""Words within which a question's own question word stands: "At what moments", "Do you
+"""Number of first words in which the question word must be: "At what moments", "Do you
 know who"."""
 _SHORTEST: Final = 3
 """Words of a question; fewer hang on the one before ("And why?")."""
@@ -67,9 +66,9 @@ _SENTENCE: Final = re.compile(rf"(?<=[{_MARKS}])\s*(?=\S)")
 _ITEM: Final = re.compile(r"(?:^|\n)\s*(?:\d{1,2}[.)]|[-*•])\s+([^\n]{8,200})")
 _STOPS: Final = " \t\n,;，、；،؛"
 _BARE: Final = 12
-"""Characters of a side that is no name by its form: "北京和上海", "서울과 부산"."""
+"""Maximum characters of a side that is not a name by its form: "北京和上海", "서울과 부산"."""
 _LISTED: Final = re.compile(r"[,،、，]\s*$")
-"""Behind a side of a comparison that further ones follow."""
+"""After a side of a comparison that is followed by others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,20 +79,20 @@ class _Rules:
     word: re.Pattern[str]
     """A question word."""
     joint: re.Pattern[str]
-    """What stands between two questions of a sentence; the group is empty for a mere
-    comma."""
+    """Text between two questions of a sentence; the group is empty for a comma
+    alone."""
     clause: re.Pattern[str] | None
-    """The same where question words stand anywhere in a clause (Chinese, Japanese,
-    Korean, Turkish), else None."""
+    """Separator of questions in languages with question words anywhere in a clause
+    (Chinese, Japanese, Korean, Turkish), else None."""
     polar: re.Pattern[str]
     back: re.Pattern[str]
     """A word for what was named before."""
     sides: re.Pattern[str]
-    """What stands between the sides of a comparison; the group is set where it alone
-    says that they are compared."""
+    """Text between the sides of a comparison; the group is set if it alone marks a
+    comparison."""
     bare: re.Pattern[str]
-    """Two sides by what stands around them, in scripts that mark no names; the groups
-    are the sides."""
+    """Two sides by their context, in scripts without capitals; the groups are the
+    sides."""
     compared: re.Pattern[str]
     describing: re.Pattern[str]
     plural: re.Pattern[str]
@@ -152,8 +151,8 @@ def _asks(text: str, rules: _Rules) -> bool:
 
 
 def _sentences(request: str, rules: _Rules) -> list[str]:
-    """Return the sentences that ask, each with what only tells around it; the request
-    where it is one."""
+    """Return the sentences that ask, each with the statements around it; the request if
+    it is one."""
     found: list[str] = []
     telling = ""
     for sentence in _SENTENCE.split(request):
@@ -204,7 +203,7 @@ def _may_end(left: str, right: str, apart: bool, rules: _Rules) -> bool:
     """Whether a question may end before `right`, which begins with a question word or
     as one that wants yes or no.
 
-    `apart` where more than a word stands between them.
+    `apart` if more than a word is between them.
     """
     own = rules.word.search(left)
     polar = rules.polar.match(left)
@@ -216,8 +215,8 @@ def _may_end(left: str, right: str, apart: bool, rules: _Rules) -> bool:
             (",", ";", ":", ".")
         )
     opening = rules.word.search(right)
-    # "people who sail and who row": the same word inside the first question is no question of its
-    # own without a comma
+    # "people who sail and who row": the same word inside the first question is not a
+    # separate question without a comma
     inside = 0 if polar or own is None else own.end()
     again = opening is not None and opening[0].casefold() in (
         other[0].casefold() for other in rules.word.finditer(left, inside)
@@ -237,8 +236,7 @@ def _with_subject(piece: str, whole: str, rules: _Rules) -> str:
 
 
 def _own_words(piece: str, rules: _Rules) -> int:
-    """Return how many words a part has beside its question word that are no stop
-    words."""
+    """Return the number of words of a part without question word and stop words."""
     return len(index_terms(rules.word.sub(" ", piece), language=rules.language))
 
 
@@ -471,8 +469,7 @@ def parse_request(question: str, *, today: date) -> ParsedRequest:
         for text in (request, *parts)
     ]
     if freshness == "any" and _changes(request):
-        # Beside the request, not in its place: what changes is often told by pages that carry no
-        # date.
+        # In addition to the request: pages about changing facts often have no date.
         queries.insert(1, SearchQuery(request, language, "year"))
     short = request
     if len(request) > LONGEST_QUERY:
@@ -541,8 +538,8 @@ def asks_for_research(text: str) -> bool:
 
 
 def _changes(text: str) -> bool:
-    """Whether `text` asks for what changes within years, without a word for the period
-    or a date that it speaks of."""
+    """Whether `text` asks for what changes within years, without mentioning a period or
+    date."""
     return (
         bool(_CHANGING.search(text.lower()))
         and not _YEAR_NUMBER.search(text)
@@ -617,7 +614,7 @@ async def parse(question: str, parser: Parser, *, today: date) -> ParsedRequest:
     """Return what to search for `question`: by the generator where there is one, else
     by rules.
 
-    `made_by` tells which; where a generator failed, `fallback` has the reason.
+    `made_by` says which; where a generator failed, `fallback` has the reason.
     """
     rules = await in_thread(parse_request, question, today=today)
     if parser.generator is None or not question.strip():

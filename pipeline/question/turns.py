@@ -36,7 +36,7 @@ _SHORT: Final = 6
 _FRAGMENT: Final = 5
 """Words of a fragment such as "on Windows?"."""
 _CLAUSE: Final = 2
-"""Words behind "that" from which it begins a clause."""
+"""Minimum words after "that" for it to begin a clause."""
 _ANTECEDENT: Final = 3
 """Chinese, Japanese or Korean characters in front of a pronoun that name what it refers
 to."""
@@ -228,7 +228,7 @@ def _is_verb(prefix_words: list[str], head: str, rules: _TurnRules) -> bool:
 
 
 def _is_asked(head: str, rules: _TurnRules) -> bool:
-    """Whether what stands in front of a pronoun is what is asked for: "How slow is it",
+    """Return whether the text before a pronoun is what is asked for: "How slow is it",
     "Which format does it need"."""
     asking = rules.asking.search(head)
     middle = head[asking.end() :].casefold().split() if asking else []
@@ -285,8 +285,8 @@ def _is_fragment(question: str, rules: _TurnRules) -> bool:
 
 
 def _continued(before: str, rest: str, rules: _TurnRules) -> str:
-    """Return the question before with `rest` in the place of what has the same form
-    there, else behind it."""
+    """Return the previous question with the part of the same form replaced by `rest`,
+    else with `rest` appended."""
     whole = before.strip().rstrip(_ENDS).strip()
     preposition = rules.before.match(rest)
     name = rest[preposition.end() :].strip() if preposition else rest
@@ -325,7 +325,7 @@ def _alike(whole: str, name: str) -> tuple[int, int] | None:
 
 
 def _behind(whole: str, preposition: str, rules: _TurnRules) -> tuple[int, int] | None:
-    """Return where a question has a name behind the same preposition."""
+    """Return the span of a question's name after the same preposition."""
     for old in find_entities(whole, language=rules.language):
         found = re.search(
             rf"\b{re.escape(preposition)}\s+({re.escape(old)})(?!\w)",

@@ -147,7 +147,8 @@ def _summariser(writer: Writer | None, idms: Idms | None) -> str:
 
 
 def _goes_on(before: BuiltWith, now: BuiltWith) -> bool:
-    """Whether what is in an earlier tree may stand in one that is made so now.
+    """Return whether summaries of an earlier tree may be reused with the present
+    options.
 
     Where summaries are extracted now, written ones stay: they were checked, and lack
     quotes, by which they are known."""
@@ -208,7 +209,7 @@ class _Growth:
         seen: set[tuple[str, str]] = set()
         before: Counter[str] = Counter()
         for number, document in enumerate(documents):
-            # Two addresses may lead to one page: its leaves stand in the tree once.
+            # Two addresses may lead to one page: its leaves are added once.
             named = (document.page.final_url or document.page.url, document.text)
             if named in seen:
                 continue
@@ -365,11 +366,11 @@ class _Growth:
         *,
         by_leaves: bool,
     ) -> list[list[tuple[int, ...]]]:
-        """Cluster each group of nodes, or let it join the clusters that stood; empty
-        where it cannot be.
+        """Cluster each group of nodes, or add it to existing clusters; empty if
+        impossible.
 
-        With `by_leaves`, a node counts as the mean of its leaves: all of its text tells
-        more of a document than a summary of 130 tokens."""
+        With `by_leaves`, a node counts as the mean of its leaves: the whole text
+        represents it better than a summary of 130 tokens."""
         found: list[list[tuple[int, ...]]] = []
         for group, stood in zip(groups, kept, strict=True):
             nodes = [self.nodes[i] for i in group]
@@ -435,8 +436,7 @@ class _Growth:
         return above
 
     def _vector(self, node: int) -> Floats:
-        """Return the vector of a node; all of them in one array would stand in memory
-        twice."""
+        """Return the vector of a node; one array of all would need twice the memory."""
         layer = 0
         while node >= len(self.vectors[layer]):
             node -= len(self.vectors[layer])
@@ -496,7 +496,7 @@ class _Growth:
         ones of a summary."""
         shown: dict[SummaryQuote, int] = {}
         for number, child in enumerate(children, start=1):
-            # A written summary quotes nothing: its first leaves speak for it.
+            # A written summary has no quotations: its first leaves represent it.
             speaking = child.leaves[:MOST_CHILDREN]
             whole = (
                 SummaryQuote(leaf, n)
@@ -527,7 +527,7 @@ class Earlier:
     """A finished tree, seen from one that grows from it: its clusters, summaries and
     vectors, nodes known by their ids.
 
-    A page that is added joins the clusters that stand; only summaries whose children
+    An added page joins the existing clusters; only summaries whose children
     changed are made again."""
 
     def __init__(self, tree: Tree, leaves: Sequence[Leaf]) -> None:
@@ -536,9 +536,9 @@ class Earlier:
         self._tree = tree
         self._places = {node.id: i for i, node in enumerate(tree.nodes)}
         self._now: dict[int, list[int]] = {}
-        """Node of the earlier tree to the nodes that stand in its place now."""
+        """Node of the earlier tree to the nodes that replace it."""
         self._was: dict[int, list[int]] = {}
-        """Node of the growing tree to the earlier nodes in whose place it stands."""
+        """Node of the growing tree to the earlier nodes that it replaces."""
         for new, leaf in enumerate(leaves):
             if (old := self._places.get(leaf.id)) is not None:
                 self._settle(old, new)
@@ -575,8 +575,8 @@ class Earlier:
         )
 
     def clusters(self, group: Sequence[int]) -> dict[int, list[int]]:
-        """Return the earlier parents all of whose surviving children stand in `group`,
-        with those children."""
+        """Return the earlier parents whose surviving children are all in `group`, with
+        those children."""
         inside = set(group)
         known = {old for node in group for old in self._was.get(node, ())}
         found: dict[int, list[int]] = {}
@@ -595,8 +595,8 @@ class Earlier:
     def settle(
         self, kept: dict[int, list[int]], made: Sequence[tuple[int, Sequence[int]]]
     ) -> None:
-        """Note which new parents stand for the earlier ones: each for the one that it
-        shares most children with."""
+        """Record which new parent replaces each earlier one: the one that shares most
+        children."""
         above: dict[int, list[int]] = {}
         for parent, members in kept.items():
             for member in members:

@@ -1,5 +1,5 @@
-"""An overview of what a tree stands over: the outline of one document, the themes of
-several, without a generator.
+"""Overview of a tree's sources without a generator: the outline of one document, the
+themes of several.
 
 Everything comes from the kept tree: headings and quoted sentences of leaves and
 summaries, vectors and words. Themes are made for the overview: the tree's clusters are
@@ -31,9 +31,9 @@ from pipeline.text.words import index_terms
 from pipeline.work import check_cancelled
 
 LIKE: Final = 0.5
-"""Deviations by which the mean likeness of two groups stands above that of all pairs of
-documents where they are one theme. On the folder `house` of bench/overviews.py .3 to .6
-give its seven themes, 0 joins three, 1 parts one."""
+"""Minimum z-score of the mean similarity of two groups to be one theme. On the folder
+`house` of bench/overviews.py .3 to .6 give its seven themes, 0 joins three, 1 parts
+one."""
 MOST_GROUPS: Final = 400
 """Groups that themes are made of; of more documents the nearest are put together first,
 which bounds time to n²."""
@@ -78,7 +78,7 @@ def overview(
 
     Args:
         documents: Pages by index into `tree.sources`, as far as they are at hand;
-            leaves stand in for the others.
+            leaves replace the others.
         mark: The answer's own mark for untrusted text (`pipeline/text/frame.py`).
     """
     with_leaves = sorted({leaf.document for leaf in tree.leaves})
@@ -169,7 +169,7 @@ def _section_parts(tree: Tree) -> Iterator[OverviewPart]:
     """Yield headings, the first sentence below each, then what the summaries quote,
     from the uppermost down."""
     headings: list[tuple[int, str]] = []
-    """Of each section its depth, and what stands over it."""
+    """Depth and parent headings of each section."""
     opened: tuple[str, ...] = ()
     stack: list[int] = []
     section: list[int] = []

@@ -2,8 +2,8 @@
 nothing to do with each other, and a question and its answer.
 
 An embedder's cosines lie where its training left them: unrelated texts have about .05
-with MiniLM, .75 with E5. So a cosine is read as deviations above the mean of unrelated
-texts, and is written on the scale of the carried English model, to which the verdict's
+with MiniLM, .75 with E5. So a cosine is converted to standard deviations above the mean
+of unrelated texts, on the scale of the built-in English model, to which the verdict's
 weights were fitted. A model that puts a question no nearer to its answer than to other
 texts (random weights, a broken server) gives no cosines at all: they would say that
 everything is near. Carried models have these figures in their manifest; for others they
@@ -49,7 +49,7 @@ class Background:
 
     @property
     def separates(self) -> bool:
-        """Whether cosines tell an answer from unrelated text."""
+        """Whether cosines separate answers from unrelated text."""
         return self.near - self.mean >= PLAUSIBLE * max(self.deviation, 1e-6)
 
     def beside(self, nearest: float) -> "Background":
@@ -68,9 +68,8 @@ class Background:
 
 LEANING: Final = 0.75
 """Part that is taken off across languages, where cosines say least, of what a question
-is nearer to unrelated texts than others are, and a page to unrelated questions. The
-best cosine tells 57 questions and twins on their own page from 74 on others with AUC
-.826; less the first .832, less both .881."""
+is nearer to unrelated texts than others are, and a page to unrelated questions. AUC on
+57 against 74: .826, with the first .832, with both .881 (docs/log.md)."""
 SCALE: Final = Background(0.0336, 0.0775, 0.4436)
 """Of the carried English model, to which weights and bounds of cosines were fitted."""
 _measured: Final[dict[str, Background]] = {}
@@ -89,8 +88,8 @@ async def background_of(
 
     A model may say another mean for a language, or `across` languages: texts in one
     language are nearer to each other than to texts in another. `asked` is the
-    question's, `spoken` the pages'. Across languages the mean is also that of the
-    question itself, whose vectors are `questions`."""
+    question's language, `spoken` the pages'. Across languages the mean is also that of
+    the question itself, whose vectors are `questions`."""
     own = cast(Mapping[str, float] | None, getattr(embedder, "background", None))
     if own:
         kind = asked if not asked or asked in spoken else ACROSS

@@ -3,13 +3,12 @@ putting score lists together.
 
 All is built per call. Terms are numbered as they come and kept as one flat array, so
 that building costs little more than cutting the texts into terms; a query scans the
-array once a term. `okapi` is the formula for whoever has counts already, `word_vectors`
-stand in for an embedder that cannot read a text. `blend` keeps distances and is the
-default inside a page (75.0 against 70.7 recall at 256 tokens); `reciprocal_rank_fusion`
-keeps order only and is for lists whose scales cannot be compared, such as an engine's
-order.
+array once a term. `okapi` scores precomputed term counts; `word_vectors` replace an
+embedder that cannot read a text. `blend` keeps distances and is the default inside a
+page (75.0 against 70.7 recall at 256 tokens); `reciprocal_rank_fusion` keeps order only
+and is for lists whose scales cannot be compared, such as an engine's order.
 
-A page is a list of units in reading order, each with what stands above it; units
+A page is a list of units in reading order, each with its headings; units
 (`pipeline/document/units.py`) are sentences, headings, items, table rows, definitions
 and pieces of code. Plain lists, so that data sets without pages can be measured too.
 Terms are counted over all pages at hand; each page is stemmed in its own language, and
@@ -49,7 +48,7 @@ B: Final = 0.3
 
 
 def rarity(found: NDArray[np.integer], size: int) -> NDArray[np.float64]:
-    """Return ln(1 + (N - n + 0.5) / (n + 0.5)) of terms that stand in n of N texts;
+    """Return ln(1 + (N - n + 0.5) / (n + 0.5)) of terms that occur in n of N texts;
     never below zero."""
     weights: NDArray[np.float64] = np.log1p((size - found + 0.5) / (found + 0.5))
     return weights
@@ -140,7 +139,7 @@ def word_vectors(texts: Sequence[Counter[str]]) -> Floats:
     words are near; one without terms gets an even vector.
 
     Args:
-        texts: How often each term stands in each text, [n].
+        texts: Counts of each term in each text, [n].
     """
     weights = rarities(texts)
     hashes = {
@@ -217,8 +216,7 @@ class PageUnits:
 
     texts: Sequence[str]
     above: Sequence[str]
-    """Title, headings and lead-in above each unit, joined by `JOINT`; empty strings
-    where nothing stands above."""
+    """Title, headings and lead-in above each unit, joined by `JOINT`; "" if none."""
     language: str = ""
     """ISO 639-1 code; guessed from the texts where empty."""
     vectors: NDArray[np.float32] | None = None
@@ -251,14 +249,14 @@ def page_units(document: Document, sentences: Sequence[Sentence]) -> PageUnits:
 
 
 def _lead(block: Block) -> str:
-    """Return an item's lead-in or a row's caption; a row's header stands in its own
-    text already."""
+    """Return an item's lead-in or a row's caption; a row's own text contains its
+    header."""
     first = block.lead.partition("\n")[0]
     return "" if block.kind == "row" and " | " in first else first
 
 
 class TermIndex:
-    """How often every term stands in every unit, and whether it stands above it."""
+    """Counts of every term in every unit, and whether it is in the headings above."""
 
     def __init__(self, pages: Sequence[PageUnits]) -> None:
         """Count the terms of all units of all pages; units are numbered through, page
@@ -318,8 +316,8 @@ class TermIndex:
         return any(term.startswith(text) for term in terms)
 
     def counts(self, terms: Sequence[dict[str, str]]) -> tuple[Floats, Floats]:
-        """Return how often each term stands in each unit, and whether it stands above
-        it: two [terms, units]."""
+        """Return the count of each term in each unit, and whether it is in the headings
+        above: two [terms, units]."""
         own = np.zeros((len(terms), self.size), dtype=np.float32)
         above = np.zeros((len(terms), self.size), dtype=np.float32)
         for place, forms in enumerate(terms):
@@ -336,8 +334,8 @@ class TermIndex:
         return np.searchsorted(self.page_starts, units, side="right") - 1
 
     def translations(self, question: str) -> dict[str, NDArray[np.bool_]]:
-        """Return what a question is for its pages (see `heard`), each text with the
-        units that hear it."""
+        """Return each translation of the question (see `translated`) with a mask of its
+        units."""
         texts = [translated(question, language) for language in self.languages] or [
             question
         ]
@@ -348,8 +346,8 @@ class TermIndex:
         }
 
     def question_counts(self, question: str) -> tuple[Floats, Floats]:
-        """Return `counts` of a question's terms, of each unit those of what its page
-        hears."""
+        """Return `counts` of a question's terms; of each unit those of its page's
+        translation."""
         pairs = [
             (self.counts(self.terms(text)), units)
             for text, units in self.translations(question).items()
@@ -363,8 +361,7 @@ class TermIndex:
         return own, above
 
     def window_scores(self, own: Floats, above: Floats, windows: Windows) -> Floats:
-        """Return BM25 of windows of units [n]; what stands above counts once a
-        window."""
+        """Return BM25 of windows of units [n]; headings above count once per window."""
         counts = window_sums(own, windows) + (window_sums(above, windows) > 0)
         # Windows are cut to a length: with BM25's own share of it .5 they show .01 less of table
         # and bridge questions.
@@ -423,7 +420,7 @@ def letter_groups(text: str) -> list[str]:
 
 
 def letter_counts(question: str, texts: Sequence[str]) -> Floats:
-    """Return how often each of the question's groups stands in each text: [groups,
+    """Return the count of each of the question's groups in each text: [groups,
     texts]."""
     groups = letter_groups(question)
     counts = np.zeros((len(groups), len(texts)), dtype=np.float32)

@@ -57,10 +57,8 @@ _COMPARED: Final = (
     "Time ended before more than its likeliest parts were compared with the question."
 )
 FURNITURE: Final = 0.8
-"""Factor on the scores of the lines of menus, footers and the like, which else stand
-beside answers. Their sentences keep theirs: of 256 asked, units best first without a
-second reading, 256 tokens hold .688 so, .676 where both are lowered, .684 where neither
-is, 512 tokens .777, .777, .770."""
+"""Factor on the scores of menu, footer and similar lines, which would otherwise rank
+next to answers; their sentences are not lowered (figures: docs/log.md, 2026-11-27)."""
 PARTS_WORK: Final = 2.0
 """Windows that a cross-encoder reads for all parts of a question together, over those
 for a question that is one. Of 58 pairs over the sample library whose sides are both
@@ -90,10 +88,10 @@ async def read_documents(
     """Return one score a unit of `documents`, all competing with each other, and
     whether any of them answers.
 
-    `parts` must each be answered, none for a question that is one; they are cut by
-    rules where nobody did it. `share` is the part of a call's work that this reading
-    may take. Documents that are not cut into units within `seconds` are named in
-    `Reading.unread`. Raises `ModelError`."""
+    `parts` must each be answered, none for a question that is one; None: they are cut
+    by rules. `share` is the part of a call's work that this reading may take. Documents
+    that are not cut into units within `seconds` are named in `Reading.unread`. Raises
+    `ModelError`."""
     # 1. Tag: sentences, items, rows, code
     pages, tagged, unread = await in_thread(_units, documents, seconds)
     # 2. Judge every unit, for each part of the question by itself
@@ -215,8 +213,8 @@ def _judged(
 def _content_first(
     documents: Sequence[Document], tagged: Sequence[Sequence[Sentence]], values: Floats
 ) -> Floats:
-    """Return the scores [units] with those of what is no text of the page lowered, the
-    best of all at 1 again."""
+    """Return the scores [units] with those of furniture lowered, rescaled to a maximum
+    of 1."""
     aside = [[is_aside(block) for block in document.blocks] for document in documents]
     low = [
         asides[unit.block]
@@ -239,8 +237,7 @@ async def extract(
     asking: Asking | None = None,
     parts: Sequence[str] | None = None,
 ) -> Reading:
-    """Return the reading of `documents`, heard by a model that writes too where
-    `asking` names one.
+    """Read `documents`; if `asking` is set, also ask the generator.
 
     `parts` are as in `read_documents`; a model is asked the whole question and leaves
     their verdicts alone. One that fails or is too slow is left out, and the reason says
@@ -309,9 +306,9 @@ and still there where a budget has room, since one computed value of 160 is wron
 def _with_tables(
     question: str, documents: Sequence[Document], reading: Reading
 ) -> Reading:
-    """Return the reading with what tables tell of its question.
+    """Return the reading with values from tables.
 
-    One that they tell whole is answered, by their rows first.
+    A complete value makes it answered, with its rows first.
     """
     parts = [part.question for part in reading.parts]
     computed = ask_parts(question, parts, documents)
@@ -355,7 +352,7 @@ def _rows_first(reading: Reading) -> Floats:
 def _candidates(
     documents: Sequence[Document], reading: Reading, most: int | None
 ) -> list[Candidate]:
-    """Return the best units that are no headings, best first, `most` at most; all for
+    """Return the best units except headings, best first, at most `most`; all for
     None."""
     places = reading.places
     found: list[Candidate] = []
@@ -494,7 +491,8 @@ def lift_terms(
     """Return the scores [size] with the units lifted that begin with a literal of
     `request`, as definitions do.
 
-    Stems and vectors hardly tell `--merge` from `--keep`, or `^1.2.3` from `~1.2.3`.
+    Stems and vectors hardly distinguish `--merge` from `--keep`, or `^1.2.3` from
+    `~1.2.3`.
     """
     named = literals(request)
     if not named:
@@ -523,7 +521,8 @@ questions lose .04."""
 _ENDS: Final = whole_words(words("choosing.ends"))
 _LEAST: Final = whole_words(words("choosing.least"))
 _MOST: Final = whole_words(words("choosing.most"))
-"""Words that say no side by themselves (`le plus petit`, `самый`) stand on both."""
+"""Superlatives of both directions; ambiguous ones (`le plus petit`, `самый`) are in
+both."""
 _MEASURES: Final = meanings("choosing.measures")
 """What the column is called whose extreme a word means."""
 

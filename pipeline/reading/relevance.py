@@ -1,19 +1,18 @@
-"""How much every unit of some pages bears on a question: the one scorer behind all
-tools.
+"""Relevance score of every unit of some pages for a question; used by all tools.
 
 `Reader` is its interface. `Blend` judges a unit by itself and by the windows of text
-that hold it, of three sizes: what answers seldom repeats the question's words, but
-stands near them.
+that hold it, of three sizes: what answers seldom repeats the question's words, but is
+near them.
 
     window = standardised BM25 + MEANING × standardised cosine
     unit   = mean over itself and the sizes of the best window around it
 
 Units are embedded under their headings, and the vector of a window is the mean of its
 units': one embedding a unit, whatever the question. Words and sentence vectors cannot
-tell "mentions it" from "answers it"; a cross-encoder can, at some 20 ms a window, so
-`Reread` has it read only where the blend's best units stand, and adds what it finds to
-their scores: alone it orders worse. Not for: saying whether anything answers
-(`verdict.py`), the cross-encoder (`models/onnx.py`), or filling a budget
+distinguish "mentions it" from "answers it"; a cross-encoder can, at some 20 ms a
+window, so `Reread` has it read only around the blend's best units, and adds what
+it finds to their scores: alone it orders worse. Not for: saying whether anything
+answers (`verdict.py`), the cross-encoder (`models/onnx.py`), or filling a budget
 (`pipeline/evidence`)."""
 
 import math
@@ -89,19 +88,15 @@ EMBED_LONGEST: Final = 96
 MOST_TEXTS: Final = EMBED_TOKENS // EMBED_LONGEST
 """Texts without structure that are embedded in one call, best BM25 first."""
 WINDOWS: Final = 16
-"""Windows of one page that are read, some .3 processor seconds: 12 show .727 / .871 /
-.898 of 256 asked questions at 256, 512, 1,000 tokens and .876 / .914 / .947 of 209
-others, 16 .727 / .871 / .910 and .885 / .919 / .952."""
+"""Windows of one page that the cross-encoder reads, about .3 processor seconds
+(figures: docs/log.md, 2026-11-27)."""
 WINDOWS_OF_PAGES: Final = 40
 """Most windows of several pages; as many units see a reranker: these hold .97 to 1.0 of
 the evidence on pages of paragraphs."""
 WORTH: Final = 0.5
-"""Share of the best score from which a unit is worth its tokens where nobody asked for
-so many, a further page its place in an answer, and, by its best unit, a window beyond
-the first `WINDOWS` its reading. Of windows, units best first at 256, 512, 1,000 tokens:
-98 questions to the sample library .847 / .939 / .990 with 24 windows read in the mean,
-the same with all 40; 112 to a folder of 28 pages .688 / .786 / .821 with 25, .679 /
-.768 / .830 with 40."""
+"""Minimum share of the best score for a unit without a set budget, for a further page,
+and for reading a window beyond the first `WINDOWS` (figures: docs/log.md,
+2026-11-27)."""
 READ_AT_ONCE: Final = 4
 """Windows between two looks at the time; the model reads one a batch."""
 
@@ -162,7 +157,7 @@ class Blend:
     """Left out where it does not read the question's script, and for pages whose script
     it does not read."""
     reranker: Reranker | None = None
-    """Orders the best `WINDOWS_OF_PAGES` units anew where given."""
+    """Reranker of the best `WINDOWS_OF_PAGES` units, if given."""
 
     async def read(
         self,
@@ -353,8 +348,8 @@ def _to_embed(
     """Return the units to embed, those in the best windows first within `most` tokens,
     and their texts.
 
-    Above a unit stands its innermost heading; where several pages are read also the
-    title, which tells pages apart."""
+    A unit is prefixed with its innermost heading; for several pages also with the
+    title, which distinguishes them."""
     readable = [embedder.reads(" ".join(page.texts[:20])) for page in pages]
     owners = [
         (number, place)
@@ -612,7 +607,7 @@ def _best_windows(
     readable: NDArray[np.bool_],
 ) -> tuple[list[tuple[int, int]], list[Window]]:
     """Return the windows that hold the best `readable` units, each by the window in
-    which it stands most central."""
+    which it is most central."""
     owners = [(page, place) for page in pages for place in range(len(page.texts))]
     windows = relevance.windows
     least, most = (
@@ -648,8 +643,8 @@ async def score_texts(
     """Return one score a text [n] by BM25 and, where it reads the question, the
     embedder: for texts without structure.
 
-    A question in another language is asked in English too, since nobody knows what the
-    texts are in.
+    A question in another language is asked in English too, since the language of the
+    texts is unknown.
 
     Raises:
         ModelError: The embedder failed.

@@ -38,19 +38,10 @@ from pipeline.text.words import (
 # pages, which count a quarter for what a reader read. Order: constant, unit, names, length, cosine.
 _WORDS: Final = (-8.4, 5.9, 3.94, 2.38, 0.0)
 _MEANING: Final = (-5.26, 3.15, 2.34, 1.02, 2.2)
-# Order: constant, names, log-odds of what was read, size, size times unit. The first three were
-# fitted on pages: with words, length and cosine beside them AUC over the twins is .833 in place of
-# .835 (618 questions, 397 twins); fourteen features of the best windows (how many agree, the second
-# best, words, names and numbers that page or windows lack) give .82 of 172 in place of .83. Size was
-# fitted with these fixed on 125 questions of pairs_long.jsonl's train part with their twins: in many
-# windows one is read wrongly sooner. By documents left out, AUC there .828 becomes .837, answered
-# .78 of questions and .30 of twins become .74 and .19, and what is answered is right in .79 (.73).
+# Order: constant, names, reader's log-odds, size, size times unit (docs/log.md, 2026-11-27).
 _READ: Final = (-0.11, 1.09, 0.53, -0.97, 0.98)
-# Of pages in other languages that no reader read, and of questions in another language than the
-# page. Order as above. Fitted on the train part of bench/asked/pairs_languages.jsonl: 45 questions
-# on pages of their language with their twins and 28 questions of other pages, 29 with 74 across.
-# Names are numbers where a script has no capitals; with them beside words and cosine AUC against
-# other pages is .946 in place of .970.
+# For pages in other languages without a reader, and for questions in another language than
+# the page, fitted on bench/asked/pairs_languages.jsonl (docs/log.md, 2026-11-27). Order as above.
 _OTHER: Final = (-5.6, 5.45, 0.0, 0.0, 6.55)
 _ACROSS: Final = (-4.68, 0.0, 0.0, 0.0, 7.89)
 _SMALL: Final = 120
@@ -117,10 +108,10 @@ class Features:
     """What the verdict sees of one page, each 0..1."""
 
     unit: float
-    """Share of the question's words, rare ones weighing more, in the best unit with
-    what stands above it."""
+    """Share of the question's words, rare ones weighing more, in the best unit with its
+    headings."""
     names: float
-    """Share of its names and numbers that stand on the page; 1 where it has none."""
+    """Share of its names and numbers that the page contains; 1 if it has none."""
     length: float
     """Words of the question over ten, at most 1."""
     cosine: float | None
@@ -130,9 +121,9 @@ class Features:
     """Largest probability that a cross-encoder gave a unit to answer; None without
     one."""
     missing: tuple[str, ...] = ()
-    """Names and numbers of the question that stand nowhere on the page."""
+    """Names and numbers of the question that the page lacks."""
     translated: str = ""
-    """The question as the page hears it, where that is in another language."""
+    """The translated question, if the page is in another language."""
     english: bool = True
     """Whether the page is in English, or nothing says what it is in."""
     across: bool = False
@@ -184,7 +175,7 @@ def judge(question: str, relevance: Relevance) -> Verdict:
     if not never and (confidence >= NONE or any(map(_is_near, pages))):
         return Verdict("unsure", round(confidence, 4), f"{reason}.", absent, lacking)
     if relevance.foreign and any(page.cosine is None for page in pages):
-        # Words of another language are not found by words: that is no sign that nothing answers.
+        # Words do not match across languages: that does not mean that nothing answers.
         return Verdict(
             "unsure",
             round(confidence, 4),
@@ -211,7 +202,7 @@ def _lacking(
     """Return the names and numbers of the question that each page lacks.
 
     Left out is what a page may well say in another form: names in another language's
-    letters, short numbers (in words), months (in digits), units behind a number, names
+    letters, short numbers (in words), months (in digits), units after a number, names
     with an abbreviation in brackets that a page has, and names of peoples where a page
     has the country."""
     if any(page.translated or page.across for page in pages):
@@ -327,7 +318,7 @@ def read_features(question: str, relevance: Relevance) -> list[Features]:
 
 
 class _Asked:
-    """A question as some pages hear it: what of it stands in each unit of all."""
+    """A translation of the question, with its matches in each unit."""
 
     def __init__(self, question: str, index: TermIndex) -> None:
         terms = index.terms(question)
@@ -344,7 +335,7 @@ def _shares(held: NDArray[np.bool_]) -> Floats:
     """Return the share of the question's words that each unit holds [units] by `held`
     [words, units], rare ones first.
 
-    Words that stand nowhere weigh like those that stand twice. Not a matrix product,
+    Words that occur nowhere weigh like those that occur twice. Not a matrix product,
     whose BLAS may warn of invalid values where there are none."""
     weights = rarity(np.maximum(held.sum(axis=1), 2), max(held.shape[1], 3))
     weights = np.maximum(weights, _FLOOR * weights.max(initial=0.0))
@@ -361,7 +352,7 @@ def _best(values: Floats | None, low: int, high: int) -> float | None:
 
 
 def _names(question: str, index: TermIndex) -> dict[str, NDArray[np.bool_]]:
-    """Return the names and numbers of the question, each with where its words stand
+    """Return the names and numbers of the question, each with the matches of its words
     [words, units]."""
     nouns_too = guess_language(question) == "de"
     found: dict[str, NDArray[np.bool_]] = {}

@@ -60,7 +60,7 @@ def canonical_url(url: str) -> str:
 
     Scheme, `www.`, mobile and AMP hosts and paths, default ports, fragments, tracking
     parameters, the order of parameters, `index.html` and a trailing slash make no
-    difference. What is no http(s) address comes back without its fragment."""
+    difference. Other addresses are returned without their fragment."""
     try:
         parts = urlsplit(url.strip())
         port = parts.port
@@ -195,8 +195,7 @@ class Findings:
     outcomes: tuple[SearchOutcome, ...]
     """Every provider's answer to every query, failures included."""
     silent: tuple[SearchOutcome, ...] = ()
-    """Failures of sources for which no other stood in: the answer may be there all the
-    same."""
+    """Failures of sources that no other replaced: the answer may be there."""
 
 
 class Searcher(Protocol):
@@ -207,8 +206,7 @@ class Searcher(Protocol):
 
     @property
     def name(self) -> str:
-        """Short name, unique in a chain; it stands in outcomes, errors and cache
-        keys."""
+        """Short name, unique in a chain; part of outcomes, errors and cache keys."""
         ...
 
     async def search(self, query: SearchQuery, *, limit: int) -> SearchOutcome:
@@ -231,8 +229,8 @@ class Chain:
         deadline: float = DEADLINE,
         accounts: Mapping[str, str] | None = None,
     ) -> None:
-        """Keep the `providers`, asked in order until one answers, and those asked
-        `beside` them whoever answers.
+        """Keep the `providers`, used in order until one answers, and those used
+        `beside` them in any case.
 
         The `scholarly` ones are one more line beside, for queries that ask for
         published research, and are asked for works by their DOIs.
@@ -340,7 +338,7 @@ class Chain:
         comes."""
         for provider in line:
             left = max(0.0, ends - anyio.current_time())
-            # Others wait behind it: it gets 4 s, and SearXNG's engines have 3 s.
+            # Others wait for it: it gets 4 s, and SearXNG's engines have 3 s.
             seconds = left if provider is line[-1] else left * LONG_SHARE
             outcome = await self._rest_of(provider) or await self._answer(
                 provider, query, limit, seconds
@@ -475,8 +473,8 @@ def _failure(outcomes: Sequence[SearchOutcome]) -> SearchFailed:
 def _repeats(
     query: SearchQuery, queries: Sequence[SearchQuery], line: Sequence[Searcher]
 ) -> bool:
-    """Whether providers that know no dates, and hear each query in any language, are
-    asked the same already."""
+    """Return whether providers without date filters and languages already get the same
+    query."""
     undated = replace(query, freshness="any")
     in_english = any(
         query.text == translated(other.text, "en") != other.text for other in queries

@@ -1,14 +1,13 @@
-"""Listing the documents below some folders, again and again, at the price of what
-changed.
+"""Incremental listing of documents below the configured folders.
 
-On Linux the kernel tells of each change in a folder that is watched (inotify(7)) before
-the write returns to who wrote, so that only folders of which something was told are
-looked at anew. Any other folder is looked at each time, one stat a file: on other
-systems, on file systems that others write to as well, with names of one file in two
-folders, and where the kernel watches no more. Either way a listing has what was written
-before it began; but a file that is given a second name elsewhere, after it was listed,
-and is written by that one, is seen when something in its own folder changes. Not for:
-opening files, or which of them answer (`pipeline/search/folder.py`)."""
+On Linux the kernel reports each change in a watched folder (inotify(7)) before the
+write returns, so that only changed folders are read again. Any other folder is looked
+at each time, one stat a file: on other systems, on file systems that others write to as
+well, with names of one file in two folders, and where the kernel watches no more.
+Either way a listing has what was written before it began; but a file that is given a
+second name elsewhere, after it was listed, and is written by that one, is seen when
+something in its own folder changes. Not for: opening files, or which of them answer
+(`pipeline/search/folder.py`)."""
 
 import ctypes
 import io
@@ -38,8 +37,7 @@ MOST_BYTES: Final = 20_000_000
 without text."""
 _SKIPPED_FOLDERS: Final = frozenset({"node_modules", "__pycache__", "site-packages"})
 _MOST_WATCHED: Final = 8_192
-"""Folders watched: the least that a kernel allows a person, all programs together,
-unless it is told otherwise."""
+"""Maximum watched folders: the kernel's smallest default per user."""
 _LOCAL: Final = frozenset(
     {
         "bcachefs",
@@ -55,7 +53,7 @@ _LOCAL: Final = frozenset(
         "zfs",
     }
 )
-"""File systems that this kernel alone writes to, so that it can tell of every write."""
+"""Local file systems, whose every write the kernel reports."""
 _OLD: Final = (
     ".doc .xls .ppt .msg .pst .pages .numbers .wpd .wps .one .pub .mobi .azw3 .chm "
     ".djvu .xps .vsd .vsdx"
@@ -63,8 +61,8 @@ _OLD: Final = (
 _UNREAD_DOCUMENTS: Final = frozenset(_OLD.split())
 """Endings of documents of forms that no reader here knows."""
 _ENDING: Final = re.compile(r"(?:\.[a-z0-9_+-]{1,8})?")
-"""An ending as messages name it: longer ones, and those with blanks, are words of
-whoever named the file."""
+"""A file extension that messages may show; longer ones, or with spaces, are text of the
+file's author."""
 _NAMED: Final = 6
 """Endings that a message names."""
 _ENDINGS: Final = frozenset(ending[1:] for ending in DOCUMENTS)
@@ -93,7 +91,7 @@ class Listing:
 
 
 Passed = tuple[tuple[str, int], ...]
-"""Endings of files that are no text, with their number, the commonest first."""
+"""Extensions of files without text, with counts, most frequent first."""
 
 
 class _Folder(NamedTuple):
@@ -105,9 +103,9 @@ class _Folder(NamedTuple):
     below: tuple[str, ...]
     too_large: int
     passed: tuple[FileStamp, ...]
-    """Files that are no text; not opened again as long as they stay as they are."""
+    """Files without text; not opened again while unchanged."""
     watched: bool
-    """Whether the kernel tells of every change in it."""
+    """Whether the kernel reports every change in it."""
 
 
 class Folders:
@@ -137,7 +135,7 @@ class Folders:
         Of files with an ending that is not known the first bytes are read, once for as
         long as they stay as they are. The same object as before says that nothing
         changed. Hidden names, keys, links and folders of dependencies are passed over;
-        what is no text is counted."""
+        files without text are counted."""
         changed = self._watch.changed() if self._watch is not None else set()
         singles, tops = self._split_folders()
         found: dict[str, _Folder] = {}
@@ -213,7 +211,7 @@ class Folders:
         watched = self._watch is not None
         if watched and found.st_dev not in local:
             local[found.st_dev] = _is_local(folder)
-        # Watched first, so that what is written meanwhile is told of next time.
+        # Watched first, so that writes meanwhile are reported next time.
         watched = (
             self._watch is not None and local[found.st_dev] and self._watch.add(folder)
         )
@@ -256,7 +254,7 @@ class Folders:
                     continue
                 else:
                     continue
-                # A write by another of its names is told to the folder of that name.
+                # A write through another hard link is reported to that link's folder.
                 watched = watched and found.st_nlink == 1
                 if (
                     old is not None
@@ -327,7 +325,7 @@ def may_answer(passed: Passed) -> bool:
 
 
 def not_searched(passed: Passed) -> str:
-    """Return what messages say of files that are no text: `21 files not searched: .bin
+    """Return the message part on files without text: `21 files not searched: .bin
     17, .xls 4`."""
     plain = [(ending, count) for ending, count in passed if _ENDING.fullmatch(ending)][
         :_NAMED
@@ -379,8 +377,7 @@ def _is_local(folder: str) -> bool:
 
 
 class _Watch:
-    """Which folders the kernel tells of: Linux' inotify, by the C library that runs
-    already."""
+    """Folders watched through Linux' inotify, by ctypes."""
 
     def __init__(self) -> None:
         self._library = ctypes.CDLL(None)

@@ -2,13 +2,12 @@
 (zero-index §3.2).
 
 The paper scores the bare snippet and the whole content as separate items, 2n for n
-pages, and takes each page's better one. As printed that lets short snippets outbid
-pages (notes/zeroindex §0.10), so the default puts the title in front of the snippet,
-takes the best passage for the content, and then fuses the order by each page's better
-item with the engines' order by reciprocal ranks, three votes to one; the paper's form
-stays selectable. The best passage by BM25 ranks pages better than the whole content as
-one text (nDCG@10 .891 against .848 and .974 against .965). Not for: fetching, or
-ranking inside a page."""
+pages, and takes each page's better one. As printed that lets short snippets outrank
+pages, so the default puts the title in front of the snippet and uses the best passage
+as the content. It then fuses the order by each page's better item with the engines'
+order by reciprocal ranks, three votes to one; the paper's form stays selectable. The
+best passage by BM25 ranks pages better than the whole content as one text (nDCG@10 .891
+against .848 and .974 against .965). Not for: fetching, or ranking inside a page."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -62,7 +61,7 @@ class RankedPage:
     won_by: WonBy
     """Which of the page's items brought it here."""
     passage: str
-    """The text that speaks best for the page: its best passage, else the snippet."""
+    """The text that represents the page: its best passage, else the snippet."""
     place: int
     """1-based."""
 
@@ -245,7 +244,7 @@ def _winner(
     return max(kinds, key=lambda kind: (float(scores[kinds[kind]]), kind == "content"))
 
 
-# The passages of a page that speak best for it
+# The best passages of a page
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,7 +252,7 @@ class UnitRun:
     """A run of neighbouring units."""
 
     text: str
-    """As it stands in the document's text."""
+    """The original text in the document."""
     heading_path: tuple[str, ...]
 
     @property
@@ -293,8 +292,8 @@ def cut_passages(document: Document) -> list[UnitRun]:
     """Return the core's largest windows in reading order, none over a heading.
 
     Furniture (`Block.main` false) is left out unless the page has nothing else, and so
-    is what is no running text. What speaks to a model is a passage by itself: it is
-    shown where it is nearest to the question, not along with others."""
+    is text that is not prose. A prompt injection is a passage by itself: it is shown
+    only if it is nearest to the question."""
     tagged = tag_sentences(document)
     spoken = [
         unit
@@ -306,7 +305,7 @@ def cut_passages(document: Document) -> list[UnitRun]:
         or spoken
         or list(tagged)
     )
-    # Between two that do not follow each other stood a heading, or furniture.
+    # Between two that do not follow each other was a heading, or furniture.
     kinds = [
         (unit.number - place, document.blocks[unit.block].speaks)
         for place, unit in enumerate(units)

@@ -315,8 +315,8 @@ class Idms:
 
     @property
     def version(self) -> str:
-        """What made the leaves besides sentences and embedder; what failed is no part
-        of it."""
+        """What made the leaves besides sentences and embedder; failures are not
+        included."""
         parts = (
             []
             if self._options.rule == "partition"

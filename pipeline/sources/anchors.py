@@ -1,10 +1,10 @@
 """Where on a page the fragment of an address points: `#section-9`,
 `#:~:text=some%20words`, `#page=3`.
 
-A page is cleaned without its ids, so what stands behind one in the markup is looked for
-among the cleaned page's units: the one whose text goes on the longest as the markup
-does. Not for: citing places (`pipeline/document/cite.py`), nor pages of a PDF as a
-source (`#pages=66-120`, `pipeline/fetch/files.py`)."""
+A page is cleaned without its ids, so the text after an id in the markup is matched with
+the cleaned page's units: the longest common beginning wins. Not for: citing places
+(`pipeline/document/cite.py`), nor pages of a PDF as a source (`#pages=66-120`,
+`pipeline/fetch/files.py`)."""
 
 import html as entities
 import re
@@ -16,15 +16,15 @@ from pipeline.document.page import Block, Document
 
 _TEXT: Final = ":~:text="
 _BEGINNING: Final = 200
-"""Letters behind an id that are compared: a heading in a list of contents has other
-words behind it than below it."""
+"""Letters after an id that are compared, to distinguish a heading from its entry in a
+table of contents."""
 _SURE: Final = 20
 """Equal letters from which a unit is the place, or all of a shorter one."""
 _TRIES: Final = 5
-"""Texts behind an id with which a unit may begin; the first may be a button or a
+"""Texts after an id with which a unit may begin; the first may be a button or a
 mark."""
 _BEHIND: Final = 20_000
-"""Characters behind an id that are looked at."""
+"""Characters after an id that are searched."""
 _LONGEST: Final = 300
 """Letters of a fragment."""
 _NO_TEXT: Final = re.compile(
@@ -49,8 +49,7 @@ def place_of_address(document: Document) -> int | None:
 
 
 def _of_words(directive: str, blocks: Sequence[Block]) -> int | None:
-    """Return the unit that holds the first words of a text directive, behind those in
-    front of it."""
+    """Return the unit with the first words of a text directive, after its prefix."""
     parts = directive.partition("&")[0].split(",")
     before = _letters(unquote(parts.pop(0))) if parts[0].endswith("-") else ""
     wanted = _letters(unquote(parts[0])) if parts else ""
@@ -79,7 +78,7 @@ def _of_file(name: str, blocks: Sequence[Block]) -> int | None:
 
 
 def _of_id(name: str, document: Document) -> int | None:
-    """Return the unit that begins behind the element with an id, or a link's name."""
+    """Return the unit that begins after the element with an id, or a link's name."""
     html = document.page.html
     for said in dict.fromkeys((unquote(name), name, f"user-content-{unquote(name)}")):
         if len(said) > _LONGEST:

@@ -70,8 +70,8 @@ UNREAD_SHARE: Final = 0.1
 
 
 class Noticing:
-    """Reads sources for one call: anew where that is wanted, and notes how old those
-    are that the cache gave."""
+    """Reads sources for one call, optionally refreshed, and records the age of cached
+    ones."""
 
     def __init__(self, web: Fetches, *, refresh: bool) -> None:
         """Read by `web`."""
@@ -169,9 +169,9 @@ async def open_all(
         for name in names
     }
     done = 0
-    # Files one after the other, each to its end: of many begun at once none would be ready when
-    # time is up. Those that processes convert stand in a line of their own, so that no text waits
-    # for them.
+    # Files one after the other, each to its end: of many begun at once none would be
+    # ready when time is up. Converted formats have a queue of their own, so that text
+    # files need not wait for them.
     lines = {converted: anyio.CapacityLimiter(WORKERS) for converted in (False, True)}
 
     async def load(name: str) -> None:
@@ -329,7 +329,7 @@ def files_in(name: str, roots: Sequence[Path]) -> tuple[Path, list[Path], Passed
     """Return a folder below the roots, the documents in it, and its other files by
     ending.
 
-    Raises `UsageError` where `name` is no such folder.
+    Raises `UsageError` if `name` is not such a folder.
     """
     folder = _folder(name, roots)
     if folder is None or not any(folder.is_relative_to(root) for root in roots):
@@ -337,7 +337,7 @@ def files_in(name: str, roots: Sequence[Path]) -> tuple[Path, list[Path], Passed
             ", ".join(map(str, roots)) or "none; a person opens one with WINNOW_FOLDERS"
         )
         raise UsageError(
-            f"{name!r} is no folder that may be listed.",
+            f"{name!r} is not an allowed folder.",
             hint=f"Allowed folders: {allowed}.",
         )
     return folder, *_documents_in(folder)
@@ -441,9 +441,9 @@ class Gathered:
     outcomes: tuple[SearchOutcome, ...]
     failures: tuple[Failure, ...]
     silent: tuple[SearchOutcome, ...] = ()
-    """Sources that did not answer, for which no other stood in."""
+    """Sources that failed and were not replaced."""
     notice: str = ""
-    """What is told once of how this server searches."""
+    """Notice about the search providers, shown once."""
 
     def missing(self) -> list[Failure]:
         """Return what was not read, sources of results first."""
@@ -470,7 +470,7 @@ async def gather_pages(
     # 2. Search: every query, the provider chain
     found = await services.chain.search(queries, limit=wanted.max_pages * HITS_PER_PAGE)
     await report(3, 10, f"{len(found.results)} results")
-    # 3. Fetch: the pages behind, as far as they come in time
+    # 3. Fetch the result pages, as far as time allows
     documents: dict[str, Document] = {}
     failures = [
         Failure(provider, one.unread, late=not one.rest, rest=one.rest)

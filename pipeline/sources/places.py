@@ -50,8 +50,7 @@ from pipeline.text.words import index_terms
 from pipeline.work import in_thread
 
 KNOWN_TOKENS: Final = 8
-"""Tokens of a heading in an outline that the page's title has already: enough to tell
-which it is."""
+"""Maximum tokens of a heading that repeats the page's title in an outline."""
 PLACES: Final = (
     "outline",
     "section",
@@ -161,7 +160,7 @@ def read_from_address(
     """Return documents from the place on that the fragment of their address points to;
     None where none has one.
 
-    What stands above it comes last; a document without such a place is read from its
+    The text above it comes last; a document without such a place is read from its
     top."""
     begins = [place_of_address(one) for one in documents]
     if all(begin is None for begin in begins):
@@ -257,7 +256,7 @@ def _outline(at: int, document: Document) -> _Listing | str:
         where = place_name(place_of(document, block.start, block.end))
         where += ", " if where else ""
         text = one_line(block.text)
-        if repeats_title(block, document.page.title):  # which stands above
+        if repeats_title(block, document.page.title):  # which is shown above
             text = shortened(text, KNOWN_TOKENS)
         lines.append(
             f"{'  ' * len(block.heading_path)}- {text} ({where}{tokens} tokens)"
@@ -273,7 +272,7 @@ def _outline(at: int, document: Document) -> _Listing | str:
 
 
 def _below(document: Document, heading: int) -> range:
-    """Return the places of a heading and of all that stands under it."""
+    """Return the units of a heading and of everything under it."""
     blocks = document.blocks
     path = (*blocks[heading].heading_path, blocks[heading].text)
     end = heading + 1
@@ -300,8 +299,8 @@ def _section(at: int, document: Document, said: str, form: RowForm) -> _Listing 
     for way in ways:
         found = [place for place, text in headings.items() if way(one_line(text))]
         if found:
-            # A heading may stand in a list of contents as well; the section is where the most
-            # stands below it.
+            # A heading may be in a table of contents as well; the section is the one
+            # with most text below it.
             best = max(found, key=lambda place: len(_below(document, place)))
             return _blocks(at, document, _below(document, best), form, titled=True)
     some = quoted(", ".join(headings.values()), new_mark())

@@ -4,9 +4,10 @@ a question is about.
 A site says itself which pages it has: in its list for models (llms.txt), sitemaps,
 feeds, and the links of the page that is named. Those of that host and below that path
 are ranked by what is said of them and by their paths, and the best are read as any page
-is; `#pages=17-32` behind the name goes on with the next. What lists them is asked for
-in three rounds of bounded size, through the same guarded client, so that no site can
-keep a call busy. Not for: following links from page to page (`pipeline/research.py`).
+is; `#pages=17-32` after the name continues with the next pages. What lists them is
+asked for in three rounds of bounded size, through the same guarded client, so that no
+site can keep a call busy. Not for: following links from page to page
+(`pipeline/research.py`).
 """
 
 import mimetypes
@@ -91,11 +92,11 @@ async def look_over(
     site: str, questions: Sequence[str], services: Services, *, seconds: float
 ) -> "Survey":
     """Return which pages `site` names: `site:` and the address to begin at,
-    `#pages=17-32` behind it for the next.
+    followed by `#pages=17-32` for the next.
 
     Of many sitemaps those are read whose names say what `questions` ask; what is known
-    after `seconds` is returned. Raises `SourceError` where it names no page,
-    `UsageError` where that is no address."""
+    after `seconds` is returned. Raises `SourceError` if it lists no page, `UsageError`
+    if that is not an address."""
     survey = Survey(site, questions, services)
     with anyio.move_on_after(seconds) as time:
         await survey.run()
@@ -385,14 +386,14 @@ class Survey:
             return
         key = _SAME.sub("", canonical_url(_TWIN.sub("", page.url)))
         known = self._listed.get(key, page)
-        # The twin in Markdown has the same words without what stands around them.
+        # The Markdown version has the same text without furniture.
         url = page.url if _TWIN.search(urlsplit(page.url).path) else known.url
         self._listed[key] = Listed(url, known.said or page.said)
 
 
 def _links(root: LexborNode, base: str) -> Iterator[Listed]:
-    """Yield the documents that a page links to, with the words of the link and those
-    right behind it."""
+    """Yield the documents that a page links to, with the link's text and the text right
+    after it."""
     for node in root.css("a[href]:not([rel~='sitemap'])"):
         url = urldefrag(absolute(node.attributes.get("href") or "", base)).url
         ending = mimetypes.guess_type(url)[0] and re.search(

@@ -2,10 +2,9 @@
 their words are about it.
 
 Every word that says something must be explained: by what is to be done, a column's
-name, a cell's value, a number that is compared, or the table's title. One that is not
-means another table, or something that no table tells, and nothing is said: a wrong
-value is worse than none. Not for: reading the question (`spoken.py`), or computing
-(`query.py`)."""
+name, a cell's value, a number that is compared, or the table's title. If one is not, no
+value is returned: a wrong value is worse than none. Not for: reading the question
+(`spoken.py`), or computing (`query.py`)."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -40,8 +39,8 @@ from pipeline.text.months import Month, month_of
 from pipeline.text.words import guess_language, index_terms, meanings, words
 
 FEWEST: Final = 3
-"""Rows of a table in which something can be chosen, and as many that share an extreme
-are no choice."""
+"""Rows of a table in which something can be chosen, and this many with the same extreme
+are not a choice."""
 LONGEST: Final = 80
 """Characters of a cell up to which it is the name of something that a question may
 repeat."""
@@ -51,7 +50,7 @@ that it is compared with."""
 WHOLE: Final = 10
 """Columns of a table up to which a row that is chosen is shown whole."""
 MOST_ROWS: Final = 0.5
-"""Share of a table beyond which the rows that a condition keeps are no choice."""
+"""Share of a table above which the rows that match a condition are not a choice."""
 MOST_GROUPS: Final = 20
 """Values of a column that an answer names with a measure of each."""
 _EQUAL: Final = "="
@@ -60,11 +59,10 @@ _GLOSS: Final = re.compile(r"\b([A-Z]\w+(?:\s[A-Z]\w+)*)\s\(([A-Z][A-Z\d]{1,5})\
 
 
 def ask_tables(question: str, documents: Sequence[Document]) -> TableAnswer | None:
-    """Return what the one table that a question is about tells, None where that is not
-    sure.
+    """Return the answer of the one table that a question is about; None if uncertain.
 
-    It is not sure where another table that the question's words are about as well
-    cannot tell it: some of its rows were not read, or its cells do not add up."""
+    It is uncertain if another matching table has unread rows or cells that do not add
+    up."""
     found: list[TableAnswer] = []
     silent = -1
     own = guess_language(question)
@@ -102,8 +100,7 @@ def _asking(asked: Spoken, document: Document, place: int) -> "Iterator[_Asking]
 def ask_parts(
     question: str, parts: Iterable[str], documents: Sequence[Document]
 ) -> tuple[TableAnswer, ...]:
-    """Return what tables tell of a question, else of those of its parts that one is
-    about."""
+    """Return the table answers to a question, or else to its parts."""
     asked = _asked(question, documents)
     return (
         (asked,)
@@ -113,8 +110,8 @@ def ask_parts(
 
 
 def _asked(question: str, documents: Sequence[Document]) -> TableAnswer | None:
-    """Return what a table tells of a question in any of its wordings; where it names a
-    file, a table of that file."""
+    """Return a table's answer to a question in any of its wordings; if it names a file,
+    from a table of that file."""
     for place, document in enumerate(documents):
         name = unquote(document.page.final_url.partition("#")[0].rpartition("/")[2])
         if "." in name and name.casefold() in question.casefold():
@@ -141,7 +138,7 @@ def _wordings(question: str) -> Iterator[str]:
 
 
 def _agree(one: TableAnswer, other: TableAnswer) -> bool:
-    """Whether two tables tell the same: the same rows, or the same extreme of rows that
+    """Return whether two tables agree: the same rows, or the same extreme of rows that
     share a name, as of a table and its longer form."""
     if one.value != other.value:
         return False
@@ -181,7 +178,7 @@ class _Asking:
     compare."""
 
     def answer(self) -> TableAnswer | None:
-        """Return what the table tells, None where it does not tell it surely."""
+        """Return the table's answer; None if uncertain."""
         if not self._filter() or not self._compare():
             return None
         try:
@@ -268,8 +265,8 @@ class _Asking:
                     self._take(column, cell, places[0])
 
     def _dated(self, column: int) -> dict[Month, list[tuple[int, str]]]:
-        """Return the cells of a column by their month, none where some are no dates
-        with a month and a year."""
+        """Return the cells of a column by their month, [] if some are not dates with a
+        month and a year."""
         found: dict[Month, list[tuple[int, str]]] = {}
         for cell in dict.fromkeys(self.table.cells(column)):
             month = month_of(cell)
@@ -279,7 +276,7 @@ class _Asking:
         return found
 
     def _parts_of_cells(self, stems: Sequence[str]) -> None:
-        """Filter by names that stand in longer cells of one column only (`Porto` in
+        """Filter by names that occur in longer cells of one column only (`Porto` in
         `Porto, Portugal`)."""
         tokens = self.spoken.tokens
         named = set().union(
@@ -322,7 +319,7 @@ class _Asking:
                     self._take(column, cell, first)
 
     def _about(self) -> set[str]:
-        """Return the terms of what stands above the table, and of its page's title."""
+        """Return the terms of the headings above the table, and of its page's title."""
         language = self.spoken.language
         return {
             *index_terms(f"{self.table.title} {self.table.about}", language=language),

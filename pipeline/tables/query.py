@@ -3,8 +3,8 @@ columns name, price`.
 
 Clauses come in any order, each at most once: `where`, `sort COLUMN [desc]`, `top N`,
 `columns A, B`, and `by COLUMN` for one value a group; any number of `count`, `sum`,
-`min`, `max`, `mean` with their columns. Names and values with such words in them stand
-in quotes. Not for: questions in a person's words (`asked.py`), or writing the rows
+`min`, `max`, `mean` with their columns. Names and values with such words must be
+quoted. Not for: questions in a person's words (`asked.py`), or writing the rows
 (`table.py`)."""
 
 import math
@@ -100,7 +100,7 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Computed:
-    """One value, and the rows that it stands on."""
+    """A value, and the rows that it is computed from."""
 
     value: str
     rows: tuple[int, ...]
@@ -136,7 +136,7 @@ def _clauses(text: str) -> tuple[dict[str, list[str]], list[tuple[Measure, list[
         elif last:
             said.append(token)
         elif token not in {":", ","}:
-            raise _wrong(f"{token!r} is no clause of a query")
+            raise _wrong(f"{token!r} is not a clause of a query")
     return clauses, asked
 
 
@@ -213,7 +213,8 @@ class _ClauseReader:
         rest = tokens[len(name) :]
         if not name or len(rest) < 2:
             raise _wrong(
-                f"{' '.join(tokens)!r} is no condition (COLUMN = != < <= > >= contains VALUE)"
+                f"{' '.join(tokens)!r} is not a condition (COLUMN = != < <= > >= "
+                f"contains VALUE)"
             )
         if any(token.lower() == "or" for token in rest):
             raise _wrong("Conditions are joined by 'and' only; ask twice for 'or'")
@@ -366,7 +367,7 @@ def compute(table: Table, query: Query) -> list[Computed]:
 def measured(
     table: Table, measure: Measure, column: int, rows: Sequence[int]
 ) -> tuple[float, Computed]:
-    """Return a measure of some rows as a number, and as it is told with those rows;
+    """Return a measure of some rows as a number, and as text with those rows;
     raises `UsageError` as above."""
     own = without_totals(table, rows)
     if measure == "count":

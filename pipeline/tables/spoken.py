@@ -41,8 +41,8 @@ _COMPARING: Final[tuple[tuple[str, Operator], ...]] = (
     ("tables.below", "<"),
     ("tables.above", ">"),
 )
-"""Sections of words before a number and what they ask of it; the first that stand at a
-place hold."""
+"""Sections of words before a number and what they ask of it; the first match
+applies."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class Token:
     too."""
     start: int
     says: bool
-    """Whether it is no stop word."""
+    """Whether it is not a stop word."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,8 +209,7 @@ def _compared(lowered: str, tokens: Sequence[Token]) -> tuple[Compared, ...]:
 
 
 def _rank(spoken: Spoken) -> None:
-    """Read `second highest` and `three cheapest`, whose words stand next to each
-    other."""
+    """Read `second highest` and `three cheapest`, whose words are adjacent."""
     ordinals, numbers = meanings("tables.ordinals"), meanings("tables.numbers")
     for chosen in sorted(spoken.least | spoken.most):
         before = spoken.tokens[chosen - 1] if chosen else None

@@ -144,9 +144,9 @@ def inert(text: str) -> str:
     """Return words of a page so that a host which draws Markdown fetches nothing and
     leads nowhere by them.
 
-    Images written as Markdown become their alternative text, links their words; a
-    definition of an address and a tag that would load something are no longer one. Not
-    for listings, which are drawn as they stand."""
+    Images written as Markdown become their alternative text, links their words; link
+    definitions and tags that load something are defused. Not for listings, which hosts
+    draw verbatim."""
     if "](" in text or "![" in text or "][" in text:
         text = _LINK.sub(r"\1", _IMAGE.sub(r"\1", text))
     if "]:" in text:

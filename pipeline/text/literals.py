@@ -9,7 +9,7 @@ from typing import Final
 
 _TOKEN: Final = re.compile(r"\S+")
 _AROUND: Final = "\"'`«»“”‘’()[]{}<>,;:?!¿¡。、？！"
-"""What is written around a word and is no part of it."""
+"""Punctuation around a word that is not part of it."""
 _LEADING: Final = re.compile(r"[-^~@#$./\\+*%&]+\w")
 _INNER: Final = re.compile(r"\w(?:[_@#\\]|::)\w|[^\W\d][-.]\w*\d|\w{2}\.\w{2}")
 _DECIMAL: Final = re.compile(r"[\d.,/%$€£-]+")

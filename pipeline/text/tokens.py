@@ -3,11 +3,10 @@ counts with it.
 
 A caller's model has its own tokenizer, which we cannot know, so this is OpenAI's
 cl100k_base, line by line: its table of tokens, its merges and its way to cut a text
-into pieces. Texts joined by line breaks cost the sum of their counts plus one a run of
-breaks (as long as they do not begin or end with blanks), so that budgets are kept by
-adding; what a sign at a line's end saves there, because the breaks belong to its token,
-is subtracted from every line. Not for: a model's own context limit, which its backend
-counts.
+into pieces. Texts joined by line breaks cost the sum of their counts plus one per run
+of breaks, unless they begin or end with spaces. For that, the token that a character at
+a line's end shares with the break is subtracted from every line. Not for: a model's own
+context limit, which its backend counts.
 """
 
 import lzma
@@ -34,7 +33,7 @@ _UNPARTED: Final = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
 """Letters of Chinese and Japanese, which have no blanks between words."""
 _RUN: Final = re.compile(r"[\r\n]+|[^\r\n]+")
 SAMPLE, SAMPLES = 1000, 25
-"""Characters of a sample, and how many of them stand for a long text."""
+"""Characters of a sample, and number of samples of a long text."""
 
 
 @cache

@@ -38,12 +38,12 @@ dictionary, no model.
 
 Glosses. The built-in models read English, and terms match by spelling. So a question in
 German, French, Spanish, Russian or Chinese is translated word by word for an English
-page, and an English question for a page in one of these languages. One word list a
-language serves both, `pipeline/text/glosses/LANG.txt`: in each line `word: english` or
-`word: english, other english`, the likeliest first; a word that English lacks, such as
-an article, has nothing after the colon. Other forms of a word are found by its stem,
-German compounds by their parts, Chinese words by longest match; names, numbers and
-unknown words stay as they are. To add a language, write its file.
+page, and vice versa. One word list a language serves both,
+`pipeline/text/glosses/LANG.txt`: in each line `word: english` or `word: english, other
+english`, the likeliest first; a word that English lacks, such as an article, has
+nothing after the colon. Other forms of a word are found by its stem, German compounds
+by their parts, Chinese words by longest match; names, numbers and unknown words stay as
+they are. To add a language, write its file.
 
 Not for: patterns of characters, which are code, sentence boundaries
 (`pipeline/document/units.py`), budgets (`pipeline/text/tokens.py`), or translating text
