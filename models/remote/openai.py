@@ -30,8 +30,8 @@ from models.protocols import (
     unit_rows,
 )
 from models.remote.chat import (
+    ChatRequest,
     Form,
-    Question,
     Reply,
     forms_of,
     in_words,
@@ -264,7 +264,7 @@ class OpenAIGenerator(RemoteModel):
         answer that is not valid is shown to the model once, with what is wrong."""
         await self.prepare()
         said = _sendable(messages)
-        reply = await self._answer(Question(said, max_tokens, schema))
+        reply = await self._answer(ChatRequest(said, max_tokens, schema))
         if schema is None:
             return reply.text
         try:
@@ -274,13 +274,13 @@ class OpenAIGenerator(RemoteModel):
         except ModelError as error:
             if reply.cut:
                 raise
-            asked = Question(said, max_tokens, schema)
+            asked = ChatRequest(said, max_tokens, schema)
             wrong = f"That is not valid: {error.what[-QUOTED:]} {in_words(asked)}"
             said += [
                 {"role": "assistant", "content": printable(reply.text)},
                 {"role": "user", "content": wrong},
             ]
-        reply = await self._answer(Question(said, max_tokens, schema))
+        reply = await self._answer(ChatRequest(said, max_tokens, schema))
         return checked_json(json_in(reply.text), schema, model=self.name, cut=reply.cut)
 
     async def choose(
@@ -308,7 +308,7 @@ class OpenAIGenerator(RemoteModel):
             if isinstance(prompt, str)
             else _sendable(prompt)
         )
-        answer = await self._sent(Question(messages, 1, lists=True))
+        answer = await self._sent(ChatRequest(messages, 1, lists=True))
         try:
             listed = listed_tokens(answer)
         except ModelError:
@@ -335,9 +335,8 @@ class OpenAIGenerator(RemoteModel):
         except STRANGE as error:
             raise self._endpoint.nonsense("/completions", repr(error)) from error
 
-    async def _answer(self, asked: Question) -> Reply:
-        """Return the reply, asked again with room for thoughts where they took all of
-        it.
+    async def _answer(self, asked: ChatRequest) -> Reply:
+        """Return the reply, asked again with room for thoughts where they took all of it.
 
         Raises `ModelError` where there is no answer beside the thoughts,
         `ContextExceeded` where the server cut the prompt."""
@@ -369,7 +368,7 @@ class OpenAIGenerator(RemoteModel):
             hint="Switch its thinking off on the server, or set a model that does not think.",
         )
 
-    async def _reply(self, asked: Question) -> Reply:
+    async def _reply(self, asked: ChatRequest) -> Reply:
         answer = await self._sent(asked)
         try:
             reply = read_reply(answer)
@@ -390,9 +389,9 @@ class OpenAIGenerator(RemoteModel):
             )
         return reply
 
-    async def _sent(self, asked: Question) -> Any:
-        """Return what the server answers to the first form of the request that it
-        takes, which is kept."""
+    async def _sent(self, asked: ChatRequest) -> Any:
+        """Return what the server answers to the first form of the request that it takes, which is
+        kept."""
         schema = asked.schema is not None
         known = self._forms.get(schema)
         forms = (known,) if known is not None else forms_of(self.server, schema=schema)

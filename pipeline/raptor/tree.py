@@ -20,6 +20,7 @@ from pydantic import TypeAdapter
 from cache.store import JsonValue, Store
 from pipeline.document.page import Document
 from pipeline.messages import KEPT_SECONDS
+from pipeline.question.question import Question
 from pipeline.reading.bm25 import BM25, Floats
 from pipeline.text.words import guess_language, index_terms
 
@@ -182,10 +183,9 @@ class Tree:
     """By language of questions: the words of the leaves, counted at the first
     question."""
 
-    def word_scores(self, question: str) -> Floats:
-        """Return the BM25 score of every leaf [leaves]; 0 where no word of `question`
-        occurs."""
-        language = guess_language(question) or "en"
+    def word_scores(self, question: Question) -> Floats:
+        """Return the BM25 score of every leaf [leaves]; 0 where no word of `question` occurs."""
+        language = question.language
         if language not in self._counted:
             texts = [
                 f"{leaf.heading_line}\n{leaf.shown}\n{leaf.form}"

@@ -30,7 +30,7 @@ from pipeline.document.page import (
 )
 from pipeline.reading.bm25 import reciprocal_rank_fusion
 from pipeline.text.frame import new_mark, quoted
-from pipeline.text.words import TELLING_RUNS, translated, word_runs
+from pipeline.text.words import TELLING_RUNS, word_runs
 from pipeline.work import LONG_SHARE, STEP_SHARE, in_thread, time_left, traced
 
 _TRACKING: Final = re.compile(
@@ -477,7 +477,8 @@ def _repeats(
     query."""
     undated = replace(query, freshness="any")
     in_english = any(
-        query.text == translated(other.text, "en") != other.text for other in queries
+        query.text == other.question.heard_in("en").text != other.text
+        for other in queries
     )
     return (
         in_english or (undated != query and undated in queries)
@@ -509,7 +510,7 @@ def cache_key(provider: str, query: SearchQuery, limit: int) -> str:
     """Return the key of an answer: provider, query, filters and, where freshness
     counts, the day."""
     day = datetime.now(UTC).date().isoformat() if query.freshness != "any" else ""
-    parts = json.dumps([provider, asdict(query), limit, day])
+    parts = json.dumps([provider, asdict(replace(query, asked=None)), limit, day])
     return (
         "search:"
         + hashlib.blake2b(

@@ -15,7 +15,8 @@ from urllib.parse import unquote
 
 from errors import UsageError
 from pipeline.document.page import Document
-from pipeline.document.table import GROUP, KNOWN, Table, TableAnswer
+from pipeline.document.table import GROUP, KNOWN, Table, Told
+from pipeline.question.question import Question
 from pipeline.tables.query import (
     Condition,
     Measure,
@@ -36,7 +37,7 @@ from pipeline.tables.spoken import (
 from pipeline.tables.table import all_rows, name_terms, tables_of
 from pipeline.text.frame import one_line
 from pipeline.text.months import Month, month_of
-from pipeline.text.words import guess_language, index_terms, meanings, words
+from pipeline.text.words import index_terms, meanings, words
 
 FEWEST: Final = 3
 """Rows of a table in which something can be chosen, and this many with the same extreme
@@ -58,19 +59,18 @@ _GLOSS: Final = re.compile(r"\b([A-Z]\w+(?:\s[A-Z]\w+)*)\s\(([A-Z][A-Z\d]{1,5})\
 """A name, and its code in brackets."""
 
 
-def ask_tables(question: str, documents: Sequence[Document]) -> TableAnswer | None:
+def ask_tables(question: Question, documents: Sequence[Document]) -> Told | None:
     """Return the answer of the one table that a question is about; None if uncertain.
 
     It is uncertain if another matching table has unread rows or cells that do not add
     up."""
     found: list[TableAnswer] = []
     silent = -1
-    own = guess_language(question)
     spoken: dict[str, Spoken] = {}
     for place, document in enumerate(documents):
         # A file that does not name its language is in English or in that of the question.
         said = document.page.language
-        for language in (said,) if said else dict.fromkeys(("en", own or "en")):
+        for language in (said,) if said else dict.fromkeys(("en", question.language)):
             asked = spoken.setdefault(
                 language, read_question(translated_for(question, language), language)
             )
@@ -98,8 +98,8 @@ def _asking(asked: Spoken, document: Document, place: int) -> "Iterator[_Asking]
 
 
 def ask_parts(
-    question: str, parts: Iterable[str], documents: Sequence[Document]
-) -> tuple[TableAnswer, ...]:
+    question: Question, parts: Iterable[Question], documents: Sequence[Document]
+) -> tuple[Told, ...]:
     """Return the table answers to a question, or else to its parts."""
     asked = _asked(question, documents)
     return (
@@ -109,18 +109,16 @@ def ask_parts(
     )
 
 
-def _asked(question: str, documents: Sequence[Document]) -> TableAnswer | None:
-    """Return a table's answer to a question in any of its wordings; if it names a file,
-    from a table of that file."""
+def _asked(question: Question, documents: Sequence[Document]) -> Told | None:
+    """Return a table's answer to a question in any of its wordings; if it names a file, from a table of that file."""
     for place, document in enumerate(documents):
         name = unquote(document.page.final_url.partition("#")[0].rpartition("/")[2])
-        if "." in name and name.casefold() in question.casefold():
-            rest = re.sub(
-                rf"(?:\b\w+\s+)?{re.escape(name)}", " ", question, flags=re.IGNORECASE
-            )
-            answer = next(
-                filter(None, (ask_tables(one, [document]) for one in _wordings(rest))),
-                None,
+        if "." in name and name.casefold() in question.text.casefold():
+            called = rf"(?:\b\w+\s+)?{re.escape(name)}"
+            rest = re.sub(called, " ", question.text, flags=re.IGNORECASE)
+            wordings = _wordings(Question(rest))
+            told = next(
+                filter(None, (ask_tables(one, [document]) for one in wordings)), None
             )
             return replace(answer, document=place) if answer else None
     return next(
@@ -128,13 +126,12 @@ def _asked(question: str, documents: Sequence[Document]) -> TableAnswer | None:
     )
 
 
-def _wordings(question: str) -> Iterator[str]:
-    """Yield a question as it is, then with codes or names alone: `Alaska (AK)` is one
-    thing."""
+def _wordings(question: Question) -> Iterator[Question]:
+    """Yield a question as it is, then with codes or names alone: `Alaska (AK)` is one thing."""
     yield question
-    if _GLOSS.search(question):
-        yield _GLOSS.sub(r"\2", question)
-        yield _GLOSS.sub(r"\1", question)
+    if _GLOSS.search(question.text):
+        yield Question(_GLOSS.sub(r"\2", question.text))
+        yield Question(_GLOSS.sub(r"\1", question.text))
 
 
 def _agree(one: TableAnswer, other: TableAnswer) -> bool:

@@ -52,7 +52,7 @@ that is shown."""
 import re
 import threading
 import unicodedata
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Final
@@ -379,12 +379,9 @@ UNDETERMINED: Final = "und"
 """ISO 639-2 code for an undetermined language."""
 
 
-def language_asked(question: str, languages: Collection[str]) -> str:
-    """Return the language of a question to pages in `languages`; `UNDETERMINED` if its
-    letters only exclude theirs, "" if unknown."""
-    spoken = guess_language(question)
-    apart = bool(languages) and all(language in OTHER_SCRIPTS for language in languages)
-    return UNDETERMINED if apart and not spoken and _LETTER.search(question) else spoken
+def holds_letters(text: str) -> bool:
+    """Whether `text` has a letter of any script."""
+    return _LETTER.search(text) is not None
 
 
 def language_of(text: str, declared: str) -> str:
@@ -589,11 +586,9 @@ _SENSES: Final = 3
 """Most words of a language by which one English word is searched."""
 
 
-@lru_cache(maxsize=256)
-def translated(question: str, language: str) -> str:
-    """Return `question` translated word by word for a page in `language` (ISO 639-1);
-    unchanged if no word list applies."""
-    spoken = guess_language(question)
+def heard(question: str, spoken: str, language: str) -> str:
+    """Return `question`, in the language `spoken`, as a page in `language` understands it; as it is
+    where no list helps. Both are ISO 639-1 codes, empty where unknown."""
     own, other = _list(spoken), _list(language)
     if (
         spoken == language
@@ -608,12 +603,6 @@ def translated(question: str, language: str) -> str:
 def translates(language: str) -> bool:
     """Whether a list has the words of `language` in English."""
     return language in _languages()
-
-
-def also_in_english(question: str, language: str) -> dict[str, str]:
-    """Return query text to language for texts in unknown languages: `question`, and its
-    English if different."""
-    return {translated(question, "en"): "en", question: language}
 
 
 def _list(language: str) -> "_WordList | None":
