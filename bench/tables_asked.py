@@ -202,7 +202,7 @@ def false_values() -> tuple[int, int]:
                 for text in filter(None, (one.text, one.twin)):
                     asked += 1
                     found = ask_parts(Question(text), Question(text).parts, documents)
-                    shown_text = told_values(found, documents, "0" * 12, 2 * TOKENS)
+                    shown_text = values_text(found, documents, "0" * 12, 2 * TOKENS)
                     told += bool(found)
                     if found and (text == one.twin or not of.hit(one, shown_text)):
                         print(

@@ -21,7 +21,7 @@ from pipeline.evidence.show import (
     parts_line,
     parts_room,
 )
-from pipeline.evidence.values import rows_shown, told_values, values_room
+from pipeline.evidence.values import rows_shown, values_room, values_text
 from pipeline.question.question import Question
 from pipeline.reading.extract import extract, left_unread, unless_cut
 from pipeline.reading.rows import named_rows_first
@@ -96,7 +96,7 @@ async def extract_relevant(
             missing, hint='Call extract_relevant(question="…", sources=["https://…"]).'
         )
     asked = Question(question)
-    services, noticing = noticed(services_of(ctx), anew=fresh)
+    services, noticing = noticed(services_of(ctx), refresh=fresh)
     report = reporter(ctx)
     # 1. Read the sources
     seconds = services.seconds * LONG_SHARE

@@ -176,7 +176,7 @@ async def fetch_and_prune_html(  # noqa: PLR0913, PLR0917  a tool's arguments ar
     """
     check_budget(max_tokens)
     asked = Question(question)
-    services, noticing = noticed(services_of(ctx), anew=fresh)
+    services, noticing = noticed(services_of(ctx), refresh=fresh)
     number = _number(
         cursor,
         key := _key(list(sources), question, max_tokens, format, references, part),
@@ -191,8 +191,8 @@ async def fetch_and_prune_html(  # noqa: PLR0913, PLR0917  a tool's arguments ar
     unread = room_for(loaded.failures, max_tokens or WIDE)
     about = NOTHING if part or number > 1 else asked
     computed = await in_thread(ask_parts, about, about.parts, loaded.documents)
-    told = told_values(computed, loaded.documents, mark, max_tokens or UNASKED)
-    frame += count_tokens(told) + 1 if told else 0
+    values = values_text(computed, loaded.documents, mark, max_tokens or UNASKED)
+    frame += count_tokens(values) + 1 if values else 0
     hint = _hint(part, max_tokens)
     cited = int(FRAME_SHARE * (max_tokens or WIDE)) if references else 0
     room = max(0, max_tokens - frame - hint - unread - cited) if max_tokens else None

@@ -219,7 +219,8 @@ def _at(sites: Sequence[str], services: Services, report: Report) -> Services:
 
 
 async def _keep(found: Researched, ongoing: Ongoing, question: Question) -> list[str]:
-    """Add the result to the session; return the labels of passages that it had shown before."""
+    """Add the result to the session; return the labels of passages that it had shown
+    before."""
     gathered, reading = found.known.gathered, found.known.reading
     known = await ongoing.keep(
         [

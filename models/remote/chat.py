@@ -51,7 +51,7 @@ _FENCED: Final = re.compile(r"```(?:json)?\s*\n(?P<inner>.*?)\n?\s*```", re.DOTA
 
 
 class ChatRequest(NamedTuple):
-    """A chat request."""
+    """Messages and parameters of one request."""
 
     said: Sequence[Mapping[str, str]]
     max_tokens: int

@@ -118,7 +118,8 @@ def judge_statement(
 
 
 def _held(statement: Question, index: TermIndex) -> tuple[NDArray[np.bool_], Floats]:
-    """Return which of the statement's terms each unit contains [units, terms], and their weights (sum 1)."""
+    """Return which of the statement's terms each unit contains [units, terms], and
+    their weights (sum 1)."""
     held = (index.counts(index.terms(statement))[0] > 0).T
     weights = rarity(np.maximum(held.sum(axis=0), 2), max(index.size, 3))
     return held, np.asarray(weights / max(float(weights.sum()), 1e-9), dtype=np.float32)

@@ -404,7 +404,8 @@ class Reading:
     """Addresses of documents that there was no time to read; their units are not among
     `tagged`."""
     late: bool = False
-    """Whether time ended before a long text was compared with the question as far as others are."""
+    """Whether time ended before a long text was compared with the question as far as
+    others are."""
     question: Question = NOTHING
     """What was asked; empty for several parts together, each of which has its own."""
     parts: "tuple[Reading, ...]" = ()

@@ -29,7 +29,7 @@ from pipeline.evidence.show import (
 from pipeline.reading.bm25 import Floats
 from pipeline.reading.relevance import WORTH
 from pipeline.reading.verdict import NONE
-from pipeline.text.frame import inert, speaks_to_models
+from pipeline.text.frame import inert, is_injection
 from pipeline.text.tokens import count_each, count_tokens, cut_to_tokens
 from pipeline.text.words import index_terms
 from pipeline.work import check_cancelled, traced

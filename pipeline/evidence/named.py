@@ -37,8 +37,8 @@ def named_sections(
     tagged: Sequence[Sequence[Sentence]],
     question: Question,
 ) -> Iterator[Section]:
-    """Yield the sections of all documents whose heading `question` names, numbered through all
-    documents."""
+    """Yield the sections of all documents whose heading `question` names, numbered
+    through all documents."""
     language, asked = question.language, question.whole
     known = {*question.terms(), *_alike(question.text, language)}
     first = 0

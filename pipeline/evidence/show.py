@@ -115,7 +115,7 @@ def parts_line(reading: Reading, labels: Sequence[str]) -> str:
 
     `labels`: best passage of each part, "" for none.
     """
-    told = [
+    listed = [
         f'"{shortened(one_line(part.question.text), HEADING_TOKENS)}" '
         f"{SAID[part.verdict]}{f' [{label}]' if label else ''}"
         for part, label in zip(reading.parts, labels, strict=False)

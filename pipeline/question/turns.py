@@ -1,12 +1,12 @@
 """A question of a session, read with the one before it: `What is its default?` after
 one about an option.
 
-A question refers back by a pronoun that nothing in it explains, by an opening such as "what about",
-or by asking for what is always of something ("the syntax"). The words for that are in
-`pipeline/text/words`, sections `turns.*`. A question that is complete by itself is left as it is.
-Not for: questions that one request joins (`pipeline/question/parts.py`), or how sessions are kept
-(`pipeline/session/session.py`).
-"""
+A question refers back by a pronoun that nothing in it explains, by an opening such as
+"what about", or by asking for what is always of something ("the syntax"). The words for
+that are in `pipeline/text/words`, sections `turns.*`. A question that is complete by
+itself is left as it is. Not for: questions that one request joins
+(`pipeline/question/parts.py`), or how sessions are kept
+(`pipeline/session/session.py`)."""
 
 import re
 from collections.abc import Iterator
@@ -74,8 +74,8 @@ class _TurnRules:
 
 
 def completed(asked: Question, before: str) -> str:
-    """Return a question with what it refers to in the question `before` it; empty where it is
-    complete by itself."""
+    """Return a question with what it refers to in the question `before` it; empty where
+    it is complete by itself."""
     question = asked.text.strip().lstrip(_OPENED)
     if (
         not before.strip()

@@ -30,7 +30,8 @@ SENTENCE_TOKENS: Final = range(6, 71)
 """Range of tokens of a sentence in a summary: shorter ones are headings, longer ones
 lists."""
 DAMPED: Final = 0.25
-"""Factors on weights: of a word that a chosen sentence has (SumBasic squares it); of a sentence per other one from the same child; of table rows, headings and captions."""
+"""Factors on weights: of a word that a chosen sentence has (SumBasic squares it); of a
+sentence per other one from the same child; of table rows, headings and captions."""
 WORDS_A_TOKEN: Final = 0.6
 """Words asked for, a token of room: English has 0.75, and models overshoot."""
 

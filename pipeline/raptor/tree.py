@@ -184,7 +184,8 @@ class Tree:
     question."""
 
     def word_scores(self, question: Question) -> Floats:
-        """Return the BM25 score of every leaf [leaves]; 0 where no word of `question` occurs."""
+        """Return the BM25 score of every leaf [leaves]; 0 where no word of `question`
+        occurs."""
         language = question.language
         if language not in self._counted:
             texts = [

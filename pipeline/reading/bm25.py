@@ -287,8 +287,8 @@ class TermIndex:
                 row += 1
 
     def terms(self, question: Question) -> list[dict[str, str]]:
-        """Return the distinct terms of a question, each as {page language: index term}, without
-        stop words."""
+        """Return the distinct terms of a question, each as {page language: index term},
+        without stop words."""
         own = question.language
         languages = list(dict.fromkeys(self.languages)) or [own]
         forms = {
@@ -326,20 +326,24 @@ class TermIndex:
         """Return the number of the page of each unit."""
         return np.searchsorted(self.page_starts, units, side="right") - 1
 
-    def as_heard(self, question: Question) -> dict[Question, NDArray[np.bool_]]:
-        """Return what a question is for its pages, each wording with the units that hear it."""
-        heard = [question.heard_in(code) for code in self.languages] or [question]
+    def translations(self, question: Question) -> dict[Question, NDArray[np.bool_]]:
+        """Return what a question is for its pages, each wording with a mask of its
+        units."""
+        translated = [question.translated_to(code) for code in self.languages] or [
+            question
+        ]
         pages = self.owners(np.arange(self.size))
         return {
-            wording: np.array([one == wording for one in heard])[pages]
-            for wording in dict.fromkeys(heard)
+            wording: np.array([one == wording for one in translated])[pages]
+            for wording in dict.fromkeys(translated)
         }
 
     def question_counts(self, question: Question) -> tuple[Floats, Floats]:
-        """Return `counts` of a question's terms; of each unit those of its page's translation."""
+        """Return `counts` of a question's terms; of each unit those of its page's
+        translation."""
         pairs = [
             (self.counts(self.terms(wording)), units)
-            for wording, units in self.as_heard(question).items()
+            for wording, units in self.translations(question).items()
         ]
         if len(pairs) == 1:
             return pairs[0][0]

@@ -42,7 +42,7 @@ from pipeline.reading.relevance import WORTH, Reader, Relevance
 from pipeline.reading.verdict import judge
 from pipeline.tables.asked import FEWEST, ask_parts
 from pipeline.text.cells import number_of
-from pipeline.text.frame import LONGEST, one_line, told_failure
+from pipeline.text.frame import LONGEST, failure_text, one_line
 from pipeline.text.literals import begins_with
 from pipeline.text.words import index_terms
 from pipeline.work import STEP_SHARE, check_cancelled, in_thread, time_left, traced
@@ -320,8 +320,8 @@ def _with_tables(
 
 
 def _lead(parts: Sequence[Question], documents: Sequence[Document]) -> bool:
-    """Whether all other parts ask further of what the first asks of a table: they repeat it in
-    brackets (`in which month? (highest price)`)."""
+    """Whether all other parts ask further of what the first asks of a table: they
+    repeat it in brackets (`in which month? (highest price)`)."""
     first, *others = parts
     return all(f"({first.text}" in other.text for other in others) and bool(
         ask_parts(first, (), documents)
@@ -361,8 +361,8 @@ def _candidates(
 
 
 def together(readings: Sequence[Reading], questions: Sequence[Question]) -> Reading:
-    """Return one reading of all parts: those of its units that are near the best of a part take
-    turns.
+    """Return one reading of all parts: those of its units that are near the best of a
+    part take turns.
 
     Turns are of equal length in text, so that each part gets as much of a budget as the
     others until it has no unit left that is worth it; what is left then goes to the
@@ -586,7 +586,7 @@ def _chosen(
     named: dict[int, list[int]] = {}
     language = document.page.language
     asked = [
-        set(request.heard_in(language or "en").terms(language or "en")),
+        set(request.translated_to(language or "en").terms(language or "en")),
         set(index_terms(choice.measures, language=language)),
     ]
     for name, numbers in _columns(

@@ -280,7 +280,7 @@ def _fitting(
     return fitting(embedder, languages, texts)
 
 
-def _heard_by(
+def _translated_for(
     model: Embedder | CrossEncoder, question: Question, index: TermIndex
 ) -> list[str]:
     """Return what a model is asked of each page; nothing where it would read the
@@ -291,7 +291,7 @@ def _heard_by(
     question finds more than its words in German: 256 tokens .925, .895 of 200."""
     many = model.reads("中文")
     texts = [
-        (question if many or code != "en" else question.heard_in(code)).text
+        (question if many or code != "en" else question.translated_to(code)).text
         for code in index.languages
     ]
     return texts if all(map(model.reads, texts)) else []
@@ -585,8 +585,9 @@ def _readable(
     pages: Sequence[PageUnits],
     index: TermIndex,
 ) -> NDArray[np.bool_]:
-    """Return whether a cross-encoder reads each unit [units]: it knows the page's script, and a
-    question in another language than the page has words in the page's (`asked`)."""
+    """Return whether a cross-encoder reads each unit [units]: it knows the page's
+    script, and a question in another language than the page has words in the page's
+    (`asked`)."""
     many = encoder.reads("中文")
     known = [
         many
@@ -649,7 +650,7 @@ async def score_texts(
         ModelError: The embedder failed.
     """
 
-    asked = {question.heard_in("en"): "en", question: question.language}
+    asked = {question.translated_to("en"): "en", question: question.language}
 
     def by_words() -> Floats:
         found = [BM25(texts, language=code).scores(one) for one, code in asked.items()]

@@ -278,14 +278,14 @@ def _meaning_row(features: Features) -> tuple[float, ...]:
 def read_features(question: Question, relevance: Relevance) -> list[Features]:
     """Return what the verdict sees of each page that holds units."""
     index = relevance.index
-    heard = [question.heard_in(language) for language in index.languages]
-    looked_for = {one: _Asked(one, index) for one in dict.fromkeys(heard)}
+    translated = [question.translated_to(language) for language in index.languages]
+    looked_for = {one: _Asked(one, index) for one in dict.fromkeys(translated)}
     spoken = question.spoken_to(index.languages)
     size = math.log(max(len(relevance.windows), _SMALL) / _SMALL)
     stretches = pairwise(index.page_starts.tolist())
     found: list[Features] = []
     for page, (wording, language, (low, high)) in enumerate(
-        zip(heard, index.languages, stretches, strict=True)
+        zip(translated, index.languages, stretches, strict=True)
     ):
         if high == low:
             continue
@@ -304,7 +304,7 @@ def read_features(question: Question, relevance: Relevance) -> list[Features]:
                 cosine=_best(relevance.cosines, low, high),
                 read=_best(relevance.read, low, high),
                 missing=missing,
-                heard=wording.text if wording != question else "",
+                translated=wording.text if wording != question else "",
                 english=language == ENGLISH,
                 across=bool(spoken) and spoken != language,
                 size=size,

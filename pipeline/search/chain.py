@@ -477,7 +477,7 @@ def _repeats(
     query."""
     undated = replace(query, freshness="any")
     in_english = any(
-        query.text == other.question.heard_in("en").text != other.text
+        query.text == other.question.translated_to("en").text != other.text
         for other in queries
     )
     return (

@@ -173,8 +173,8 @@ class FolderProvider:
                 self._index = None
 
     async def search(self, query: SearchQuery, *, limit: int) -> SearchOutcome:
-        """Return at most `limit` files with a term of `query`, or near it, best first, each with
-        its best passage."""
+        """Return at most `limit` files with a term of `query`, or near it, best first,
+        each with its best passage."""
         language = query.language or query.question.language
         self._asked = anyio.current_time()
         ends = self._asked + 2 * self._patience
@@ -449,14 +449,14 @@ class FolderProvider:
     async def _find(
         self, question: Question, language: str, limit: int
     ) -> tuple[IndexedFiles, list[IndexedFile], bool]:
-        """Return all files, the `limit` best by words and meaning of outlines, and whether these
-        have a word of it."""
+        """Return all files, the `limit` best by words and meaning of outlines, and
+        whether these have a word of it."""
         indexed, words = await in_thread(
             self._opened().scores, question, language=language
         )
         scores, wanted = words, words > 0
         embedder = self._embedder
-        wordings = dict.fromkeys((question.heard_in("en").text, question.text))
+        wordings = dict.fromkeys((question.translated_to("en").text, question.text))
         understood = [one for one in wordings if embedder and embedder.reads(one)]
         if len(words) and embedder is not None and understood:
             asked = None
@@ -552,7 +552,7 @@ def _left_out(
     again."""
     if query.freshness != "any":
         yield "Files carry no reliable date, so freshness was not filtered by."
-    # Else nobody asked for a filter
+    # Otherwise no filter was requested
     if query.language and query.language != query.question.spoken:
         yield "The language was used for word forms, not as a filter."
     if in_part := sum(bool(file.unread) for file in indexed.partly):

@@ -202,7 +202,7 @@ async def _scored(
     with anyio.move_on_after(STEP_SHARE * time_left()):
         if reranker is not None:
             return few, await reranker.score(question.text, texts), "rerank"
-        if embedder is not None and embedder.reads(question.heard_in("en").text):
+        if embedder is not None and embedder.reads(question.translated_to("en").text):
             return few, await score_texts(texts, question, embedder=embedder), "blend"
     return (
         items,
@@ -268,7 +268,7 @@ def best_passages(
     """Return up to `limit` passages, best first; those without any term of `question`
     last."""
     page = document.page.language or _guessed(document)
-    asked = question.heard_in(page)
+    asked = question.translated_to(page)
     own = language or question.language
     passages, words = _counted(document, own if asked == question else page)
     scores = words.scores(asked)

@@ -395,11 +395,14 @@ class WordIndex:
     def scores(
         self, question: Question, *, language: str
     ) -> tuple[IndexedFiles, Floats]:
-        """Return all files, and the BM25 score of each [n], 0 without a term of `question`, or of
-        its English."""
+        """Return all files, and the BM25 score of each [n], 0 without a term of
+        `question`, or of its English."""
         terms = dict.fromkeys(
             (term, code)
-            for one, code in {question.heard_in("en"): "en", question: language}.items()
+            for one, code in {
+                question.translated_to("en"): "en",
+                question: language,
+            }.items()
             for term in one.terms(code) or one.terms(code, keep_stop_words=True)
         )
         with self._lock:

@@ -192,8 +192,8 @@ class Ongoing:
         folded = self._question == question.text
         asked = question if folded else Question(self._question)
         self.understood = _understood(asked, session.turns)
-        """The question with what it refers to in the turn before; empty where it is complete by
-        itself."""
+        """The question with what it refers to in the turn before; empty where it is
+        complete by itself."""
         self._asked = _now()
         self._stores = stores
         # What is read here may be a person's own file, which is not for a store that others read.
@@ -421,8 +421,8 @@ def _result(page: SeenPage, place: int) -> SearchResult:
 
 
 def _understood(question: Question, turns: Sequence[Turn]) -> str:
-    """Return a question with what it refers to in the last turn; one that is asked once more as it
-    was."""
+    """Return a question with what it refers to in the last turn; one that is asked once
+    more as it was."""
     if not turns:
         return ""
     last = turns[-1]

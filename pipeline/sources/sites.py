@@ -206,8 +206,8 @@ class SiteSearch:
         return tuple(self._sites)
 
     async def search(self, queries: Sequence[SearchQuery], *, limit: int) -> Findings:
-        """Return the pages nearest to any of the queries; raises the first site's `SourceError` if
-        none names any."""
+        """Return the pages nearest to any of the queries; raises the first site's
+        `SourceError` if none names any."""
         questions, errors = [query.question for query in queries], list[SourceError]()
         outcomes: list[SearchOutcome] = []
         for site in self._sites:

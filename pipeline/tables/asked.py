@@ -15,7 +15,7 @@ from urllib.parse import unquote
 
 from errors import UsageError
 from pipeline.document.page import Document
-from pipeline.document.table import GROUP, KNOWN, Table, Told
+from pipeline.document.table import GROUP, KNOWN, Table, TableAnswer
 from pipeline.question.question import Question
 from pipeline.tables.query import (
     Condition,
@@ -59,7 +59,7 @@ _GLOSS: Final = re.compile(r"\b([A-Z]\w+(?:\s[A-Z]\w+)*)\s\(([A-Z][A-Z\d]{1,5})\
 """A name, and its code in brackets."""
 
 
-def ask_tables(question: Question, documents: Sequence[Document]) -> Told | None:
+def ask_tables(question: Question, documents: Sequence[Document]) -> TableAnswer | None:
     """Return the answer of the one table that a question is about; None if uncertain.
 
     It is uncertain if another matching table has unread rows or cells that do not add
@@ -99,7 +99,7 @@ def _asking(asked: Spoken, document: Document, place: int) -> "Iterator[_Asking]
 
 def ask_parts(
     question: Question, parts: Iterable[Question], documents: Sequence[Document]
-) -> tuple[Told, ...]:
+) -> tuple[TableAnswer, ...]:
     """Return the table answers to a question, or else to its parts."""
     asked = _asked(question, documents)
     return (
@@ -109,15 +109,16 @@ def ask_parts(
     )
 
 
-def _asked(question: Question, documents: Sequence[Document]) -> Told | None:
-    """Return a table's answer to a question in any of its wordings; if it names a file, from a table of that file."""
+def _asked(question: Question, documents: Sequence[Document]) -> TableAnswer | None:
+    """Return a table's answer to a question in any of its wordings; if it names a file,
+    from a table of that file."""
     for place, document in enumerate(documents):
         name = unquote(document.page.final_url.partition("#")[0].rpartition("/")[2])
         if "." in name and name.casefold() in question.text.casefold():
             called = rf"(?:\b\w+\s+)?{re.escape(name)}"
             rest = re.sub(called, " ", question.text, flags=re.IGNORECASE)
             wordings = _wordings(Question(rest))
-            told = next(
+            answer = next(
                 filter(None, (ask_tables(one, [document]) for one in wordings)), None
             )
             return replace(answer, document=place) if answer else None
@@ -127,7 +128,8 @@ def _asked(question: Question, documents: Sequence[Document]) -> Told | None:
 
 
 def _wordings(question: Question) -> Iterator[Question]:
-    """Yield a question as it is, then with codes or names alone: `Alaska (AK)` is one thing."""
+    """Yield a question as it is, then with codes or names alone: `Alaska (AK)` is one
+    thing."""
     yield question
     if _GLOSS.search(question.text):
         yield Question(_GLOSS.sub(r"\2", question.text))

@@ -15,7 +15,6 @@ from pipeline.tables.query import Operator
 from pipeline.tables.table import name_terms
 from pipeline.text.months import AskedMonth, coded, months_in
 from pipeline.text.words import (
-    heard,
     index_terms,
     meanings,
     translated,
@@ -112,13 +111,13 @@ class Spoken:
         return chosen | self.total | self.mean | self.count | self.negated | compared
 
 
-def heard_by(question: Question, language: str) -> str:
+def translated_for(question: Question, language: str) -> str:
     """Return a question in the words of a page's language, its months too."""
     own = question.spoken
     if own == language:
         return question.text
     dated = coded(question.text, frozenset((own, language)))
-    return heard(dated, own, language)
+    return translated(dated, own, language)
 
 
 def read_question(question: str, language: str) -> Spoken:

@@ -586,9 +586,9 @@ _SENSES: Final = 3
 """Most words of a language by which one English word is searched."""
 
 
-def heard(question: str, spoken: str, language: str) -> str:
-    """Return `question`, in the language `spoken`, as a page in `language` understands it; as it is
-    where no list helps. Both are ISO 639-1 codes, empty where unknown."""
+def translated(question: str, spoken: str, language: str) -> str:
+    """Return `question`, in the language `spoken`, as a page in `language` understands
+    it; as it is where no list helps. Both are ISO 639-1 codes, empty where unknown."""
     own, other = _list(spoken), _list(language)
     if (
         spoken == language
