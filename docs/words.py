@@ -41,7 +41,7 @@ BANNED: Final = re.compile(
     r"\b(?:told|tell(?! the user)|tells|telling|heard|hear|hears|stand|stands|stood|anew|nobody|whoever"
     r"|speaks?|spoken|wished|the same of|(?<!there )(?:is|are|was) no(?= (?!longer|more|less|need|\w+er\b)))\b"
     r"|\bbehind\b(?!: | (?:an? |the |its |one )?(?:[\w-]+ )?"
-    r"(?:prox|load balancer|HAProxy|Caddy|TLS|login|paywall))",
+    r"(?:prox|load balancer|HAProxy|Caddy|TLS|login|paywall|check|consent))",
     re.IGNORECASE,
 )
 BANNED_NAMES: Final = frozenset(

@@ -1,11 +1,10 @@
 """Cutting a cleaned tree into content units, read once from top to bottom.
 
-A unit is what a person takes in at once: a heading, a paragraph, a list item, a table
-row, a listing, a definition, a caption, or a run of text that is none of these; each
-comes with the headings above it and what makes it readable alone. `content_blocks`
+A unit is a heading, paragraph, list item, table row, listing, definition, caption or
+other run of text, with its headings and what makes it readable alone. `content_blocks`
 gives them to every other step; every visible word is in exactly one, in time linear in
 the page. Not for: the paper's block tree (`block_tree.py`), choosing blocks
-(`pipeline/prune`), or telling content from furniture (`furniture.py`)."""
+(`pipeline/prune`), or separating content from furniture (`furniture.py`)."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -44,16 +43,16 @@ LEAD_WORDS: Final = 40
 """Longest lead-in that is repeated with an item."""
 _HEADINGS: Final = {"h1": 1, "h2": 2, "h3": 3, "h4": 4, "h5": 5, "h6": 6, "summary": 7}
 _RECORD: Final = re.compile(r".*?/(?:li|article)\d+(?=/|$)")
-"""The path of one of several items or articles that stand side by side."""
+"""The path of one of several adjacent items or articles."""
 _NAMED: Final = re.compile(r"[^\W\d_]{2}")
 NAMES: Final = " · "
 """Between the labels that a record is named by."""
 _DASHES: Final = ("—", "–", "―")
 MOST_LABELS: Final = 4
-"""Labels before a record's first sentences beyond which they are no line of who and
-when, but a menu or a table."""
+"""Maximum labels before a record's first sentences that are author and date; more are a
+menu or a table."""
 _LEVELS: Final = 4
-"""Boxes that may stand around a record's first label within it."""
+"""Maximum boxes around a record's first label within it."""
 _BEGIN: Final = 3
 """Units with which an item may begin, of which the first that may have a number has the
 item's."""
@@ -85,7 +84,7 @@ _SIGNS: Final = "¶§🔗\uf0c1"
 def read_units(root: Node) -> list[Unit]:
     """Return the content units of a cleaned tree, in reading order.
 
-    What images are said to show is told once, and only where the text does not say it.
+    Each alt text is emitted once, and only if the page text does not contain it.
     """
     units = _UnitCollector(root).run()
     _name_records(units)
@@ -100,11 +99,11 @@ def read_units(root: Node) -> list[Unit]:
 
 
 def _name_records(units: list[Unit]) -> None:
-    """Put who wrote a record, and when, above all that it says (a post, a review, an
-    event, a quotation), and the title of a card above its price.
+    """Put author and date of a record (post, review, event, quotation) above its text,
+    and a card's title above its price.
 
-    It is what stands in labels before the first sentences of one of several items,
-    articles or boxes that begin alike, or behind a dash under a quotation."""
+    They are the labels before the first sentences of one of several items, articles or
+    boxes that begin alike, or the text after a dash under a quotation."""
     boxes, box = _boxes(units), ""
     paths: list[str] = []
     for number, unit in enumerate(units):
@@ -126,8 +125,8 @@ def _name_records(units: list[Unit]) -> None:
 
 
 def _boxes(units: Sequence[Unit]) -> dict[int, str]:
-    """Return boxes that stand side by side and begin with a label at the same place in
-    each: path by first unit."""
+    """Return adjacent boxes that begin with a label at the same position: first unit to
+    path."""
     alike: dict[tuple[str, str], dict[int, str]] = {}
     before = ""
     for number, unit in enumerate(units):
@@ -692,7 +691,7 @@ _WRAPPERS: Final[dict[BlockKind, str]] = {
 
 
 def _mark_of(node: Node, around: Mark | None) -> Mark | None:
-    """Return the innermost mark of furniture around what stands in a node."""
+    """Return the innermost furniture mark around a node's content."""
     if not node.furniture or node.tag in _NEVER_FURNITURE:
         return around
     return Mark(around, opens=node.furniture == OPENED)
@@ -779,10 +778,9 @@ def content_blocks(
     in reading order.
 
     Every word below `root` (the `title` element aside) is in exactly one unit, and
-    `text[block.start:block.end]` is the unit as it stands on the page: cells joined by
+    `text[block.start:block.end]` is the unit as on the page: cells joined by
     ` | ` for rows, line breaks kept for code. `Block.text` of a row under known headers
-    reads `header: value; header: value` instead. What images are said to show follows
-    the text beside them.
+    reads `header: value; header: value` instead. Alt texts follow the adjacent text.
 
     Args:
         root: The cleaned tree.
@@ -826,8 +824,8 @@ def content_blocks(
 
 
 def _trust(unit: Unit) -> Trust:
-    """Return where a unit's words come from; recognised ones alone stand in a box of
-    their page."""
+    """Return the origin of a unit's text; only recognized text (OCR) has a box on its
+    page."""
     if unit.described or unit.kind == "about":
         return "attribute"
     return "recognised" if is_box(unit.place) else "visible"

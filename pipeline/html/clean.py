@@ -81,8 +81,8 @@ _COPIES: Final = frozenset(
 _DRAWN_TEXT: Final = re.compile(r"math|latex|tex\b|emoji", re.IGNORECASE)
 
 MAX_NODES: Final = 60_000
-"""Elements that are kept as such, and images; of further ones the text is kept. The
-largest of 495 real pages has 9,000; 10 MB of their bodies, one behind the other, have
+"""Maximum elements (and images) that are kept; of further ones only the text is kept.
+The largest of 495 real pages has 9,000; 10 MB of their bodies, concatenated, have
 36,000."""
 MAX_FRAMES: Final = 20
 """Frames of a page that hold their own HTML (`srcdoc`) and are read."""
@@ -103,8 +103,8 @@ def clean(html: str) -> Node:
 
 def clean_parsed(top: LexborNode) -> tuple[Node, int, bool]:
     """Return the cleaned tree below the root element that `guard.parse` returned, the
-    words that nobody sees, and whether it was read as if scripts had shown what the
-    page's styles hide."""
+    number of hidden words, and whether it was read as if scripts had shown what the
+    styles hide."""
     styles = StyleJudge(top)  # once for all readings
     sight = Sight(top, styles)
     root, unseen = _Builder(sight).build()
@@ -201,7 +201,7 @@ class _Builder:
 
         Args:
             seen: The element.
-            parent: What it stands in.
+            parent: Its parent.
             pre: Whether that is a listing.
             depth: Elements around it.
         """
@@ -210,7 +210,7 @@ class _Builder:
         if pre:
             kind = DROP if found & OPENS else tag.listed
         if kind <= FRAME:
-            self._add_standing(seen, kind, parent, pre)
+            self._add_replacement(seen, kind, parent, pre)
             return None
         if pre or found:
             tag, kind, found = self._as_found(seen, kind, parent, pre)
@@ -270,10 +270,10 @@ class _Builder:
             add_space(parent)
         return tag, kind, found
 
-    # What stands for words
+    # Replacements for words
 
-    def _add_standing(self, seen: Seen, kind: int, parent: Node, pre: bool) -> None:
-        """Add the words that an image, frame, drawing or the like stands for."""
+    def _add_replacement(self, seen: Seen, kind: int, parent: Node, pre: bool) -> None:
+        """Add the text of an image, frame, drawing or the like."""
         current, tag, attributes, _, _, shade, place = seen
         if kind == SAYS and tag.name != "svg":
             is_metadata = tag.name == "script" and parent.tag in ROOTS
@@ -385,7 +385,7 @@ class _Builder:
 
 
 def _body_of(root: Node) -> list[Node | str]:
-    """Return what stands in the body of a cleaned page."""
+    """Return the body of a cleaned page."""
     found: list[Node | str] = []
     for child in root.children:
         if isinstance(child, Node) and child.tag == "body":
@@ -396,8 +396,8 @@ def _body_of(root: Node) -> list[Node | str]:
 
 
 def _parted(parent: Node, tag: Tag, kind: int, text: str, current: LexborNode) -> str:
-    """Return an element's only text, which begins with a digit or capital, parted from
-    what stands before the element where it does not go on with that."""
+    """Return an element's only text (which begins with a digit or capital), with a
+    space before it if it does not continue the text before."""
     if text[0].isdecimal():
         if kind == THROUGH or tag.name in {"sup", "time"}:
             return part_number(parent, text, current, raised=tag.name == "sup")
@@ -426,8 +426,8 @@ def _add_drawing(
 
 
 def _add_image(node: Node, attributes: dict[str, str | None]) -> None:
-    """Keep an image that says what it shows; formulas and emoji drawn as images become
-    the text they stand for."""
+    """Keep an image with an alt text; formulas and emoji drawn as images become
+    text."""
     alt = " ".join((attributes.get("alt") or "").split())
     if not alt:
         return

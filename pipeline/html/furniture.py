@@ -1,5 +1,5 @@
-"""Telling content from furniture (navigation, footers, link lists, banners) by the
-units alone, at next to no cost.
+"""Separates content from furniture (navigation, footers, link lists, banners) by the
+units alone.
 
 Two signs: what the page says of itself (elements, roles, class names; `clean.py` marks
 them) and link density over neighbouring units. Not for: removing anything; a unit that
@@ -37,14 +37,12 @@ records."""
 TITLE_WORDS: Final = 4
 """Words of a thread's title, on average; entries of menus have one or two."""
 WHOLE: Final = 0.75
-"""An element with more of the page's words than this is no furniture, whatever it says,
-but for a nav or footer of links; those inside it may be. Links with more of the content
-than this are content. On 77 development pages furniture left in fell from .039 to .014
-against one bound on all marks; prose alike. If all marks together leave less than the
-rest, the elements nav and footer alone are believed, and what holds links only."""
+"""Maximum share of the page's words in an element marked as furniture, except a nav or
+footer of links. Links with a larger share of the content are content. If all marks
+leave less than the rest, only nav, footer and pure links count."""
 MAIN_PROSE: Final = 0.4
-"""An element in the main part with more of the page's running text than this, and
-little else, is no furniture."""
+"""Maximum share of the page's prose in a furniture element of the main part that has
+little else."""
 PROSE: Final = 15
 """Words from which a unit with few links is running text."""
 FEW_LINKS: Final = 0.15
@@ -108,7 +106,7 @@ class Unit:
     mark: Mark | None
     """The innermost mark of furniture around it."""
     linked: int
-    """Characters of `shown` that stand in links."""
+    """Characters of `shown` in links."""
     cells: tuple[str, ...] = ()
     carried: tuple[int, ...] = ()
     lead: str = ""
@@ -155,7 +153,7 @@ def _parts(label: str) -> list[str]:
 
 
 def content_words(body: Node) -> int:
-    """Return the words below a node that stand in no element that says it is
+    """Return the number of words below a node outside of elements marked as
     furniture."""
     words = 0
     stack = [body]
@@ -196,7 +194,7 @@ def _judge(units: Sequence[Unit]) -> list[bool]:
         ]
     links = [_is_link(unit, count) for unit, count in zip(units, words, strict=True)]
     _leave_out_runs(units, words, main, _menus(units, words, main, links))
-    # A short heading stands with what follows it.
+    # A short heading belongs to what follows it.
     for number in range(len(units) - 2, -1, -1):
         if (
             units[number].kind == "heading"
@@ -225,8 +223,8 @@ def _leave_out_runs(
 def _menus(
     units: Sequence[Unit], words: Sequence[int], main: Sequence[bool], links: list[bool]
 ) -> list[bool]:
-    """Return which links may stand in a menu: none where they are the content, as on an
-    index or a list of chapters.
+    """Return which links may be a menu: none if they are the content, as on an index or
+    a list of chapters.
 
     They are where nearly all that is left of a page is links, and in its main part
     where more than half of it is."""
@@ -245,9 +243,9 @@ def _menus(
 
 
 def _is_index(units: Sequence[Unit], words: Sequence[int], run: range) -> bool:
-    """Whether links in a row are what a page lists: they stand right below its title,
-    and those of one field in each record have several words, as threads of a board do
-    and menus do not."""
+    """Return whether adjacent links are the page's list: directly below its title, with
+    several words in one field of each record, like threads of a board and unlike
+    menus."""
     first, like = run.start, shape_of(units[run.start].path)
     while (
         first and shape_of(units[first - 1].path) == like

@@ -1,5 +1,5 @@
-"""Marks in a table's cells that are no text: ticks and crosses by class, by a drawing's
-name, boxes that are ticked.
+"""Non-text marks in table cells: ticks and crosses by class or image name, checked
+boxes.
 
 A cell without words says ✓ or ✗ where its markup names one of the two and nothing else:
 a name counts only where all of its parts are words for it (`fa-check-circle`,
@@ -37,7 +37,7 @@ _PLAIN: Final = tags(
     "rounded sign sm "
     "small solid square status svg symbol symbols tabler text thin ti uil value xl xs"
 )
-"""What may stand beside in a name."""
+"""Other allowed parts of a name."""
 _WORD: Final = re.compile(r"[A-Z]?[a-z]+|\d*[a-z]+|[A-Z]+")
 _FILE: Final = re.compile(r"([^/?#]+?)(?:\.\w{2,4})?(?:[?#].*)?$")
 _FRAGMENT: Final = re.compile(r"#([\w-]+)$")

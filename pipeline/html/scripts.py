@@ -115,9 +115,9 @@ def may_be_filled(html: str, shown: Sequence[str], framing: Sequence[str] = ()) 
     """Return whether text in a page's scripts may be read as the page's: it shows none,
     or is a shell that loads.
 
-    No reader is sure to see that text, so that it never stands beside what a page does
-    say (the texts `shown`, without its navigation), let alone for it; what stands
-    around all pages of a site (`framing`: its footer) says nothing."""
+    Such text may be invisible, so it is never mixed with or preferred to visible text
+    (`shown`, without navigation); text around all pages of a site (`framing`: its
+    footer) does not count."""
     letters = sum(map(letters_in, shown))
     if letters >= EMPTY_LETTERS or not (letters or any(framing)):
         return not letters
@@ -475,7 +475,7 @@ def _drawn(value: Json) -> Iterator[tuple[str, str]]:
                 ):
                     yield _DRAWN[name], text
             elif isinstance(properties, dict):
-                # Text that stands in it without an element around
+                # Text in it without an element around
                 if isinstance(
                     children := properties.get("children"), str
                 ) and _reads_like_text(children):

@@ -1,12 +1,12 @@
-"""Style of a page's elements: which rules of its own sheets match each, and what counts
-of them (CSS Cascade 4, §6).
+"""CSS cascade: matches the rules of a page's own style sheets to its elements (CSS
+Cascade 4, §6).
 
 As in browsers, a rule is looked up by what its last compound names, and the rest of its
-selector is compared with what stands around. What that says of an element depends on
-its names and those around it alone, its *place*, so that elements of one place share
-one answer. What hangs on siblings or on what stands inside is left to Lexbor, once an
-element is met that it may be about. Linked sheets are not fetched. Not for: what
-declarations do to text (`style.py`)."""
+selector is compared with the ancestors. The result depends only on the names of the
+element and its ancestors, its *place*, so that elements of one place share it.
+Selectors on siblings or descendants are left to Lexbor when a matching element may
+exist. Linked sheets are not fetched. Not for: what declarations do to text
+(`style.py`)."""
 
 import re
 import time
@@ -54,9 +54,9 @@ MOST_STEPS: Final = 2_000_000
 """Of comparing selectors with places, for a page: a second; the slowest of 495 real
 pages takes fewer than 40,000."""
 LEXBOR_STEPS: Final = 100_000_000
-"""Of one selector that Lexbor matches, at worst: 0.3 s. It goes back over every way to
-place ancestors and siblings, so that `i ~ p ~ p ~ p` takes 2.4 s over 400 paragraphs,
-and 24 s go into three nested `:has`."""
+"""Of one selector that Lexbor matches, at worst: 0.3 s. Its backtracking is
+exponential: `i ~ p ~ p ~ p` takes 2.4 s over 400 paragraphs, three nested `:has` 24
+s."""
 LEXBOR_SECONDS: Final = 0.5
 """Processor time for all selectors of a page that Lexbor matches."""
 _VARIABLE: Final = re.compile(
@@ -92,7 +92,7 @@ _CASELESS: Final = tags(
 _POINTED_AT: Final = re.compile(
     r"(?<!\\):(?:hover|focus|active|target\b|:|before|after|host|visited|-)"
 )
-"""What no element is while nobody points at it, or what is none."""
+"""Pseudo-classes that never match without user action, and pseudo-elements."""
 _PLAINLY: Final = {
     ":not(:target)": ":not(._)",
     ":defined": ":not(._)",
@@ -136,15 +136,15 @@ class _Style:
         """Declarations of an element without a style of its own, and how they hide it;
         None until they are asked for."""
         self.known: dict[Shade, tuple[Hiding, Shade | None]] = {}
-        """By what an element without a style of its own stands in: how it is hidden,
-        and its shade if that differs."""
+        """By parent, for an element without own style: how it is hidden, and its shade
+        if that differs."""
         self.owned: dict[tuple[str | None, Shade], tuple[Hiding, Shade]] = {}
-        """The same by the style that an element has of its own, too."""
+        """By parent and the element's own style: how it is hidden, and its shade."""
 
 
 class ElementContext:
-    """What rules can tell of an element: its own names and attributes, and those of all
-    around it."""
+    """Selector context of an element: its tag, classes, id, attributes, and those of
+    its ancestors."""
 
     __slots__ = (
         "above",
@@ -174,7 +174,7 @@ class ElementContext:
             if names <= above.inner
             else above.inner | names
         )
-        """All names that what stands in it is under."""
+        """All names of its content's ancestors."""
         self.attributes = attributes
         self.below: dict[object, ElementContext] = {}
         self.style = _UNSTYLED
@@ -284,7 +284,7 @@ class _Rule:
         self.names: frozenset[str] = frozenset()
         """What an element must be named."""
         self.around: frozenset[str] = frozenset()
-        """What must stand around it."""
+        """Required ancestors."""
         self.nodes: set[int] | None = None
         """Addresses of what Lexbor found."""
         self.said: tuple[tuple[str, str, bool], ...] | None = None
@@ -303,8 +303,7 @@ class StyleJudge:
     def __init__(self, top: LexborNode | None = None) -> None:
         """Read the sheets of the page below `top`."""
         self._alone: dict[tuple[str | None, Shade], tuple[Hiding, Shade]] = {}
-        """By the style that an element has of its own and no other, and what it stands
-        in: what `look` found."""
+        """Result of `look` by own style and parent, if no other style applies."""
         self._owned: dict[str, tuple[Mapping[str, str], Hiding]] = {}
         """By the style that an element has of its own, if that refers to no other: its
         declarations, and how they hide."""
@@ -319,7 +318,7 @@ class StyleJudge:
         self._present: frozenset[str] = frozenset()
         """Classes and ids of the page."""
         self._named: set[str] = set()
-        """What selectors name; other names tell no element from another."""
+        """Names in selectors; other names do not distinguish elements."""
         self._asked: set[str] = set()
         """Attributes that selectors ask for."""
         self._names: dict[object, frozenset[str]] = {}
@@ -333,13 +332,11 @@ class StyleJudge:
         self._read_rules = self._steps = self._places = 0
         self._top = top
         self._bounds: dict[str, int] = {}
-        """How many elements stand within each other (`>`), beside each other (`+`), in
-        all (`*`)."""
+        """Maximum nesting (`>`), siblings (`+`), and number of elements (`*`)."""
         self._lexbor = LEXBOR_SECONDS
         self._defined: Defined = NOTHING
         self._cutting: list[str] = []
-        """Selectors of rules that cut off what does not fit, and do nothing else that
-        tells."""
+        """Selectors of rules that only set overflow clipping."""
         self.texts: list[str] = []
         """What the `style` elements of the page hold."""
         self.place: ElementContext | None = None
@@ -356,8 +353,8 @@ class StyleJudge:
         attributes: _Attributes,
         around: Shade,
     ) -> tuple[Hiding, Shade]:
-        """Return how an element is hidden, and what its text inherits where `around` is
-        what it stands in."""
+        """Return how an element is hidden, and the style that its text inherits;
+        `around`: its parent's."""
         style, own = self._style_at(place, node), attributes.get("style")
         if own or not PRESENTING.isdisjoint(attributes):
             alone = own and PRESENTING.isdisjoint(attributes)
@@ -479,8 +476,8 @@ class StyleJudge:
     def enter(
         self, above: ElementContext | None, tag: str, attributes: _Attributes
     ) -> ElementContext:
-        """Return the place of an element, by its name and attributes and the place that
-        it stands in."""
+        """Return the place of an element from its name, attributes and parent's
+        place."""
         known = (tag, attributes.get("class"), attributes.get("id"))
         if above is None:
             names = self._names_of(known) | {":root"}
@@ -503,8 +500,7 @@ class StyleJudge:
         names: frozenset[str],
         attributes: _Attributes,
     ) -> ElementContext:
-        """Return the place within another that a key stands for, made at its first
-        use."""
+        """Return the child place of a key, created at its first use."""
         place = above.below.get(key)
         if place is None:
             place = self._met(
@@ -558,8 +554,8 @@ class StyleJudge:
         return place
 
     def _fits(self, place: ElementContext, chains: tuple[_Chain, ...]) -> bool:
-        """Whether a selector matches a place; of what stands around, the nearest that
-        fits leaves most to the rest."""
+        """Return whether a selector matches a place; ancestors are matched greedily,
+        nearest first."""
         at: ElementContext | None = place
         for chain in chains:
             while True:
@@ -619,8 +615,7 @@ class StyleJudge:
         return steps
 
     def _bound(self, joint: str) -> int:
-        """Return a bound on how many elements stand within or beside each other, or in
-        all."""
+        """Return a bound on nesting, siblings or number of elements."""
         if joint not in self._bounds and self._top is not None:
             css, sizes = self._top.css, (32, 128, 512)
             if joint == "*":
@@ -874,8 +869,7 @@ def _chains_of_names(selector: str, *, folds: bool) -> tuple[_Chain, ...] | None
 
 @lru_cache(4096)
 def _of_names(word: str, folds: bool) -> _Compound | None:
-    """Return what names that stand together ask of one element, None where they are
-    none."""
+    """Return the requirements of a compound of names on one element, or None."""
     parts, at = list[_Compound](), 0
     while at < len(word):
         piece = _PIECE.match(word, at)

@@ -1,10 +1,10 @@
-"""Words for what a page draws without text (formulas, boxes, ratings, meters, marks in
-cells), and listings' languages.
+"""Text for content drawn without text (formulas, checkboxes, ratings, meters, marks in
+cells), and languages of listings.
 
 A label is read only where it says a value that a person sees (`4.6 out of 5`, a tick in
-a cell), since a label is also where a page can say what nobody sees; a formula's TeX
-only where it says what its drawing says. Not for: images, which carry their text by
-`alt` (`clean.py`), or raised and lowered text (`tree.py`)."""
+a cell), since labels can hide text; a formula's TeX only if it matches its drawing. Not
+for: images, which carry their text by `alt` (`clean.py`), or raised and lowered text
+(`tree.py`)."""
 
 import re
 from typing import Final
@@ -33,7 +33,7 @@ DESCRIBED_WORDS: Final = 3
 icon's name (`Enlarge`)."""
 _CELLS: Final = frozenset({"td", "th"})
 _TICKED: Final = tags("dd label li p td")
-"""What a box stands in whose state is content: tasks, answers, features."""
+"""Containers of checkboxes whose state is content: tasks, answers, features."""
 _DATE: Final = re.compile(r"\d{4}-\d\d[\dT:+.Z -]{0,24}")
 _MEASURED: Final = re.compile(r"(?=.*[1-9])\d{0,12}(?:\.\d{1,12})?")
 """A value above 0, from which a bar is drawn."""
@@ -51,8 +51,7 @@ _LISTING_TABLES: Final = tags("diff-table highlight js-file-line-container")
 def text_of_media(
     current: LexborNode, name: str, attributes: dict[str, str | None], parent: str
 ) -> str:
-    """Return the words that an element stands for whose own text is not read, empty for
-    none."""
+    """Return the replacement text of an element whose own text is not read, or ""."""
     if name == "math":
         return formula(current, attributes)
     if name == "script":
@@ -152,9 +151,7 @@ def language_of(current: LexborNode) -> str:
             or ""
         )
         found = _LANGUAGE.search(f"{names.get('class') or ''} language-{said}")
-        if found and not (
-            level and found[0].startswith("lang-")
-        ):  # the language that people speak
+        if found and not (level and found[0].startswith("lang-")):  # natural language
             return found[1].lower()
         node = node and node.parent
     return ""
@@ -239,8 +236,7 @@ _SCRIPTS: Final = {
 }
 _BETWEEN: Final = {"mtable": "; ", "mtr": " ", "mfenced": ","}
 _SEAM: Final = "\0"
-"""Between the parts of a formula that nothing stands between, and in no page (HTML
-§13.2.5)."""
+"""Separator of adjacent formula parts; occurs in no page (HTML §13.2.5)."""
 _NUMBERS: Final = re.compile(rf"(\d){_SEAM}(?=\d)")
 """Where two numbers meet."""
 

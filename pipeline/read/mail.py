@@ -62,7 +62,7 @@ _SEALED: Final = frozenset(
 )
 """Types of parts whose text is not in the message."""
 _SCREENSHOT: Final = 40_000
-"""Bytes of a picture within a message from which it is no logo or smile."""
+"""Minimum bytes of a picture in a message to be more than a logo or emoji."""
 _LISTED: Final = 20
 """Damaged messages that are named."""
 
@@ -93,7 +93,7 @@ def mbox_to_html(body: bytes) -> Converted:
         try:
             _, inner = _read(_QUOTED_FROM.sub(rb"\1", piece), "h2", attached)
             sections.append(placed(inner, f"message={number}"))
-        except Unreadable:  # one of many is told as missing
+        except Unreadable:  # one of many is reported as missing
             damaged.append(str(number))
     if not sections:
         raise Unreadable("it is a mail box without a message that can be read")
@@ -149,8 +149,8 @@ class _Attached:
 
 
 def _inside(page: str) -> str:
-    """Return what stands in the body of a converter's page, without places, which are
-    those of another file."""
+    """Return the body of a converter's page, without positions (they refer to another
+    file)."""
     return unplaced(page.partition("<body>")[2].rpartition("</body>")[0].strip())
 
 

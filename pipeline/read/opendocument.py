@@ -143,8 +143,8 @@ class _OpenDocumentReader:
     """Heads and feet of slides."""
 
     def blocks(self, parent: etree._Element, *, in_item: bool = False) -> Iterator[str]:
-        """Yield what stands in an element as HTML; a paragraph behind the frames that
-        are anchored in it."""
+        """Yield an element's content as HTML; a paragraph comes after the frames
+        anchored in it."""
         for child in parent.iterchildren(tag=etree.Element):
             check_cancelled()
             if child.tag in _UNSHOWN or self._is_apart(child):
@@ -318,8 +318,7 @@ class _OpenDocumentReader:
         return f"{before}{'.'.join(said)}{behind}".strip() if said else ""
 
     def _notes(self, paragraph: etree._Element) -> Iterator[str]:
-        """Yield the notes of a paragraph behind it, each under the mark that stands at
-        its place."""
+        """Yield the notes of a paragraph after it, each with its mark."""
         for note in paragraph.iter(_NOTE):
             if (
                 note.getparent() is not None
@@ -425,8 +424,7 @@ class _OpenDocumentReader:
         ]
 
     def _text(self, element: etree._Element) -> str:
-        """Return the text of a paragraph that is seen, without what stands in frames of
-        its own."""
+        """Return the visible text of a paragraph, without its frames."""
         if _is_gone(element) or element.get(f"{_TEXT}style-name") in self.hiding:
             self._miss(element)
             return ""
@@ -488,7 +486,7 @@ _WHOLLY: Final[
     _PAGE: _OpenDocumentReader._slide,
     _TABLE: _OpenDocumentReader._table,
     _LIST: _OpenDocumentReader._list,
-    _NOTE: lambda _reader, _note: iter(()),  # behind its paragraph
+    _NOTE: lambda _reader, _note: iter(()),  # after its paragraph
 }
 """Elements that are read by one method with all that they hold."""
 

@@ -123,7 +123,7 @@ class Package:
     @property
     def unread(self) -> str:
         """What damage of the parts hides, empty for sound ones."""
-        # Whoever made the file named its parts.
+        # The file's author chose the names of its parts.
         number = len(self.damaged)
         return (
             f"what follows a damaged place in {number} of its parts" if number else ""

@@ -1,13 +1,13 @@
 """PDF to HTML: lines with their font sizes become headings, paragraphs and tables, each
 page a section with its place.
 
-A PDF says where glyphs are, not what they mean: a line set clearly larger than most
-text is a heading, a gap wider than the usual leading ends a paragraph, a fixed-width
-font is code, a line that recurs at the edge of most pages is furniture, and
-neighbouring lines whose pieces are below one another are a table. PDFium reads and
-draws the pages, one after the other, each bounded before it is loaded. Pages that are
-images, and image files, are recognised where the extra `ocr` is installed
-(`pipeline/read/scan.py`). Not for: tables without rulings drawn column by column."""
+A PDF has positions of glyphs, not structure. A clearly larger line is a heading; a gap
+wider than the usual leading ends a paragraph; a fixed-width font is code. A line that
+recurs at the edge of most pages is furniture; adjacent lines with aligned pieces are a
+table. PDFium reads and draws the pages, one after the other, each bounded before it is
+loaded. Pages that are images, and image files, are recognised where the extra `ocr` is
+installed (`pipeline/read/scan.py`). Not for: tables without rulings drawn column by
+column."""
 
 import json
 import math
@@ -66,8 +66,8 @@ MOST_PAGES: Final = 20_000
 """Of a file; one that says that it has more is made to exhaust us."""
 SCAN_SECONDS: Final = 12.0
 """Processor time after which one reading begins to recognise no further page, and which
-one page may take; a dense page of A4 takes 5 to 9 s. A call waits 25 s, and is told
-which pages to ask for next."""
+one page may take; a dense page of A4 takes 5 to 9 s. A call waits 25 s, and its answer
+says which pages to request next."""
 _STRAY: Final = 40
 """Letters up to which the text of a page that shows an image is a stamp or a number,
 and the image is looked at."""
@@ -109,9 +109,9 @@ class _PageLines:
     trouble: str = ""
     """A key of `_TROUBLE` where it could not be read."""
     hidden: int = 0
-    """Pieces of text that nobody sees and that were left out."""
+    """Number of removed hidden text pieces."""
     is_scan: bool = False
-    """Whether it shows an image only, and its lines lie unseen behind that."""
+    """Whether it shows only an image, with invisible text lines."""
     height: float = 0.0
     """Of the page."""
     recognised: bool = False
@@ -552,8 +552,8 @@ def pdf_to_html(body: bytes, *, seconds: float = SECONDS) -> Converted:
 
 
 def _read_page(page: Print) -> _PageLines:
-    """Return the lines of a page that are seen; of a scanned one that shows no text,
-    those behind its image."""
+    """Return the visible lines of a page; of a scanned page without visible text, its
+    invisible ones."""
     hidden = len(page.hidden)
     if behind := not page.pieces and hidden > 0 and page.images > 0:
         page.pieces = page.hidden

@@ -1,9 +1,8 @@
-"""Plain text to HTML: paragraphs, headings, lists, tables, `key: value`, logs and code
-told apart by their lines.
+"""Plain text to HTML: paragraphs, headings, lists, tables, `key: value`, logs and code,
+recognized by their lines.
 
-A line stays a line unless it was only broken to fit a width. What is told apart is told
-by all lines of a block, the lines between two empty ones; one odd line makes nothing of
-the others. Not
+A line stays a line unless it was only broken to fit a width. A block (lines between two
+empty ones) is recognized by all of its lines; one odd line does not change it. Not
 for: Markdown, CSV, JSON (`text.py`), nor manual pages (`manual.py`).
 """
 
@@ -61,7 +60,7 @@ list are shorter."""
 _NAME_WORDS: Final = 4
 """Of a column at most."""
 _CENTRED: Final = 12
-"""Blanks in front of a line that stands in the middle of a page."""
+"""Minimum leading spaces of a centered line."""
 _FULL: Final = 0.8
 """Share of the cells of a table that hold something."""
 
@@ -96,8 +95,8 @@ def plain_to_html(text: str) -> Converted:
 
 
 def source_to_html(text: str, language: str) -> Converted:
-    """Return a program as listings under the numbers of their lines, and what they
-    stand in where that is above."""
+    """Return a program as listings under the numbers of their lines, and the enclosing
+    definition, if above."""
     lines = text.replace("\r\n", "\n").rstrip().split("\n")
     parts: list[str] = []
     first, around = 0, ""
@@ -270,7 +269,7 @@ def _columns(lines: Sequence[str]) -> str:
         if gap.end() < len(used)
     ]
     ends = [*starts[1:], len(used)]
-    # What stands below no name goes on with the column before it.
+    # Text below no column name continues the column before it.
     begins = [
         start
         for start, end in zip(starts, ends, strict=True)

@@ -37,8 +37,8 @@ _DEPTH: Final = 3
 """Levels of objects in a record that become columns (`address.city`), and in front of a
 table that become headings."""
 _DATA: Final = 0.5
-"""Share of the letters and digits of a file of settings that stand in tables, from
-which it is read as data."""
+"""Minimum share of a settings file's letters and digits in tables to read it as
+data."""
 _SLOW: Final = 2_000_000
 """Letters of YAML or TOML that are parsed: about a second's work."""
 _ALIAS: Final = re.compile(r"(?m)(?:^|[\s\[,{])[*&]\w")
@@ -116,8 +116,8 @@ def _as_page(value: object, unread: str) -> Converted:
 def _parts(
     value: object, names: tuple[str, ...]
 ) -> list[tuple[tuple[str, ...], object]]:
-    """Return what is no table of an object first, then its tables, each with the names
-    that lead to it."""
+    """Return an object's non-table values first, then its tables, each with its path of
+    names."""
     if not isinstance(value, dict) or len(names) >= _DEPTH or _table(value) is not None:
         return [(names, value)]
     below = {name: _parts(inner, (*names, str(name))) for name, inner in value.items()}
@@ -136,8 +136,8 @@ def _parts(
 
 
 def _table(value: object) -> list[list[str]] | None:
-    """Return records as rows below the names of their fields; None for what is no array
-    of records of one kind."""
+    """Return records as rows below the names of their fields; None if it is not an
+    array of similar records."""
     keyed = isinstance(value, dict)
     records = list(value.values()) if isinstance(value, dict) else value
     if not isinstance(records, list) or len(records) < (3 if keyed else 2):

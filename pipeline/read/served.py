@@ -1,5 +1,5 @@
-"""Pages that stand in front of the one asked for, or say that there is none, though
-they came with status 200.
+"""Interstitial and error pages with status 200: bot checks, logins, consent, "not
+found".
 
 Recognized by their shape: few words and no main text, with a form, a script of a
 service that checks for robots, or a title that says so (`[served.*]` of
@@ -22,9 +22,9 @@ Front = Literal["check", "login", "consent", "missing"]
 there is none."""
 _KINDS: Final[tuple[Front, ...]] = get_args(Front)
 FRONTS: Final[Mapping[Front, str]] = {
-    "check": "is behind a check against robots (a bot check)",
-    "login": "is behind a log-in",
-    "consent": "is behind a question for consent to cookies",
+    "check": "is behind a bot check",
+    "login": "is behind a login",
+    "consent": "is behind a cookie consent page",
     "missing": "is not there",
 }
 """How messages say it of an address."""
@@ -37,16 +37,16 @@ _FORM_ALONE: Final = 250
 """Letters up to which a page with a field for a password is a log-in, whatever its
 title."""
 _MOST_CONSENT: Final = 4_000
-"""Letters of a whole page that asks for consent: such texts are longer, and speak of
-nothing else."""
+"""Letters of a whole page that asks for consent: such texts are longer, and have no
+other subject."""
 _BESIDE: Final = 250
-"""Letters of such a page that may speak of something else."""
+"""Maximum letters of such a page on other subjects."""
 _LINE: Final = 60
 """Letters from which a line is a sentence and no label."""
 _CJK_LETTERS: Final = 3
-"""Latin letters that one of Chinese, Japanese or Korean stands for."""
+"""Latin letters per character of Chinese, Japanese or Korean."""
 _MOST: Final = 1_500_000
-"""Characters of a page that is scanned; longer ones stand in front of nothing."""
+"""Maximum characters of a page that is checked; longer ones are not interstitials."""
 _LOOKED_AT: Final = 400_000
 """Characters in which its headings are looked for."""
 _ALL: Final = 10_000
@@ -74,8 +74,8 @@ _SENTENCE: Final = re.compile(
     r"|/a|/b|/strong|/em|/i)\b[^<>]*+>([^<>]{30,}))",
     re.IGNORECASE,
 )
-"""An element whose text is none of the page's own, or a sentence that stands in no link
-or button."""
+"""An element whose text is not the page's own, or a sentence outside of links and
+buttons."""
 _PASSWORD: Final = re.compile(
     r"<input\b[^<>]{0,500}?\btype\s{0,3}=\s{0,3}[\"']?password\b", re.IGNORECASE
 )
@@ -101,7 +101,7 @@ _SILENT: Final = frozenset(
     }
 )
 _APART: Final = frozenset({"nav", "footer", "aside", "button", "select"})
-"""Elements whose text, as that of links, is no text of the page's own."""
+"""Elements whose text, like that of links, is not the page's own."""
 _INLINE: Final = frozenset(
     {
         "b",
@@ -156,7 +156,7 @@ class _Shape:
 
     @property
     def few(self) -> bool:
-        """Whether it has no text of its own to speak of."""
+        """Whether it has almost no text of its own."""
         return (
             self.letters <= _FEW
             and max(map(_size, self.lines), default=0) <= _SHORT
@@ -340,8 +340,8 @@ def _accepts() -> frozenset[str]:
 
 
 def _asks_for_consent(shape: _Shape, *, named: bool) -> bool:
-    """Whether a page has a button to accept, and its sentences speak of cookies, each
-    of them; a label is enough where its title asks for consent."""
+    """Whether a page has a button to accept, and every sentence mentions cookies; a
+    label is enough where its title asks for consent."""
     folded = (
         " ".join(_NO_WORDS.sub(" ", one.casefold()).split()) for one in shape.buttons
     )

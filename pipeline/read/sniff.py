@@ -1,12 +1,12 @@
 """What a body is: its media type, and the encoding of its text.
 
-The media type is told by the first bytes, the `Content-Type` header and the name, in
-that order. Binary data never passes as text, whatever the header says: an image would
-be 100,000 tokens of noise. The encoding is decided as browsers do (WHATWG Encoding),
-then by detection: byte order mark, UTF-16 by its zero bytes, `Content-Type` header,
-`<meta>` or XML declaration, valid UTF-8, detection. A label that the bytes contradict
-is passed over, since wrong labels are common and mojibake reads worse than a guess.
-Linear in the length of the body."""
+The media type is determined by the first bytes, the `Content-Type` header and the name,
+in that order. Binary data never passes as text, whatever the header says: an image
+would be 100,000 tokens of noise. The encoding is decided as browsers do (WHATWG
+Encoding), then by detection: byte order mark, UTF-16 by its zero bytes, `Content-Type`
+header, `<meta>` or XML declaration, valid UTF-8, detection. A label that the bytes
+contradict is passed over, since wrong labels are common and mojibake reads worse than a
+guess. Linear in the length of the body."""
 
 import codecs
 import functools
@@ -187,8 +187,8 @@ def _known() -> _Known:
 
 
 _MARKUP: Final = re.compile(rb"<|&(?:[a-zA-Z]{2,8}|#x?[0-9a-fA-F]{1,6});")
-"""What may begin a tag, or an entity: what has none is no page whatever its type, and
-its lines are its own."""
+"""What may begin a tag, or an entity: a text without any is not HTML, whatever its
+type."""
 _DATA_START: Final = re.compile(rb"\s*(?:\{\s*(?:\"|\})|\[\s*[\[{\"\d])")
 _PAGE_START: Final = re.compile(
     rb"\s*(?:<!--.{0,500}?-->\s*)*(?:<!doctype\s+html|<html)[\s>]",
@@ -289,7 +289,7 @@ def language_of(name: str) -> str:
 
 
 def _binary_type(body: bytes, start: bytes, said: str) -> str:
-    """Return the type of a body that is no text, empty for text."""
+    """Return the type of a binary body, or "" for text."""
     if (
         b"%PDF-" in start[:1024]
     ):  # readers forgive what is before it: a mark of bytes' order, an HTTP head
@@ -392,7 +392,7 @@ def _guessed(start: bytes) -> str:
 
 
 def _text_type(said: str, by_name: str, start: bytes) -> str:
-    """Return the one of our types that a type said by a server or a name stands for.
+    """Return our type for a server's type or a file name.
 
     Of an unknown one what the bytes look like, but those of pictures and sound as they
     are."""
@@ -589,7 +589,7 @@ def unmarked_utf16(body: bytes) -> str:
     """Return the codec of UTF-16 text without a byte order mark, empty for anything
     else.
 
-    The zero halves of blanks, digits and tags stand in even places or in odd ones. A
+    The zero bytes of spaces, digits and tags are at even or at odd offsets. A
     table of small numbers has such zeros too, but control characters, or no blanks,
     among what it then reads as."""
     start = body[: min(len(body), _LOOKED_AT) // 2 * 2]
@@ -617,8 +617,8 @@ def _declared(body: bytes, content_type: str) -> list[str]:
         for found in (_META.search(start), _XML.search(start))
         if found
     ]
-    # A declaration that could be read byte by byte cannot stand in UTF-16 text (WHATWG, "change the
-    # encoding").
+    # A declaration that could be read byte by byte cannot be in UTF-16 text (WHATWG,
+    # "change the encoding").
     inside = [
         "utf-8" if codec in {"utf-16-le", "utf-16-be"} else codec for codec in inside
     ]

@@ -25,7 +25,7 @@ MOST_RATIO: Final = 1_000
 """Unpacked bytes for each packed one: what gzip can reach; bzip2 and xz make a thousand
 times more of bombs."""
 _UNBOUNDED: Final = 1_000_000
-"""Unpacked bytes up to which the ratio is no concern."""
+"""Unpacked bytes up to which the compression ratio is not checked."""
 _PIECE: Final = 65_536
 """Packed bytes given to a library at a time, between which a call can be cancelled."""
 _NO_PADDING: Final = re.compile(rb"[^\x00]")
@@ -90,14 +90,13 @@ def unpacked(body: bytes, *, most: int = MAX_UNPACKED) -> bytes:
                     )
         except (*DAMAGED, lzma.LZMAError) as error:
             if pieces and at - start <= _PIECE and not stream.eof and size and start:
-                break  # padding behind the last stream, as tapes have
+                break  # padding after the last stream, as on tapes
             raise Unreadable(
                 f"it is damaged {what} ({type(error).__name__})"
             ) from error
         if not stream.eof:
             raise Unreadable(f"it is {what} whose end is cut")
-        # What is behind a stream is found by its place: copying it would cost the square of their
-        # number
+        # The data after a stream is found by offset: copying would be quadratic
         behind = _NO_PADDING.search(body, at - len(stream.unused_data))
         start = behind.start() if behind else len(body)
     return b"".join(pieces)

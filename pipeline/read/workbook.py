@@ -456,8 +456,8 @@ def _labels(book: _Book, links: dict[str, tuple[str, str]]) -> Iterator[str]:
 def _comments(
     book: _Book, name: str, links: dict[str, tuple[str, str]]
 ) -> Iterator[str]:
-    """Yield the notes of a sheet, those of a conversation in place of the notes that
-    stand for it."""
+    """Yield the notes of a sheet, threaded comments instead of their placeholder
+    notes."""
     threads = [
         root
         for kind, part in links.values()
