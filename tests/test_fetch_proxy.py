@@ -238,7 +238,7 @@ async def test_a_proxy_that_resolves_is_given_public_names_and_nothing_is_resolv
             ):
                 error = await failure_of(fetcher, site.url("/p", host=host))
                 assert type(error) is AddressRefused
-                assert "no public name" in error.what
+                assert "not a public name" in error.what
     assert middle.asked == [f"piran.org:{site.port}"]
     assert resolved == []
 

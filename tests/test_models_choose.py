@@ -156,7 +156,7 @@ def test_a_gguf_that_is_nowhere_is_refused_with_the_command_that_gets_it() -> No
     assert caught.value.hint.endswith(
         "winnow models pull winnow-no-such-owner/no-such-repo/model-q8_0.gguf"
     )
-    with pytest.raises(UsageError, match="no such file"):
+    with pytest.raises(UsageError, match="file not found"):
         choose("generator", "llama:/no/such/file.gguf", RESOURCES)
 
 

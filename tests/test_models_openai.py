@@ -147,7 +147,7 @@ async def test_a_schema_is_sent_and_the_reply_is_checked_under_it(remote: Remote
         }
         with pytest.raises(ModelError, match="invalid at answer"):
             await generator.generate(said, max_tokens=20, schema=SCHEMA)
-        with pytest.raises(ModelError, match="no JSON"):
+        with pytest.raises(ModelError, match="did not return JSON"):
             await generator.generate(said, max_tokens=20, schema=SCHEMA)
     form = remote.asked[0][1]["response_format"]
     assert form == {

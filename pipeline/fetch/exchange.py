@@ -49,7 +49,7 @@ _CHALLENGE_HEADERS: Final = ("cf-mitigated", "x-datadome", "x-amzn-waf-action")
 _LOGIN: Final = (SourceBlocked, "The page needs a login; use another source.")
 _NOT_FOR_US: Final = (
     SourceBlocked,
-    "The site does not serve this page to us; use another source.",
+    "Access denied; try another source.",
 )
 _GONE: Final = (
     SourceNotFound,
@@ -99,7 +99,7 @@ def error_for(answer: ServerAnswer, *, url: str, now: float) -> SourceError | No
     status = answer.status
     if any(name in answer.headers for name in _CHALLENGE_HEADERS):
         return SourceBlocked(
-            f"{url} shows a check against robots ({status}).",
+            f"{url} is behind a bot check ({status}).",
             source=url,
             hint="Use another source for this.",
         )
@@ -451,13 +451,13 @@ class WebExchange:
     async def _hop(
         self, url: str, target: Target, headers: Mapping[str, str], reach: _Reach
     ) -> ServerAnswer:
-        """Return the answer of one address, unless its site asked to be left alone for
+        """Return the answer of one address, unless its site is rate-limiting us for
         longer than is waited here."""
         site = self._sites.of(target.origin)
         silence = max(site.quiet_until - self._clock(), 0.0)
         if silence > self._limits.step_seconds:
             what = (
-                f"{url} is not asked now: {narrow(target.host)} asked to be left alone for "
+                f"{url} is not requested now: {narrow(target.host)} is rate-limiting us for "
                 f"another {silence:.0f} s."
             )
             raise SourceBlocked(

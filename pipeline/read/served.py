@@ -18,7 +18,7 @@ from pipeline.html.scripts import letters_in
 from pipeline.text.words import any_of, is_cjk, words
 
 Front = Literal["check", "login", "consent", "missing"]
-"""A check against robots, a log-in, a question for consent, or a page that says that
+"""A bot check, a login, a consent page, or a page that says that
 there is none."""
 _KINDS: Final[tuple[Front, ...]] = get_args(Front)
 FRONTS: Final[Mapping[Front, str]] = {
