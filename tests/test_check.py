@@ -292,4 +292,4 @@ def test_the_command_ends_with_3_where_something_does_not_hold(tmp_path: Path) -
     report.write_text(report.read_text().replace("seven", "eighty"))
     run = winnow(tmp_path, "check", str(report), source)
     assert run.returncode == 3
-    assert "quoted “eighty”, stands “seven”" in run.stdout
+    assert "quoted “eighty”, source has “seven”" in run.stdout
