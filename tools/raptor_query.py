@@ -40,25 +40,21 @@ from pipeline.sources.gather import (
 from pipeline.text.frame import new_mark, one_line
 from pipeline.view import view_evidence
 from pipeline.work import LONG_SHARE, STEP_SHARE, Report, in_thread, time_left
-from tools.common.context import (
-    Next,
-    Quoted,
-    ToolContext,
+from tools.common.answer import (
+    Ending,
     answer,
     behind,
     drawn,
-    failures_of,
     larger,
     notes_of,
     repeated,
+)
+from tools.common.context import (
+    ToolContext,
     reporter,
     services_of,
-    shown_in,
-    write_failures,
-    write_next,
-    write_notes,
-    write_rest,
 )
+from tools.common.results import Next, Quoted, shown_in
 from tools.common.tool import Tool
 
 NAME: Final = "raptor_query"
@@ -145,42 +141,41 @@ async def raptor_query(
     following = [Next(tool=NAME, arguments={"sources": [tree.id]} if tree else {})]
     following += repeated(NAME, failures, beside=(tree.id,)) if tree else []
     following += larger(NAME, max_tokens) if tree and found.assembled.left_out else []
-    write_rest(sheet, failures)
-    if tree is None or hint_room(max_tokens):
-        write_next(sheet, following, NAME)
-        _write_tree(sheet, tree)
-    for line in idms.notes if tree and idms else ():
-        sheet.add_cut(one_line(line))
-    write_failures(sheet, failures)
     pages = tuple(behind(found.assembled.evidence, found.documents))
-    write_notes(sheet, pages)
-    data = _data(tree, mode, found, failures, following, sheet.tokens)
-    data.notes = [
-        *([] if tree else [UNBUILT]),
-        *(idms.notes if tree and idms else ()),
-        *notes_of(pages),
-    ]
+    ending = Ending(NAME, sheet, following, failures, pages)
+    hinted, cut = tree is None or bool(hint_room(max_tokens)), _cut_by(idms, tree)
+    ending.write(partial(_tell_tree, tree, cut, hinted), hinted=hinted)
+    data = _data(tree, mode, found, ending)
+    data.notes = [*([] if tree else [UNBUILT]), *cut, *notes_of(pages)]
     view = await drawn(
         ctx, view_evidence, question, found.assembled, found.documents, None, max_tokens
     )
     return answer(sheet.text, data, view=view)
 
 
-def _write_tree(sheet: Sheet, tree: Tree | None) -> None:
-    """Write the size of the tree if that fits, or that it is not built yet."""
+def _cut_by(idms: Idms | None, tree: Tree | None) -> list[str]:
+    """Return what is to be said of how leaves were cut by their subjects."""
+    return idms.notes if tree and idms else []
+
+
+def _tell_tree(
+    tree: Tree | None, cut: Sequence[str], hinted: bool, sheet: Sheet
+) -> None:
+    """Write how large the tree is, where that fits whole and is `hinted`; or, cut to what fits, that
+    there is none yet; and how its leaves were `cut`."""
     if tree is None:
         sheet.add_cut(UNBUILT)
-    else:
+    elif hinted:
         sheet.add(f"Tree of {len(tree.leaves)} leaves in {len(tree.layers)} layers.")
+    for line in cut:
+        sheet.add_cut(one_line(line))
 
 
 def _data(
     tree: Tree | None,
     mode: str,
     found: "_Found",
-    failures: Sequence[Failure],
-    following: list[Next],
-    tokens: int,
+    ending: Ending,
 ) -> RaptorQueryResult:
     facts: dict[str, object] = {
         "tree": tree.id if tree else "",
@@ -188,13 +183,9 @@ def _data(
         "layers": len(tree.layers) if tree else 0,
         "leaves": len(tree.leaves) if tree else 0,
         "summaries": sum(node.is_summary for node in tree.nodes) if tree else 0,
-        "failures": failures_of(failures),
-        "next": following,
-        "tokens": tokens,
     }
-    return RaptorQueryResult.model_validate(
-        facts | shown_in(found.assembled, found.documents)
-    )
+    shown = shown_in(found.assembled, found.documents)
+    return RaptorQueryResult.model_validate(facts | shown | ending.facts)
 
 
 class _Found(NamedTuple):
