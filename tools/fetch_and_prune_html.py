@@ -226,10 +226,10 @@ async def fetch_and_prune_html(  # noqa: PLR0913, PLR0917  a tool's arguments ar
     data = await in_thread(
         _data, loaded, pruned, further, following, citations=references
     )
-    await in_thread(_tell_citations, sheet, data.pages, hint + unread)
+    await in_thread(_write_citations, sheet, data.pages, hint + unread)
     pages = [document.page for document in loaded.documents]
     ending = Ending(NAME, sheet, following, loaded.failures, pages, noticing.ages)
-    own = partial(_tell_own, data, pruned, part, max_tokens)
+    own = partial(_write_own, data, pruned, part, max_tokens)
     ending.write(own, hinted=False)
     data.computed = computed_in(computed, loaded.documents, kept)
     data.tokens = sheet.tokens
@@ -374,16 +374,16 @@ def _shown(page: PrunedPage) -> str:
     return "\n".join(filter(None, (page.said, page.text)))
 
 
-def _tell_own(
+def _write_own(
     data: FetchAndPruneResult, pruned: Pruned, part: str, max_tokens: int, sheet: Sheet
 ) -> None:
     """Write the calls that go on, and what scored beside the core."""
-    _tell_next(sheet, data, pruned, part, max_tokens)
+    _write_next(sheet, data, pruned, part, max_tokens)
     if pruned.scored_by:
         sheet.add_cut(f"Scores: words, embeddings, {one_line(pruned.scored_by)}.")
 
 
-def _tell_next(
+def _write_next(
     sheet: Sheet, data: FetchAndPruneResult, pruned: Pruned, part: str, max_tokens: int
 ) -> None:
     """Write follow-up calls, and the number of parts left out if there is room.

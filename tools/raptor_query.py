@@ -144,7 +144,7 @@ async def raptor_query(
     pages = tuple(behind(found.assembled.evidence, found.documents))
     ending = Ending(NAME, sheet, following, failures, pages)
     hinted, cut = tree is None or bool(hint_room(max_tokens)), _cut_by(idms, tree)
-    ending.write(partial(_tell_tree, tree, cut, hinted), hinted=hinted)
+    ending.write(partial(_write_tree, tree, cut, hinted), hinted=hinted)
     data = _data(tree, mode, found, ending)
     data.notes = [*([] if tree else [UNBUILT]), *cut, *notes_of(pages)]
     view = await drawn(
@@ -158,11 +158,11 @@ def _cut_by(idms: Idms | None, tree: Tree | None) -> list[str]:
     return idms.notes if tree and idms else []
 
 
-def _tell_tree(
+def _write_tree(
     tree: Tree | None, cut: Sequence[str], hinted: bool, sheet: Sheet
 ) -> None:
-    """Write how large the tree is, where that fits whole and is `hinted`; or, cut to what fits, that
-    there is none yet; and how its leaves were `cut`."""
+    """Write how large the tree is, where that fits whole and is `hinted`; or, cut to
+    what fits, that there is none yet; and how its leaves were `cut`."""
     if tree is None:
         sheet.add_cut(UNBUILT)
     elif hinted:

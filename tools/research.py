@@ -34,8 +34,8 @@ from tools.common.answer import (
     failures_of,
     larger,
     notes_of,
+    provider_line,
     repeated,
-    told,
 )
 from tools.common.answer import answer as reply
 from tools.common.context import (
@@ -179,13 +179,13 @@ async def research(
     # What was not read is in the enriched prompt.
     ending = Ending(NAME, sheet, following, pages=pages)
     hinted = not found.assembled.evidence or bool(hint_room(max_tokens or UNASKED))
-    told_handle = handle if hinted and not 0 < max_tokens < SESSION_FROM else ""
-    # Below `WIDE` it takes no room from words: it is written where the calls leave some, without
-    # its scheme.
-    told_handle = (
-        told_handle.rpartition("/")[2] if 0 < max_tokens < WIDE else told_handle
+    shown_handle = handle if hinted and not 0 < max_tokens < SESSION_FROM else ""
+    # Below `WIDE` it is written only if room is left after the calls, without its
+    # scheme.
+    shown_handle = (
+        shown_handle.rpartition("/")[2] if 0 < max_tokens < WIDE else shown_handle
     )
-    ending.write(partial(_tell_session, found, told_handle, before), hinted=hinted)
+    ending.write(partial(_write_session, found, shown_handle, before), hinted=hinted)
     data = _data(found, ending, handle, before)
     data.understood = one_line(ongoing.understood)
     data.notes += notes_of(pages)
@@ -211,10 +211,11 @@ def _at(sites: Sequence[str], services: Services, report: Report) -> Services:
     )
 
 
-def _tell_session(
+def _write_session(
     found: Researched, handle: str, before: Sequence[str], sheet: Sheet
 ) -> None:
-    """Write the handle of the session, where one is to be told, and what it had shown `before`."""
+    """Write the handle of the session, if it is to be shown, and what it had shown
+    `before`."""
     if handle:
         sheet.add(f"Session: {handle}")
     if before:

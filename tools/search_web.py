@@ -32,13 +32,13 @@ from pipeline.text.frame import (
     source_line,
 )
 from pipeline.text.tokens import count_tokens
-from tools.common.answer import Ending, answer, larger, repeated, told
+from tools.common.answer import Ending, answer, larger, provider_line, repeated
 from tools.common.context import (
     ToolContext,
     reporter,
     services_of,
 )
-from tools.common.results import APART, SPEAKS, TRUST, Next, Part
+from tools.common.results import APART, INJECTION, TRUST, Next, Part
 from tools.common.tool import Tool
 
 DAY: Final = r"^(\d{4}-\d{2}-\d{2})?$"
@@ -155,8 +155,10 @@ async def search_web(  # noqa: PLR0913, PLR0917  a tool's arguments are its sche
         wanted, gathered, hits, larger(NAME, max_tokens) if shown < len(hits) else None
     )
     ending = Ending(NAME, sheet, following, gathered.failures)
-    ending.write(partial(_tell_search, gathered, mark))
-    providers = dict.fromkeys(told(outcome, mark) for outcome in gathered.outcomes)
+    ending.write(partial(_write_search, gathered, mark))
+    providers = dict.fromkeys(
+        provider_line(outcome, mark) for outcome in gathered.outcomes
+    )
     facts: dict[str, object] = {
         "queries": [query.text for query in gathered.parsed.queries],
         "entities": list(gathered.parsed.entities),
@@ -279,8 +281,9 @@ def _notes(gathered: Gathered) -> list[str]:
     return list(filter(None, notes))
 
 
-def _tell_search(gathered: Gathered, mark: str, sheet: Sheet) -> None:
-    """Write which providers did not answer as asked, and what is to be said of the search."""
+def _write_search(gathered: Gathered, mark: str, sheet: Sheet) -> None:
+    """Write which providers did not answer as asked, and what is to be said of the
+    search."""
     for outcome in gathered.outcomes:
         if outcome.status != "ok" or outcome.reason:
             sheet.add(provider_line(outcome, mark)) or sheet.add_cut(

@@ -101,7 +101,7 @@ async def check_draft(
     ordered = sorted(checked, key=lambda one: one.outcome in FINE)
     sheet, written = await in_thread(_sheet, ordered, loaded, max_tokens or UNASKED)
     fine = sum(one.outcome in FINE for one in checked)
-    following = larger(TOOL, max_tokens or UNASKED) if told < len(checked) else []
+    following = larger(TOOL, max_tokens or UNASKED) if written < len(checked) else []
     ending = Ending(TOOL, sheet, following, loaded.failures)
     ending.write(hinted=False)
     pages = [document.page for document in loaded.documents[:FIRST]]
@@ -113,8 +113,8 @@ async def check_draft(
         "passages": [],
         "pages": [address(page.final_url) for page in pages],
         "handles": [page_handle(page) for page in pages],
-        "left_out": len(checked) - told,
-        "checked": [_item(*numbered) for numbered in enumerate(ordered[:told], 1)],
+        "left_out": len(checked) - written,
+        "checked": [_item(*numbered) for numbered in enumerate(ordered[:written], 1)],
     }
     data = DraftFound.model_validate(facts | ending.facts)
     return answer(sheet.text, data)
@@ -189,10 +189,10 @@ def _sheet(
             )
         if not sheet.add("\n".join(lines)):
             break
-        told += 1
-    if told < len(checked):
-        sheet.add(f"{len(checked) - told} more: repeat with a larger max_tokens.")
-    return sheet, told
+        written += 1
+    if written < len(checked):
+        sheet.add(f"{len(checked) - written} more: repeat with a larger max_tokens.")
+    return sheet, written
 
 
 def _counted(checked: Sequence[Checked]) -> str:

@@ -1,8 +1,7 @@
 """What a tool takes from its MCP context, and checks of what it was given.
 
-Not for: errors and deadlines, which the server puts around every tool (`server/app.py`), and how
-answers end (`answer.py`).
-"""
+Not for: errors and deadlines, which the server puts around every tool
+(`server/app.py`), and how answers end (`answer.py`)."""
 
 import hashlib
 from dataclasses import replace
@@ -25,10 +24,10 @@ from pipeline.work import Report, time_left
 
 FRESH: Final = Field(description="Skip the cache.")
 PROGRESS_GAP: Final = 0.25
-"""Seconds between two progress messages; a client that reads slowly would block the tool otherwise
-(notes/mcp §4.7)."""
+"""Seconds between two progress messages; otherwise a slow client would block the
+tool."""
 MOST_TOKENS: Final = 20_000
-"""Largest budget that a call may ask for."""
+"""Largest allowed max_tokens."""
 LEAST_TOKENS: Final = 100
 """Smallest useful max_tokens: below, the frame alone fills an answer."""
 BUDGET: Final = Field(description="Left out: as much as helps.", ge=0, le=MOST_TOKENS)
