@@ -106,6 +106,8 @@ class SearchQuery:
     """Whether it asks for published research, which catalogues of it are asked for besides."""
     dois: tuple[str, ...] = ()
     """Works that are asked for by these names, in place of words."""
+    guessed: bool = field(default=False, compare=False)
+    """Whether a model wrote it; what such queries find shares a part of the places."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -649,7 +649,7 @@ def _merged(rules: ParsedRequest, said: _Answer) -> ParsedRequest:
     freshness = first.freshness if first.freshness != "any" else said["freshness"]
     held = _Held(rules)
     queries = [
-        SearchQuery(text[:LONGEST_QUERY], one["language"], freshness)
+        SearchQuery(text[:LONGEST_QUERY], one["language"], freshness, guessed=True)
         for one in said["queries"]
         if (text := held.kept(one["text"], one["language"]))
         and held.names(text, rules.entities)
@@ -659,15 +659,18 @@ def _merged(rules: ParsedRequest, said: _Answer) -> ParsedRequest:
             "none of its queries has a word of the request.", hint="Set a larger model."
         )
     asked = [held.kept(part, first.language) for part in said["parts"]]
-    parts = rules.parts or _parts(asked, known)
+    parts = () if rules.parts else _parts(asked, known)
     queries = [
-        *(SearchQuery(part, first.language, first.freshness) for part in parts),
+        *(
+            SearchQuery(part, first.language, first.freshness, guessed=True)
+            for part in parts
+        ),
         *queries,
     ]
     return ParsedRequest(
-        first_distinct([first, *queries]),
+        first_distinct([*rules.queries, *queries]),
         tuple(dict.fromkeys(entities))[:MAX_ENTITIES],
-        parts,
+        rules.parts or parts,
         made_by="model",
         needless=rules.needless
         or ("" if said["search"] else "the model finds that it needs none"),
