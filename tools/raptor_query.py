@@ -19,11 +19,12 @@ from pipeline.evidence.show import Sheet, hint_room, notice_within
 from pipeline.fetch.handles import find_page, page_handle
 from pipeline.question.broad import is_broad
 from pipeline.raptor.build import build_tree
-from pipeline.raptor.evidence import fit_evidence, write_shown
+from pipeline.raptor.evidence import fit_evidence
 from pipeline.raptor.overview import overview
 from pipeline.raptor.query import WALK, Mode, NodeMode, Traversal, query_tree, read_tree
 from pipeline.raptor.summarise import Writer
 from pipeline.raptor.tree import SCHEME, Tree, TreeOptions
+from pipeline.raptor.write import is_extracted, write_tree
 from pipeline.reading.extract import left_unread, read_documents
 from pipeline.segment.idms import Idms
 from pipeline.services import Services
@@ -62,7 +63,7 @@ from tools.common.tool import Tool
 NAME: Final = "raptor_query"
 WRITE_SHARE: Final = STEP_SHARE / 2
 """Part that a generator may take for each of: boundaries of idms leaves (what is not judged by then
-is cut by embeddings), what is written for the index, and the summaries that are shown."""
+is cut by embeddings), and what is written for the index."""
 UNBUILT: Final = "The tree is not built yet; this is read from the documents. The same call goes on building it."
 
 
@@ -119,6 +120,7 @@ async def raptor_query(
     # 1. The tree: kept, grown, or built
     idms = _idms(services) if chunking == "idms" else None
     tree, loaded = await _tree(sources, question, chunking, services, report, idms)
+    wrote = _written_later(tree, services) if tree else ""
     partly = [
         in_part(one.url, one.unread, one.rest)
         for one in (tree.sources if tree else ())
@@ -143,7 +145,7 @@ async def raptor_query(
     tell_rest(sheet, failures)
     if tree is None or hint_room(max_tokens):
         write_next(sheet, following, NAME)
-        _tell_tree(sheet, tree)
+        _tell_tree(sheet, tree, wrote)
     for line in idms.notes if tree and idms else ():
         sheet.add_cut(one_line(line))
     tell_failures(sheet, failures)
@@ -153,6 +155,7 @@ async def raptor_query(
     data.notes = [
         *([] if tree else [UNBUILT]),
         *(idms.notes if tree and idms else ()),
+        *([wrote] if wrote else []),
         *notes_of(pages),
     ]
     view = await drawn(
@@ -161,13 +164,27 @@ async def raptor_query(
     return answer(sheet.text, data, view=view)
 
 
-def _tell_tree(sheet: Sheet, tree: Tree | None) -> None:
+def _written_later(tree: Tree, services: Services) -> str:
+    """Have a generator, where one is set, write the summaries of a tree between calls; return how
+    far it is, empty where there is nothing to write."""
+    if services.generator is None or not is_extracted(tree) or "#" in tree.id:
+        return ""
+    writer = Writer(services.generator, reader=services.reader)
+    store = store_for((source.url for source in tree.sources), services)
+    embedder = services.embedder
+    write = partial(write_tree, tree, writer, embedder=embedder, store=store)
+    services.later.begin(tree.id, lambda report: write(report=report))
+    return services.later.reached(tree.id)
+
+
+def _tell_tree(sheet: Sheet, tree: Tree | None, wrote: str) -> None:
     """Write how large the tree is, where that fits whole; or, cut to what fits, that there is none
-    yet."""
+    yet. `wrote` is how far its written summaries are."""
     if tree is None:
         sheet.add_cut(UNBUILT)
     else:
         sheet.add(f"Tree of {len(tree.leaves)} leaves in {len(tree.layers)} layers.")
+        sheet.add(one_line(wrote))
 
 
 def _data(
@@ -253,8 +270,7 @@ async def _by_nodes(
     max_tokens: int,
     mark: str,
 ) -> _Found:
-    """Return leaves and summaries as they score in `mode`, those written where a generator is set,
-    and their pages."""
+    """Return leaves and summaries as they score in `mode`, and their pages."""
     passages = await query_tree(
         tree,
         question,
@@ -263,12 +279,6 @@ async def _by_nodes(
         embedder=services.embedder,
         walk=walk,
     )
-    if services.generator is not None:
-        writer, seconds = Writer(services.generator), services.seconds * WRITE_SHARE
-        store = store_for((source.url for source in tree.sources), services)
-        passages = await write_shown(
-            tree, passages, writer, store=store, seconds=seconds
-        )
     places = {
         document
         for passage in passages

@@ -64,13 +64,9 @@ class ChosenNode(NamedTuple):
 
     node: TreeNode
     text: str
-    """The node's, or what a generator wrote in its place."""
     tokens: int
     score: float
     """Comparable within one answer only."""
-    written: bool = False
-    """Whether a generator wrote the text; it then stands on all leaves below, not on quoted
-    sentences."""
 
 
 @traced("read_tree")
