@@ -22,6 +22,7 @@ from errors import ModelError
 from models.onnx import OnnxEmbedder
 from pipeline.document.units import split_sentences
 from pipeline.messages import KEPT_SECONDS
+from pipeline.question.question import Question
 from pipeline.raptor.build import build_tree
 from pipeline.raptor.draw import draw, layout
 from pipeline.raptor.evidence import to_evidence
@@ -286,7 +287,7 @@ async def test_neighbouring_leaves_are_one_passage_with_one_link() -> None:
     document = chapters(30)
     tree = await build_tree([document], embedder=None, options=TreeOptions(), store=None)
     found = await query_tree(
-        tree, "record ferry harbour of Pell", mode="flat", max_tokens=900, embedder=None
+        tree, Question("record ferry harbour of Pell"), mode="flat", max_tokens=900, embedder=None
     )
     evidence = to_evidence(tree, found, {0: document})
     assert len(evidence) < len(found)

@@ -22,6 +22,7 @@ from pipeline.evidence.show import (
     told_parts,
 )
 from pipeline.evidence.values import rows_shown, told_values, values_room
+from pipeline.question.question import Question
 from pipeline.reading.extract import extract, left_unread, unless_cut
 from pipeline.reading.rows import named_rows_first
 from pipeline.sources.gather import Loaded, load_sources, room_for
@@ -94,16 +95,17 @@ async def extract_relevant(
         raise UsageError(
             missing, hint='Call extract_relevant(question="…", sources=["https://…"]).'
         )
+    asked = Question(question)
     services, noticing = noticed(services_of(ctx), anew=fresh)
     report = reporter(ctx)
     # 1. Read the sources
     seconds = services.seconds * LONG_SHARE
     loaded = await load_sources(
-        sources, services, seconds=seconds, report=report, question=question
+        sources, services, seconds=seconds, report=report, question=asked
     )
     # 2. The core's reading of all of them
     reading = await extract(
-        question, loaded.documents, reader=services.reader, asking=services.asking
+        asked, loaded.documents, reader=services.reader, asking=services.asking
     )
     unread = left_unread(reading, loaded.documents)
     loaded = replace(loaded, failures=(*loaded.failures, *unread))

@@ -15,7 +15,6 @@ from pydantic import Field
 from errors import UsageError
 from pipeline.document.cite import cite
 from pipeline.document.page import Document, Trust
-from pipeline.document.table import Told
 from pipeline.evidence.assemble import UNASKED
 from pipeline.evidence.show import (
     FRAME_SHARE,
@@ -33,7 +32,7 @@ from pipeline.evidence.values import FORMS, told_values
 from pipeline.fetch.handles import page_handle
 from pipeline.prune.paper import is_pruner, path_scorer
 from pipeline.prune.prune import Pruned, PrunedPage, PruneOptions, prune
-from pipeline.question.parse import cut_parts
+from pipeline.question.question import NOTHING, Question
 from pipeline.services import Services
 from pipeline.sources.changes import earlier
 from pipeline.sources.gather import Loaded, load_sources, room_for
@@ -176,22 +175,22 @@ async def fetch_and_prune_html(  # noqa: PLR0913, PLR0917  a tool's arguments ar
     For more, repeat the call with its cursor. To find pages use search_web or research.
     """
     check_budget(max_tokens)
+    asked = Question(question)
     services, noticing = noticed(services_of(ctx), anew=fresh)
     number = _number(
         cursor,
         key := _key(list(sources), question, max_tokens, format, references, part),
     )
     # 1. Read the sources
-    loaded, part, before = await _load(sources, part, question, services, reporter(ctx))
+    loaded, part, before = await _load(sources, part, asked, services, reporter(ctx))
     # 2. Plan what stands around the pages' words
     mark = new_mark()
     heads = _heads(loaded.documents, max_tokens or WIDE, mark)
     frame = count_tokens(notice_within(mark, max_tokens or WIDE))
     frame += sum(count_tokens(head.over(".", mark)) + 1 for head in heads)
     unread = room_for(loaded.failures, max_tokens or WIDE)
-    computed = await in_thread(
-        _computed, "" if part or number > 1 else question, loaded.documents
-    )
+    about = NOTHING if part or number > 1 else asked
+    computed = await in_thread(ask_parts, about, about.parts, loaded.documents)
     told = told_values(computed, loaded.documents, mark, max_tokens or UNASKED)
     frame += count_tokens(told) + 1 if told else 0
     hint = _hint(part, max_tokens)
@@ -212,7 +211,7 @@ async def fetch_and_prune_html(  # noqa: PLR0913, PLR0917  a tool's arguments ar
         options = PruneOptions(
             room, FORMS[format], references, services.pruning, number
         )
-        pruned = await _pruned(loaded.documents, question, options, services)
+        pruned = await _pruned(loaded.documents, asked, options, services)
     # 4. Write it out, and how to go on
     further = f"{number + 1}.{key}"
     most = max_tokens or pruned.budget + frame + hint_room(WIDE) + unread + cited
@@ -251,7 +250,11 @@ def _key(*arguments: object) -> str:
 
 
 async def _load(
-    sources: Sequence[str], part: str, question: str, services: Services, report: Report
+    sources: Sequence[str],
+    part: str,
+    question: Question,
+    services: Services,
+    report: Report,
 ) -> tuple[Loaded, str, list[Document | None]]:
     """Return the documents of the sources, the place in them that is left to be read, and where
     that is what changed, each document as it was."""
@@ -270,21 +273,13 @@ async def _load(
     return loaded, part.strip(), before
 
 
-def _computed(question: str, documents: Sequence[Document]) -> tuple[Told, ...]:
-    return ask_parts(question, cut_parts(question), documents) if question else ()
-
-
 async def _pruned(
     documents: Sequence[Document],
-    question: str,
+    question: Question,
     options: PruneOptions,
     services: Services,
 ) -> Pruned:
-    led = (
-        None
-        if question.strip()
-        else await in_thread(read_from_address, documents, options)
-    )
+    led = None if question else await in_thread(read_from_address, documents, options)
     if led is not None:
         return led
     writer = services.generator

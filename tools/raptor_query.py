@@ -18,6 +18,7 @@ from pipeline.evidence.assemble import Assembled, assemble
 from pipeline.evidence.show import Sheet, hint_room, notice_within
 from pipeline.fetch.handles import find_page, page_handle
 from pipeline.question.broad import is_broad
+from pipeline.question.question import Question
 from pipeline.raptor.build import build_tree
 from pipeline.raptor.evidence import fit_evidence
 from pipeline.raptor.overview import overview
@@ -117,9 +118,10 @@ async def raptor_query(
     the next question. For single pages use extract_relevant.
     """
     services, report = services_of(ctx), reporter(ctx)
+    about = Question(question)
     # 1. The tree: kept, grown, or built
     idms = _idms(services) if chunking == "idms" else None
-    tree, loaded = await _tree(sources, question, chunking, services, report, idms)
+    tree, loaded = await _tree(sources, about, chunking, services, report, idms)
     wrote = _written_later(tree, services) if tree else ""
     partly = [
         in_part(one.url, one.unread, one.rest)
@@ -134,7 +136,7 @@ async def raptor_query(
     sheet.add(notice_within(mark, max_tokens))
     # 2. Passages within the budget: units as the core reads them, or nodes of the tree
     asked = _asked(tree, loaded, mode, Traversal(*map(int, walk.split("x"))))
-    found = await asked(question, services, max_tokens=sheet.room, mark=mark)
+    found = await asked(about, services, max_tokens=sheet.room, mark=mark)
     failures += found.unread
     sheet.add(found.assembled.shown.text)
     sheet.release()
@@ -229,7 +231,7 @@ def _asked(
 
 
 async def _guided(
-    tree: Tree, question: str, services: Services, *, max_tokens: int, mark: str
+    tree: Tree, question: Question, services: Services, *, max_tokens: int, mark: str
 ) -> _Found:
     """Return units as the core reads them, or an overview where the question is about the whole,
     and their pages."""
@@ -239,7 +241,7 @@ async def _guided(
         if single
         else []
     )
-    if is_broad(question, titles):
+    if is_broad(question.text, titles):
         at_hand = await _pages(tree, range(len(tree.sources) == 1), services)
         tell = partial(overview, tree, at_hand, max_tokens=max_tokens, mark=mark)
         return _Found(await in_thread(tell), list(at_hand.values()))
@@ -262,7 +264,7 @@ async def _guided(
 
 async def _by_nodes(
     tree: Tree,
-    question: str,
+    question: Question,
     services: Services,
     *,
     mode: NodeMode,
@@ -303,7 +305,7 @@ def _idms(services: Services) -> Idms:
 
 async def _tree(
     sources: list[str],
-    question: str,
+    question: Question,
     chunking: Literal["sentences", "idms"],
     services: Services,
     report: Report,
@@ -360,7 +362,12 @@ async def _tree(
 
 
 async def _from_documents(
-    loaded: Loaded, question: str, services: Services, *, max_tokens: int, mark: str
+    loaded: Loaded,
+    question: Question,
+    services: Services,
+    *,
+    max_tokens: int,
+    mark: str,
 ) -> _Found:
     """Return units of the documents themselves, as the core reads them: better than nothing while
     there is no tree."""

@@ -15,7 +15,8 @@ from pipeline.document.page import SearchQuery
 from pipeline.evidence.assemble import UNASKED
 from pipeline.evidence.show import HINT_TOKENS, WIDE, Sheet, hint_room
 from pipeline.evidence.values import rows_shown
-from pipeline.question.parse import is_site, split_sites
+from pipeline.question.question import Question
+from pipeline.question.wants import is_site, split_sites
 from pipeline.research import Researched
 from pipeline.research import research as run
 from pipeline.services import Once, Services
@@ -123,18 +124,20 @@ async def research(
     into one page use extract_relevant.
     """
     check_budget(max_tokens)
-    asked, sites = split_sites(question)
+    whole = Question(question)
+    bare, sites = split_sites(whole.text)
+    asked = Question(bare) if sites else whole
     report = reporter(ctx)
     services = _at(sites, services_of(ctx), report)
     ongoing = await Ongoing.begin(
         services.stores,
-        question,
+        whole,
         handle=session,
         owner=owner_of(ctx),
         roots=services.roots,
     )
     # A follow-up is asked with what it refers to.
-    asked = split_sites(ongoing.understood)[0] or asked
+    asked = Question(split_sites(ongoing.understood)[0]) or asked
     wanted = Wanted(
         asked, max_pages, freshness, filters=SearchQuery("", site=" ".join(sites))
     )
@@ -143,7 +146,9 @@ async def research(
     await ctx.report_progress(0, 10, handle)
     # The session's handle takes some 25 tokens.
     most = max_tokens - HINT_TOKENS if max_tokens >= WIDE else max_tokens
-    line = f"Understood as: {one_line(asked)}" if ongoing.understood else ongoing.held
+    line = (
+        f"Understood as: {one_line(asked.text)}" if ongoing.understood else ongoing.held
+    )
     found = await run(
         wanted,
         ongoing.over(services),
@@ -152,7 +157,7 @@ async def research(
         write=answer,
         told=line,
     )
-    before = await _keep(found, ongoing, question)
+    before = await _keep(found, ongoing, whole)
     known = found.known
     missing = known.gathered.missing()
     following = repeated(
@@ -160,7 +165,8 @@ async def research(
     )
     following += [
         Next(
-            tool=NAME, arguments={"question": f"{one.rest} {asked}", "session": handle}
+            tool=NAME,
+            arguments={"question": f"{one.rest} {asked.text}", "session": handle},
         )
         for one in missing
         if is_site(one.rest)
@@ -215,13 +221,13 @@ def _at(sites: Sequence[str], services: Services, report: Report) -> Services:
     )
 
 
-async def _keep(found: Researched, ongoing: Ongoing, question: str) -> list[str]:
+async def _keep(found: Researched, ongoing: Ongoing, question: Question) -> list[str]:
     """Write what was found to the session; return the labels of passages that it had shown
     before."""
     gathered, reading = found.known.gathered, found.known.reading
     known = await ongoing.keep(
         [
-            Asked(one.question or question, one.verdict, one.reason)
+            Asked((one.question or question).text, one.verdict, one.reason)
             for one in reading.parts or (reading,)
         ],
         [query.text for query in gathered.parsed.queries],

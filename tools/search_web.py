@@ -15,6 +15,7 @@ from errors import UsageError
 from pipeline.document.page import Document, SearchQuery, Trust
 from pipeline.evidence.show import Sheet, shortened, told_speaking
 from pipeline.fetch.handles import page_handle
+from pipeline.question.question import Question
 from pipeline.search.mixed import RankedPage
 from pipeline.sources.gather import Gathered, Wanted, gather_pages
 from pipeline.text.frame import (
@@ -159,7 +160,8 @@ async def search_web(  # noqa: PLR0913, PLR0917  a tool's arguments are its sche
         safe=safe_search,
         page=page,
     )
-    wanted = Wanted(question, max_results, freshness, language, rank, filters=filters)
+    asked = Question(question)
+    wanted = Wanted(asked, max_results, freshness, language, rank, filters=filters)
     gathered = await gather_pages(wanted, services_of(ctx), report=reporter(ctx))
     hits = [
         _hit(one, gathered.documents.get(one.result.url)) for one in gathered.ranked

@@ -21,6 +21,7 @@ from models.protocols import Generator, Said
 from pipeline.check.statements import judge_statement
 from pipeline.document.units import split_sentences
 from pipeline.messages import KEPT_SECONDS
+from pipeline.question.question import Question
 from pipeline.raptor.tree import SummaryQuote
 from pipeline.reading.bm25 import PageUnits
 from pipeline.reading.relevance import Blend, Reader
@@ -271,8 +272,9 @@ async def borne_out(summary: Summary, texts: Sequence[str], reader: Reader) -> S
     page = PageUnits(units, [""] * len(units))
     kept: list[str] = []
     for sentence in _sentences(summary.text):
-        relevance = await reader.read(sentence, [page])
-        judged = await in_thread(judge_statement, sentence, units, relevance)
+        asked = Question(sentence)
+        relevance = await reader.read(asked, [page])
+        judged = await in_thread(judge_statement, asked, units, relevance)
         if judged.support == "supported":
             kept.append(sentence)
     return replace(summary, text=" ".join(kept))

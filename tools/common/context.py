@@ -237,7 +237,7 @@ def found_in(
         "confidence": round(reading.confidence, 4),
         "parts": [
             PartFound(
-                question=shortened(one_line(part.question), TITLE_TOKENS),
+                question=shortened(one_line(part.question.text), TITLE_TOKENS),
                 verdict=part.verdict,
                 label=label,
             )
