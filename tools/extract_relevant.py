@@ -30,31 +30,27 @@ from pipeline.text.frame import new_mark, place_of
 from pipeline.text.tokens import count_tokens
 from pipeline.view import view_evidence
 from pipeline.work import LONG_SHARE, in_thread
+from tools.common.answer import (
+    Ending,
+    answer,
+    behind,
+    drawn,
+    larger,
+    next_line,
+    notes_of,
+    repeated,
+)
 from tools.common.check_draft import LONGEST_DRAFT, DraftFound, check_draft
 from tools.common.context import (
     BUDGET,
     FRESH,
-    Next,
     ToolContext,
-    answer,
-    behind,
     check_budget,
-    computed_in,
-    drawn,
-    found_in,
-    larger,
-    next_line,
-    notes_of,
     noticed,
-    repeated,
     reporter,
     services_of,
-    tell_age,
-    tell_failures,
-    tell_notes,
-    tell_rest,
-    write_next,
 )
+from tools.common.results import Next, found_in
 from tools.common.tool import Tool
 
 NAME: Final = "extract_relevant"
@@ -118,25 +114,18 @@ async def extract_relevant(
         following.append(Next(tool="research", arguments={}))
     elif assembled.left_out:
         following.extend(larger(NAME, max_tokens or UNASKED))
-    tell_rest(sheet, loaded.failures)
-    if reading.verdict == "none" or hint_room(max_tokens or UNASKED):
-        write_next(sheet, following, NAME)
-    tell_failures(sheet, loaded.failures)
     pages = tuple(behind(assembled.evidence, loaded.documents))
-    tell_notes(sheet, pages)
-    tell_age(sheet, pages, noticing.ages)
-    rows = rows_shown(reading.computed, loaded.documents, assembled.evidence)
-    computed = computed_in(reading.computed, loaded.documents, rows)
+    ending = Ending(NAME, sheet, following, loaded.failures, pages, noticing.ages)
+    none = reading.verdict == "none"
+    ending.write(hinted=none or bool(hint_room(max_tokens or UNASKED)))
     data = found_in(
         ExtractRelevantResult,
         reading,
         assembled,
         loaded.documents,
-        loaded.failures,
-        computed=computed,
+        loaded.documents,
         notes=notes_of(pages),
-        next=following,
-        tokens=sheet.tokens,
+        **ending.facts,
     )
     view = await drawn(
         ctx, view_evidence, question, assembled, loaded.documents, reading, max_tokens

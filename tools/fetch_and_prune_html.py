@@ -5,7 +5,7 @@ Not for: choosing sentences (`extract_relevant`) or trees over long documents (`
 """
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Annotated, Final, Literal
 
@@ -48,32 +48,33 @@ from pipeline.text.frame import framed, new_mark, one_line, speaks_to_models
 from pipeline.text.tokens import count_each, count_tokens
 from pipeline.view import view_pages
 from pipeline.work import LONG_SHARE, STEP_SHARE, Report, in_thread
-from tools.common.context import (
-    APART,
-    BUDGET,
+from tools.common.answer import (
     FIRST,
+    Ending,
+    answer,
+    drawn,
+    failures_of,
+    repeated,
+    write_next,
+)
+from tools.common.context import (
+    BUDGET,
     FRESH,
+    ToolContext,
+    check_budget,
+    noticed,
+    reporter,
+    services_of,
+)
+from tools.common.results import (
+    APART,
     HIDDEN,
     SPEAKS,
     TRUST,
     ComputedValue,
     Next,
     Part,
-    ToolContext,
-    answer,
-    check_budget,
     computed_in,
-    drawn,
-    failures_of,
-    noticed,
-    repeated,
-    reporter,
-    services_of,
-    tell_age,
-    tell_failures,
-    tell_notes,
-    tell_rest,
-    write_next,
 )
 from tools.common.tool import Tool
 
@@ -226,13 +227,12 @@ async def fetch_and_prune_html(  # noqa: PLR0913, PLR0917  a tool's arguments ar
         _data, loaded, pruned, further, following, citations=references
     )
     await in_thread(_tell_citations, sheet, data.pages, hint + unread)
-    tell_rest(sheet, loaded.failures)
-    _tell_next(sheet, data, pruned, part, max_tokens)
-    _add_notes(sheet, loaded, pruned, noticing.ages)
-    data.computed, data.tokens = (
-        computed_in(computed, loaded.documents, kept),
-        sheet.tokens,
-    )
+    pages = [document.page for document in loaded.documents]
+    ending = Ending(NAME, sheet, following, loaded.failures, pages, noticing.ages)
+    own = partial(_tell_own, data, pruned, part, max_tokens)
+    ending.write(own, hinted=False)
+    data.computed = computed_in(computed, loaded.documents, kept)
+    data.tokens = sheet.tokens
     view = await drawn(ctx, view_pages, question, loaded.documents, pruned)
     return answer(sheet.text, data, view=view)
 
@@ -372,18 +372,17 @@ def _speaks(page: PrunedPage, loaded: Loaded) -> bool:
     )
 
 
-def _add_notes(
-    sheet: Sheet, loaded: Loaded, pruned: Pruned, ages: Mapping[str, float]
-) -> None:
-    tell_failures(sheet, loaded.failures)
-    if pruned.scored_by:
-        sheet.add_cut(f"Scores: words, embeddings, {one_line(pruned.scored_by)}.")
-    tell_notes(sheet, (document.page for document in loaded.documents))
-    tell_age(sheet, (document.page for document in loaded.documents), ages)
-
-
 def _shown(page: PrunedPage) -> str:
     return "\n".join(filter(None, (page.said, page.text)))
+
+
+def _tell_own(
+    data: FetchAndPruneResult, pruned: Pruned, part: str, max_tokens: int, sheet: Sheet
+) -> None:
+    """Write the calls that go on, and what scored beside the core."""
+    _tell_next(sheet, data, pruned, part, max_tokens)
+    if pruned.scored_by:
+        sheet.add_cut(f"Scores: words, embeddings, {one_line(pruned.scored_by)}.")
 
 
 def _tell_next(

@@ -40,25 +40,21 @@ from pipeline.sources.gather import (
 from pipeline.text.frame import new_mark, one_line
 from pipeline.view import view_evidence
 from pipeline.work import LONG_SHARE, STEP_SHARE, Report, in_thread, time_left
-from tools.common.context import (
-    Next,
-    Quoted,
-    ToolContext,
+from tools.common.answer import (
+    Ending,
     answer,
     behind,
     drawn,
-    failures_of,
     larger,
     notes_of,
     repeated,
+)
+from tools.common.context import (
+    ToolContext,
     reporter,
     services_of,
-    shown_in,
-    tell_failures,
-    tell_notes,
-    tell_rest,
-    write_next,
 )
+from tools.common.results import Next, Quoted, shown_in
 from tools.common.tool import Tool
 
 NAME: Final = "raptor_query"
@@ -122,7 +118,7 @@ async def raptor_query(
     # 1. The tree: kept, grown, or built
     idms = _idms(services) if chunking == "idms" else None
     tree, loaded = await _tree(sources, about, chunking, services, report, idms)
-    wrote = _written_later(tree, services) if tree else ""
+    made = [*_cut_by(idms, tree), *(_written_later(tree, services) if tree else ())]
     partly = [
         in_part(one.url, one.unread, one.rest)
         for one in (tree.sources if tree else ())
@@ -144,58 +140,54 @@ async def raptor_query(
     following = [Next(tool=NAME, arguments={"sources": [tree.id]} if tree else {})]
     following += repeated(NAME, failures, beside=(tree.id,)) if tree else []
     following += larger(NAME, max_tokens) if tree and found.assembled.left_out else []
-    tell_rest(sheet, failures)
-    if tree is None or hint_room(max_tokens):
-        write_next(sheet, following, NAME)
-        _tell_tree(sheet, tree, wrote)
-    for line in idms.notes if tree and idms else ():
-        sheet.add_cut(one_line(line))
-    tell_failures(sheet, failures)
     pages = tuple(behind(found.assembled.evidence, found.documents))
-    tell_notes(sheet, pages)
-    data = _data(tree, mode, found, failures, following, sheet.tokens)
-    data.notes = [
-        *([] if tree else [UNBUILT]),
-        *(idms.notes if tree and idms else ()),
-        *([wrote] if wrote else []),
-        *notes_of(pages),
-    ]
+    ending = Ending(NAME, sheet, following, failures, pages)
+    hinted = tree is None or bool(hint_room(max_tokens))
+    ending.write(partial(_tell_tree, tree, made, hinted), hinted=hinted)
+    data = _data(tree, mode, found, ending)
+    data.notes = [*([] if tree else [UNBUILT]), *made, *notes_of(pages)]
     view = await drawn(
         ctx, view_evidence, question, found.assembled, found.documents, None, max_tokens
     )
     return answer(sheet.text, data, view=view)
 
 
-def _written_later(tree: Tree, services: Services) -> str:
-    """Have a generator, where one is set, write the summaries of a tree between calls; return how
-    far it is, empty where there is nothing to write."""
+def _written_later(tree: Tree, services: Services) -> list[str]:
+    """Have a generator, where one is set, write the summaries of a tree between calls; return what
+    is to be said of how far it is."""
     if services.generator is None or not is_extracted(tree) or "#" in tree.id:
-        return ""
+        return []
     writer = Writer(services.generator, reader=services.reader)
     store = store_for((source.url for source in tree.sources), services)
     embedder = services.embedder
     write = partial(write_tree, tree, writer, embedder=embedder, store=store)
     services.later.begin(tree.id, lambda report: write(report=report))
-    return services.later.reached(tree.id)
+    return list(filter(None, (services.later.reached(tree.id),)))
 
 
-def _tell_tree(sheet: Sheet, tree: Tree | None, wrote: str) -> None:
-    """Write how large the tree is, where that fits whole; or, cut to what fits, that there is none
-    yet. `wrote` is how far its written summaries are."""
+def _cut_by(idms: Idms | None, tree: Tree | None) -> list[str]:
+    """Return what is to be said of how leaves were cut by their subjects."""
+    return idms.notes if tree and idms else []
+
+
+def _tell_tree(
+    tree: Tree | None, made: Sequence[str], hinted: bool, sheet: Sheet
+) -> None:
+    """Write how large the tree is, where that fits whole and is `hinted`; or, cut to what fits, that
+    there is none yet; and how it was `made`."""
     if tree is None:
         sheet.add_cut(UNBUILT)
-    else:
+    elif hinted:
         sheet.add(f"Tree of {len(tree.leaves)} leaves in {len(tree.layers)} layers.")
-        sheet.add(one_line(wrote))
+    for line in made:
+        sheet.add_cut(one_line(line))
 
 
 def _data(
     tree: Tree | None,
     mode: str,
     found: "_Found",
-    failures: Sequence[Failure],
-    following: list[Next],
-    tokens: int,
+    ending: Ending,
 ) -> RaptorQueryResult:
     facts: dict[str, object] = {
         "tree": tree.id if tree else "",
@@ -203,13 +195,9 @@ def _data(
         "layers": len(tree.layers) if tree else 0,
         "leaves": len(tree.leaves) if tree else 0,
         "summaries": sum(node.is_summary for node in tree.nodes) if tree else 0,
-        "failures": failures_of(failures),
-        "next": following,
-        "tokens": tokens,
     }
-    return RaptorQueryResult.model_validate(
-        facts | shown_in(found.assembled, found.documents)
-    )
+    shown = shown_in(found.assembled, found.documents)
+    return RaptorQueryResult.model_validate(facts | shown | ending.facts)
 
 
 class _Found(NamedTuple):

@@ -5,6 +5,7 @@ Not for: writing the answer; it returns the enriched prompt, and the caller writ
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Annotated, Final, Literal
 
 from mcp_types import CallToolResult
@@ -14,7 +15,6 @@ from pipeline.document.cite import count_origins
 from pipeline.document.page import SearchQuery
 from pipeline.evidence.assemble import UNASKED
 from pipeline.evidence.show import HINT_TOKENS, WIDE, Sheet, hint_room
-from pipeline.evidence.values import rows_shown
 from pipeline.question.question import Question
 from pipeline.question.wants import is_site, split_sites
 from pipeline.research import Researched
@@ -27,30 +27,26 @@ from pipeline.sources.sites import SiteSearch, Twins
 from pipeline.text.frame import one_line
 from pipeline.view import view_evidence
 from pipeline.work import Report
-from tools.common.context import (
-    APART,
-    BUDGET,
-    Found,
-    Next,
-    Part,
-    ToolContext,
+from tools.common.answer import (
+    Ending,
     behind,
-    check_budget,
-    computed_in,
     drawn,
     failures_of,
-    found_in,
     larger,
     notes_of,
-    owner_of,
     repeated,
+    told,
+)
+from tools.common.answer import answer as reply
+from tools.common.context import (
+    BUDGET,
+    ToolContext,
+    check_budget,
+    owner_of,
     reporter,
     services_of,
-    tell_notes,
-    told,
-    write_next,
 )
-from tools.common.context import answer as reply
+from tools.common.results import APART, Found, Next, Part, found_in
 from tools.common.tool import Tool
 
 NAME: Final = "research"
@@ -182,21 +178,18 @@ async def research(
         )
     sheet = Sheet(max_tokens or found.tokens + hint_room(UNASKED) + HINT_TOKENS)
     sheet.add(found.text)
-    if not found.assembled.evidence or hint_room(max_tokens or UNASKED):
-        write_next(sheet, following, NAME)
-        # Below `WIDE` it takes no room from words: it is written where the calls leave some,
-        # without its scheme.
-        short = 0 < max_tokens < WIDE
-        if not 0 < max_tokens < SESSION_FROM:
-            sheet.add(f"Session: {handle.rpartition('/')[2] if short else handle}")
-    if before:
-        sheet.add(
-            f"Shown before: "
-            f"{'all' if len(before) == len(found.assembled.evidence) else ', '.join(before)}"
-        )
     pages = tuple(behind(found.assembled.evidence, known.gathered.documents.values()))
-    tell_notes(sheet, pages)
-    data = _data(found, following, sheet.tokens, handle, before)
+    # What was not read is in the enriched prompt.
+    ending = Ending(NAME, sheet, following, pages=pages)
+    hinted = not found.assembled.evidence or bool(hint_room(max_tokens or UNASKED))
+    told_handle = handle if hinted and not 0 < max_tokens < SESSION_FROM else ""
+    # Below `WIDE` it takes no room from words: it is written where the calls leave some, without
+    # its scheme.
+    told_handle = (
+        told_handle.rpartition("/")[2] if 0 < max_tokens < WIDE else told_handle
+    )
+    ending.write(partial(_tell_session, found, told_handle, before), hinted=hinted)
+    data = _data(found, ending, handle, before)
     data.understood = one_line(ongoing.understood)
     data.notes += notes_of(pages)
     view = await drawn(
@@ -221,6 +214,17 @@ def _at(sites: Sequence[str], services: Services, report: Report) -> Services:
     )
 
 
+def _tell_session(
+    found: Researched, handle: str, before: Sequence[str], sheet: Sheet
+) -> None:
+    """Write the handle of the session, where one is to be told, and what it had shown `before`."""
+    if handle:
+        sheet.add(f"Session: {handle}")
+    if before:
+        whole = len(before) == len(found.assembled.evidence)
+        sheet.add(f"Shown before: {'all' if whole else ', '.join(before)}")
+
+
 async def _keep(found: Researched, ongoing: Ongoing, question: Question) -> list[str]:
     """Write what was found to the session; return the labels of passages that it had shown
     before."""
@@ -243,11 +247,7 @@ async def _keep(found: Researched, ongoing: Ongoing, question: Question) -> list
 
 
 def _data(
-    found: Researched,
-    following: list[Next],
-    tokens: int,
-    handle: str,
-    before: list[str],
+    found: Researched, ending: Ending, handle: str, before: list[str]
 ) -> ResearchResult:
     gathered, reading = found.known.gathered, found.known.reading
     cited = dict(
@@ -257,17 +257,10 @@ def _data(
         ResearchResult,
         reading,
         found.assembled,
+        found.known.documents,
         gathered.documents.values(),
-        gathered.failures,
         session=handle,
         before=before,
-        computed=computed_in(
-            reading.computed,
-            found.known.documents,
-            rows_shown(
-                reading.computed, found.known.documents, found.assembled.evidence
-            ),
-        ),
         queries=[query.text for query in gathered.parsed.queries[1:]],
         providers=list(
             dict.fromkeys(told(outcome, found.mark) for outcome in gathered.outcomes)
@@ -292,8 +285,7 @@ def _data(
             )
             if note
         ],
-        next=following,
-        tokens=tokens,
+        **ending.facts | {"failures": failures_of(gathered.failures)},
     )
 
 
