@@ -1,11 +1,11 @@
-"""A generator writes the summaries of a tree that stands already, from the lowest layer up (RAPTOR
-§3, App. C).
+"""A generator writes the summaries of a kept tree, from the lowest layer up (RAPTOR §3,
+App. C).
 
-Trees are built with extracted summaries, because a generator on a processor takes about 20 s for
-each. What it writes takes their place in the kept tree, under the same handle, a layer at a time;
-a summary that its children do not bear out stays extracted. Not for: trees whose clusters follow
-from what is written (`build.py` with a `Writer`), or the checks (`summarise.py`).
-"""
+Trees are built with extracted summaries, because a generator on a processor takes about
+20 s for each. What it writes replaces them in the kept tree, under the same handle, a
+layer at a time; a summary that its children do not support stays extracted. Not for:
+trees whose clusters depend on what is written (`build.py` with a `Writer`), or the
+checks (`summarise.py`)."""
 
 from dataclasses import replace
 from functools import partial
