@@ -173,7 +173,7 @@ async def test_a_generator_that_is_gone_or_writes_nonsense_leaves_the_extracted_
 async def test_summaries_are_written_between_calls_and_a_server_that_ended_is_gone_on_from(
     connect: Connect, tmp_path: Path
 ) -> None:
-    third = threading.Event()
+    third, further = threading.Event(), threading.Event()
     prompts: list[str] = []
 
     async def outline_of(client: Client, handle: str) -> str:
@@ -183,6 +183,7 @@ async def test_summaries_are_written_between_calls_and_a_server_that_ended_is_go
         prompts.append(body["messages"][-1]["content"])
         if len(prompts) == 3:
             third.set()
+            further.wait(60)
         passages = prompts[-1].partition("Passages:\n")[2].rpartition("Summary:")[0]
         lines = [passages[start:end] for start, end in split_sentences(passages)]
         text = f"{lines[0].strip()} {lines[-1].strip()}"
@@ -202,6 +203,7 @@ async def test_summaries_are_written_between_calls_and_a_server_that_ended_is_go
             assert f"that the generator wrote: 2 of 2; {more} to come." in text_of(
                 await client.call_tool("raptor_query", call)
             )
+            further.set()
         kept, before = set(prompts[:2]), len(prompts)
         async with connect(folders=str(tmp_path), generator=setting) as client:
             again = data_of(await client.call_tool("raptor_query", call))
