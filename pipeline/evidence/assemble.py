@@ -67,8 +67,8 @@ UNASKED_BRIEF: Final = 400
 """Most where one place surely answers, or where it is unlikely that anything read does: enough to
 see what is nearest."""
 NEARLY: Final = 0.9
-"""Share of the best score from which a unit that is left out of a clear answer is worth another
-call."""
+"""Share of the best score from which a further page is quoted in a clear answer of open size, and a
+unit that is left out of it is worth another call."""
 SURELY: Final = 0.8
 """Confidence from which an answer of open size ends sooner, at `ENOUGH`."""
 ENOUGH: Final = 0.8
@@ -223,7 +223,7 @@ def _candidates(
     near = quotable(order, values, writer.speaks)
     writer.unquoted = len(order) - len(near)
     if open_end:
-        near = writer.with_literals(near)
+        near = writer.with_literals(writer.of_near_pages(near))
     if listed:
         near = writer.first_each(near)
     return [row for row in near if values[row]] if alone else near
@@ -235,7 +235,7 @@ def _chosen(
     """Return the passages around the best of `near` within about `room` tokens; with `alone` each
     is one unit."""
     reading = writer.reading
-    beyond = max(0, most_unasked(reading) - UNASKED) if open_end else 0
+    beyond = most_unasked(reading) - _usual_unasked(reading) if open_end else 0
     if alone:
         found = writer.alone(near, room - beyond)
     else:
@@ -282,12 +282,16 @@ def _passages(
 
 def most_unasked(reading: Reading) -> int:
     """Return the most tokens of an answer whose budget the caller leaves open."""
+    usual = _usual_unasked(reading)
+    return max(UNASKED_WHOLE, usual) if any(asked_whole(reading.question)) else usual
+
+
+def _usual_unasked(reading: Reading) -> int:
+    """Return the most tokens of such an answer, but for what the question wants whole."""
     unlikely = (
         reading.verdict == "unsure" and reading.confidence < NONE and not reading.parts
     )
-    if unlikely or asks_one_thing(reading):
-        return UNASKED_BRIEF
-    return UNASKED_WHOLE if any(asked_whole(reading.question)) else UNASKED
+    return UNASKED_BRIEF if unlikely or asks_one_thing(reading) else UNASKED
 
 
 def least_unasked(reading: Reading) -> float:
@@ -299,12 +303,12 @@ def least_unasked(reading: Reading) -> float:
 def asks_one_thing(reading: Reading) -> bool:
     """Whether a reading answers a question that one place can answer.
 
-    Not a procedure, a list or parts; and a message that was pasted wants its remedy as well.
+    A message that was pasted wants its remedy as well.
     """
     question = reading.question
     asking = bool(question_word(question)) or question.rstrip().endswith(QUESTION_MARKS)
-    whole = bool(reading.parts) or any(asked_whole(question))
-    return reading.verdict == "answered" and asking and not whole
+    asking = asking or any(asked_whole(question))
+    return reading.verdict == "answered" and asking and not reading.parts
 
 
 def nearest_alone(reading: Reading) -> bool:
@@ -432,6 +436,16 @@ class _Writer:
         """Whether a unit is a heading that stands whole above the words below it; a longer one is a
         statement."""
         return self._kind(row) == "heading" and self.costs[row] <= HEADING_TOKENS
+
+    def of_near_pages(self, order: list[int]) -> list[int]:
+        """Return the rows of `order` without those of pages that answer less well than the best,
+        where that surely answers."""
+        if self.reading.verdict != "answered" or not order:
+            return order
+        values = self.reading.values
+        least = NEARLY * values[order[0]]
+        near = {self.places[row][0] for row in order if values[row] >= least}
+        return [row for row in order if self.places[row][0] in near]
 
     def with_literals(self, order: list[int]) -> list[int]:
         """Return the rows of `order` that have one of the literals which the question shares with

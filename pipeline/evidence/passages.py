@@ -181,7 +181,8 @@ class PassageMaker:
             check_cancelled()
             wanted = first and comes_whole and self._is_wanted(row)
             left = (whole if wanted else room) - spent
-            if self._values[row] < end * self._best or left < CRUMB:
+            weak = self._values[row] < end * self._best
+            if (weak and not (first and not chosen)) or left < CRUMB:
                 break
             if self._taken[row]:
                 continue
@@ -703,11 +704,11 @@ class PassageMaker:
         # A row is read under its header; anything else that is short wants what is beside it.
         short = used < LEAST and self._kind(start) != "row"
         options: list[tuple[float, int, int]] = []
-        if start > low and not self._taken[start - 1] and not self._is_entry(start):
+        if start > low and not self._taken[start - 1] and not self._parts(start):
             before, _ = self._atom(start - 1, most - used)
             if before >= low:
                 options.append((max(self._values[before:start]), before, stop))
-        if stop < high and not self._taken[stop]:
+        if stop < high and not self._taken[stop] and not self._parts(stop):
             _, after = self._atom(stop, most - used)
             if after <= high:
                 options.append((max(self._values[stop:after]), start, after))
@@ -719,12 +720,10 @@ class PassageMaker:
         ]
         return max(wanted, key=lambda option: option[0])[1:] if wanted else None
 
-    def _is_entry(self, row: int) -> bool:
-        """Whether a unit begins a definition that what is before it does not lead into: the end of
-        another option's explanation."""
-        before = row - 1
-        led = self._opens(before) or self._kind(before) == "definition"
-        return self._kind(row) == "definition" and not led
+    def _parts(self, row: int) -> bool:
+        """Whether a unit begins a definition that what is before it does not lead into: each says
+        all of its term alone."""
+        return self._kind(row) == "definition" and not self._opens(row - 1)
 
     def _bears(self, whole: Whole) -> bool:
         """Whether a whole is worth more than `MOST` tokens: half of it bears on the question, or it
@@ -752,6 +751,8 @@ class PassageMaker:
                 low, high = min(start, one.start), max(stop, one.stop)
                 cost = self._cost(low, high)
                 limit = limits.listing if one.kind == "listing" else limits.whole
+                if self._defines(one):
+                    return start, stop
                 # The cheap question first: a list of thousands is asked about for each of its
                 # items.
                 if cost > max(limits.most, limit) or (
@@ -762,6 +763,11 @@ class PassageMaker:
                     break
                 start, stop = low, high
         return start, stop
+
+    def _defines(self, whole: Whole) -> bool:
+        """Whether a whole is a list of definitions that the question does not want all of."""
+        defining = whole.kind == "list" and self._kind(whole.stop - 1) == "definition"
+        return defining and not self._asked.all
 
     def _rounded(self, start: int, stop: int, most: int) -> tuple[int, int]:
         """Return a stretch with the paragraphs completed that it begins and ends in, where they
