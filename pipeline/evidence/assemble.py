@@ -223,7 +223,7 @@ def _candidates(
     near = quotable(order, values, writer.speaks)
     writer.unquoted = len(order) - len(near)
     if open_end:
-        near = writer.with_literals(writer.of_near_pages(near))
+        near = writer.with_literals(writer.on_best_pages(near))
     if listed:
         near = writer.first_each(near)
     return [row for row in near if values[row]] if alone else near
@@ -241,7 +241,10 @@ def _chosen(
     else:
         end = least_unasked(reading) if open_end else END
         found = _passages(writer, near, room, beyond=beyond, end=end)
-    return found[:1] if nearest_alone(reading) else found
+    # A procedure that came whole needs nothing beside it
+    sure = open_end and asks_one_thing(reading) and asked_whole(reading.question).steps
+    ends = sure and any(map(writer.maker.says_how, found[:1]))
+    return found[:1] if ends or nearest_alone(reading) else found
 
 
 def _left_out(
@@ -291,7 +294,8 @@ def _usual_unasked(reading: Reading) -> int:
     unlikely = (
         reading.verdict == "unsure" and reading.confidence < NONE and not reading.parts
     )
-    return UNASKED_BRIEF if unlikely or asks_one_thing(reading) else UNASKED
+    brief = asks_one_thing(reading) and not any(asked_whole(reading.question))
+    return UNASKED_BRIEF if unlikely or brief else UNASKED
 
 
 def least_unasked(reading: Reading) -> float:
@@ -437,15 +441,18 @@ class _Writer:
         statement."""
         return self._kind(row) == "heading" and self.costs[row] <= HEADING_TOKENS
 
-    def of_near_pages(self, order: list[int]) -> list[int]:
-        """Return the rows of `order` without those of pages that answer less well than the best,
-        where that surely answers."""
-        if self.reading.verdict != "answered" or not order:
+    def on_best_pages(self, order: list[int]) -> list[int]:
+        """Return the rows of `order` on the pages that answer best, where these surely answer: the
+        best page of each part, or of a question that is one all that answer as well."""
+        reading = self.reading
+        if reading.verdict != "answered" or not order:
             return order
-        values = self.reading.values
-        least = NEARLY * values[order[0]]
-        near = {self.places[row][0] for row in order if values[row] >= least}
-        return [row for row in order if self.places[row][0] in near]
+        least = NEARLY * reading.values[order[0]]
+        best = [row for row in order if reading.values[row] >= least]
+        if reading.parts:
+            best = [int(part.values.argmax()) for part in reading.parts]
+        pages = {self.places[row][0] for row in (order[0], *best)}
+        return [row for row in order if self.places[row][0] in pages]
 
     def with_literals(self, order: list[int]) -> list[int]:
         """Return the rows of `order` that have one of the literals which the question shares with

@@ -489,6 +489,14 @@ class PassageMaker:
             all(self._kind(row) == "heading" for row in one) for one in (run, following)
         )
 
+    def says_how(self, passage: UnitRange) -> bool:
+        """Whether a passage says how something is done by itself: all under a heading, with it, or
+        an option's explanation."""
+        wholes, first = self._wholes(passage.start)
+        begins = passage.start - first in wholes.begins
+        whole = begins and passage.stop - first == wholes.stops[passage.start - first]
+        return whole or self._kind(passage.best) == "definition"
+
     def _begins_section(self, row: int) -> bool:
         """Whether a passage that begins with a unit is shown by itself: under a heading of its own,
         which the passage before it is not under, or at another place of its file."""
