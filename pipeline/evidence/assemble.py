@@ -373,7 +373,7 @@ class _Writer:
         least = WORTH * self.reading.values.max(initial=0.0)
         order: dict[int, None] = {}
         for named in best_first:
-            row = self._answering(named)
+            row = self._answering(self._contents.get(named, named))
             if self._is_title(named) and self.reading.values[row] < least:
                 continue
             key = self._key(row)
@@ -404,6 +404,25 @@ class _Writer:
             chosen.append(passage)
             self.maker.cited.add(owner)
         return chosen
+
+    @cached_property
+    def _contents(self) -> dict[int, int]:
+        """For each item that says what a heading of its page says the heading: a table of
+        contents.
+
+        An outline is made of such items.
+        """
+        items: list[int] = []
+        headings: dict[str, int] = {}
+        for row in range(len(self.places)):
+            if self._kind(row) == "heading":
+                headings[self._key(row)] = row
+            elif self._kind(row) == "item":
+                items.append(row)
+        if not headings or self.reading.made_by == "outline":
+            return {}
+        keys = {row: self._key(row) for row in items}
+        return {row: headings[key] for row, key in keys.items() if key in headings}
 
     def _answering(self, row: int) -> int:
         """Return the first row from `row` on that is no short heading and does not only repeat the
