@@ -78,6 +78,7 @@ test: extras $(VENV)/dev  ## everything that CI checks
 lint: $(VENV)/dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/python -m docs.words
 
 check-types: $(VENV)/dev
 	$(BIN)/mypy
