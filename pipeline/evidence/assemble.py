@@ -241,10 +241,13 @@ def _chosen(
     else:
         end = least_unasked(reading) if open_end else END
         found = _passages(writer, near, room, beyond=beyond, end=end)
+    if nearest_alone(reading):
+        return found[:1]
     # A procedure that came whole needs nothing beside it
-    sure = open_end and asks_one_thing(reading) and asked_whole(reading.question).steps
-    ends = sure and any(map(writer.maker.says_how, found[:1]))
-    return found[:1] if ends or nearest_alone(reading) else found
+    asked = asked_whole(reading.question)
+    sure = open_end and (asked.steps and asks_one_thing(reading) or asked.sample)
+    enough = writer.maker.enough(found) if sure and found else None
+    return [enough] if enough else found
 
 
 def _left_out(
@@ -319,6 +322,11 @@ def nearest_alone(reading: Reading) -> bool:
     """Whether nothing that was read has a name that is asked about, so that only the nearest
     passage is shown."""
     return bool(reading.absent) and reading.verdict == "unsure" and not reading.parts
+
+
+def _letters(text: str) -> str:
+    """Return what a heading shares with its line in a table of contents, which may be numbered."""
+    return "".join(filter(str.isalpha, text.casefold()))
 
 
 class _Writer:
@@ -412,17 +420,21 @@ class _Writer:
 
         An outline is made of such items.
         """
+        if self.reading.made_by == "outline":
+            return {}
         items: list[int] = []
-        headings: dict[str, int] = {}
-        for row in range(len(self.places)):
+        headings: dict[tuple[int, str], int] = {}
+        for row, (place, unit) in enumerate(self.places):
             if self._kind(row) == "heading":
-                headings[self._key(row)] = row
+                headings[place, _letters(unit.text)] = row
             elif self._kind(row) == "item":
                 items.append(row)
-        if not headings or self.reading.made_by == "outline":
-            return {}
-        keys = {row: self._key(row) for row in items}
-        return {row: headings[key] for row, key in keys.items() if key in headings}
+        found: dict[int, int] = {}
+        for row in items if headings else ():
+            place, unit = self.places[row]
+            if (named := headings.get((place, _letters(unit.text)))) is not None:
+                found[row] = named
+        return found
 
     def _answering(self, row: int) -> int:
         """Return the first row from `row` on that is no short heading and does not only repeat the

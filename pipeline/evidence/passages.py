@@ -489,13 +489,18 @@ class PassageMaker:
             all(self._kind(row) == "heading" for row in one) for one in (run, following)
         )
 
-    def says_how(self, passage: UnitRange) -> bool:
-        """Whether a passage says how something is done by itself: all under a heading, with it, or
-        an option's explanation."""
-        wholes, first = self._wholes(passage.start)
-        begins = passage.start - first in wholes.begins
-        whole = begins and passage.stop - first == wholes.stops[passage.start - first]
-        return whole or self._kind(passage.best) == "definition"
+    def enough(self, chosen: Sequence[UnitRange]) -> UnitRange | None:
+        """Return the first of `chosen`, with what was chosen beside it, where that says how
+        something is done: all under a heading, or an option's explanation."""
+        best = chosen[0].best
+        runs = joined(chosen, lambda row: self._owners[row] != self._owners[row - 1])
+        run = next(run for run in runs if best in run)
+        wholes, first = self._wholes(best)
+        low, high = wholes.starts[best - first], wholes.stops[best - first]
+        if run.start <= first + low and first + high <= run.stop:
+            headed = low - 1 if low - 1 in wholes.begins else low
+            return UnitRange(max(run.start, first + headed), first + high, best)
+        return chosen[0] if self._kind(best) == "definition" else None
 
     def _begins_section(self, row: int) -> bool:
         """Whether a passage that begins with a unit is shown by itself: under a heading of its own,

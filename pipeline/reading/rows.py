@@ -65,7 +65,7 @@ def _rows(document: Document, reading: Reading, owner: int) -> list[int]:
 
 
 def _named(document: Document, reading: Reading, rows: Sequence[int]) -> list[int]:
-    """Return those of `rows` whose cells have most of the question's words by their rarity.
+    """Return those of `rows` whose cells, with the heading above, have most of the question's words by their rarity.
 
     Words of the page's title name no row. Empty where the rows are too many, or are named by one
     word without a digit.
@@ -74,18 +74,21 @@ def _named(document: Document, reading: Reading, rows: Sequence[int]) -> list[in
     title = index_terms(document.page.title, language=language)
     asked = set(index_terms(reading.question, language=language)).difference(title)
     found: dict[int, set[str]] = {}
+    below: dict[int, set[str]] = {}
     for row in rows:
         check_cancelled()
         _, unit = reading.places[row]
         cells = document.text[unit.start : unit.end]
-        if shared := asked.intersection(index_terms(cells, language=language)):
-            found[row] = shared
-    counts = Counter(term for shared in found.values() for term in shared)
+        found[row] = asked.intersection(index_terms(cells, language=language))
+        # A heading says whose rows these are: "Ajazz AK820 Pro Specs"
+        heading = " ".join(unit.heading_path[-1:])
+        below[row] = asked.intersection(index_terms(heading, language=language))
+    counts = Counter(term for row in rows for term in found[row] | below[row])
     rare = {term: math.log(1 + len(rows) / count) for term, count in counts.items()}
-    scores = {row: sum(map(rare.__getitem__, shared)) for row, shared in found.items()}
+    scores = {row: sum(map(rare.__getitem__, found[row] | below[row])) for row in rows}
     most = max(scores.values(), default=0.0)
     named = [row for row, score in scores.items() if math.isclose(score, most)]
-    if not named or len(named) > FEW or len(rows) < FEWEST_ROWS:
+    if not 0 < len(named) <= FEW or len(rows) < FEWEST_ROWS:
         return []
     shared = found[named[0]]
     exact = len(shared) > 1 or any(any(map(str.isdigit, term)) for term in shared)
