@@ -245,7 +245,7 @@ def _chosen(
         return found[:1]
     # A procedure that came whole needs nothing beside it
     asked = asked_whole(reading.question)
-    sure = open_end and (asked.steps and asks_one_thing(reading) or asked.sample)
+    sure = open_end and ((asked.steps and asks_one_thing(reading)) or asked.sample)
     enough = writer.maker.enough(found) if sure and found else None
     return [enough] if enough else found
 
