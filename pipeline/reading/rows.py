@@ -15,7 +15,6 @@ import numpy as np
 
 from pipeline.document.page import Document, Reading
 from pipeline.reading.bm25 import Floats
-from pipeline.reading.extract import read_choice
 from pipeline.reading.relevance import WORTH
 from pipeline.text.words import index_terms
 from pipeline.work import check_cancelled
@@ -39,7 +38,7 @@ def named_rows_first(documents: Sequence[Document], reading: Reading) -> Reading
     owner, unit = reading.places[best]
     if reading.parts or documents[owner].blocks[unit.block].kind != "row":
         return reading
-    if read_choice(reading.question):
+    if reading.question.choice:
         return reading
     rows = _rows(documents[owner], reading, owner)
     named = _named(documents[owner], reading, rows)
@@ -65,31 +64,37 @@ def _rows(document: Document, reading: Reading, owner: int) -> list[int]:
 
 
 def _named(document: Document, reading: Reading, rows: Sequence[int]) -> list[int]:
-    """Return those of `rows` whose cells, with the heading above, have most of the question's words by their rarity.
+    """Return those of `rows` that have, with the heading above them, most of the question's words
+    by their rarity: "Ajazz AK820 Pro Specs" says whose battery a row is about.
 
     Words of the page's title name no row. Empty where the rows are too many, or are named by one
     word without a digit.
     """
     language = document.page.language or "en"
     title = index_terms(document.page.title, language=language)
-    asked = set(index_terms(reading.question, language=language)).difference(title)
+    asked = set(reading.question.terms(language)).difference(title)
     found: dict[int, set[str]] = {}
-    below: dict[int, set[str]] = {}
+    above: dict[tuple[str, ...], set[str]] = {}
     for row in rows:
         check_cancelled()
         _, unit = reading.places[row]
         cells = document.text[unit.start : unit.end]
         found[row] = asked.intersection(index_terms(cells, language=language))
-        # A heading says whose rows these are: "Ajazz AK820 Pro Specs"
-        heading = " ".join(unit.heading_path[-1:])
-        below[row] = asked.intersection(index_terms(heading, language=language))
-    counts = Counter(term for row in rows for term in found[row] | below[row])
+        heading = unit.heading_path[-1:]
+        if heading not in above:
+            terms = index_terms(" ".join(heading), language=language)
+            above[heading] = asked.intersection(terms)
+    shared = {
+        row: own | above[reading.places[row][1].heading_path[-1:]]
+        for row, own in found.items()
+    }
+    counts = Counter(term for terms in shared.values() for term in terms)
     rare = {term: math.log(1 + len(rows) / count) for term, count in counts.items()}
-    scores = {row: sum(map(rare.__getitem__, found[row] | below[row])) for row in rows}
+    scores = {row: sum(map(rare.__getitem__, terms)) for row, terms in shared.items()}
     most = max(scores.values(), default=0.0)
     named = [row for row, score in scores.items() if math.isclose(score, most)]
     if not 0 < len(named) <= FEW or len(rows) < FEWEST_ROWS:
         return []
-    shared = found[named[0]]
-    exact = len(shared) > 1 or any(any(map(str.isdigit, term)) for term in shared)
+    said = found[named[0]]
+    exact = len(said) > 1 or any(any(map(str.isdigit, term)) for term in said)
     return named if exact else []
