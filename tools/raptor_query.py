@@ -1,7 +1,8 @@
-"""The tool `raptor_query`: build (or reuse) a tree over the sources, and ask it (RAPTOR §3).
+"""The tool `raptor_query`: build (or reuse) a tree over the sources, and ask it (RAPTOR
+§3).
 
-Not for: short pages, where `extract_relevant` is cheaper and says None when nothing answers.
-"""
+Not for: short pages, where `extract_relevant` is cheaper and says None when nothing
+answers."""
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import replace
@@ -58,13 +59,16 @@ from tools.common.tool import Tool
 
 NAME: Final = "raptor_query"
 WRITE_SHARE: Final = STEP_SHARE / 2
-"""Part that a generator may take for each of: boundaries of idms leaves (what is not judged by then
-is cut by embeddings), what is written for the index, and the summaries that are shown."""
-UNBUILT: Final = "The tree is not built yet; this is read from the documents. The same call goes on building it."
+"""Share of the time limit for a generator's work: boundaries of idms leaves (the rest
+is cut by embeddings), index texts, and shown summaries."""
+UNBUILT: Final = (
+    "The tree is not built yet; these passages are from the documents. "
+    "The same call continues building it."
+)
 
 
 class RaptorQueryResult(Quoted):
-    """What the answer says, for programs."""
+    """Structured result of `raptor_query`."""
 
     tree: str = Field(
         description="Handle of the tree; pass it as source to ask the same tree again"
@@ -106,12 +110,11 @@ async def raptor_query(
         ),
     ] = f"{WALK.nodes}",
 ) -> Annotated[CallToolResult, RaptorQueryResult]:
-    """Ask long documents (reports, books, whole folders) a question, through a RAPTOR tree; cites
-    passages.
+    """Ask long documents (reports, books, whole folders) a question, through a RAPTOR
+    tree; cites passages.
 
-    "What is this about?" gives an outline, or a folder's themes. The tree's handle is the source of
-    the next question. For single pages use extract_relevant.
-    """
+    "What is this about?" gives an outline, or a folder's themes. The tree's handle is
+    the source of the next question. For single pages use extract_relevant."""
     services, report = services_of(ctx), reporter(ctx)
     about = Question(question)
     # 1. The tree: kept, grown, or built
@@ -141,7 +144,7 @@ async def raptor_query(
     pages = tuple(behind(found.assembled.evidence, found.documents))
     ending = Ending(NAME, sheet, following, failures, pages)
     hinted, cut = tree is None or bool(hint_room(max_tokens)), _cut_by(idms, tree)
-    ending.write(partial(_tell_tree, tree, cut, hinted), hinted=hinted)
+    ending.write(partial(_write_tree, tree, cut, hinted), hinted=hinted)
     data = _data(tree, mode, found, ending)
     data.notes = [*([] if tree else [UNBUILT]), *cut, *notes_of(pages)]
     view = await drawn(
@@ -155,11 +158,11 @@ def _cut_by(idms: Idms | None, tree: Tree | None) -> list[str]:
     return idms.notes if tree and idms else []
 
 
-def _tell_tree(
+def _write_tree(
     tree: Tree | None, cut: Sequence[str], hinted: bool, sheet: Sheet
 ) -> None:
-    """Write how large the tree is, where that fits whole and is `hinted`; or, cut to what fits, that
-    there is none yet; and how its leaves were `cut`."""
+    """Write how large the tree is, where that fits whole and is `hinted`; or, cut to
+    what fits, that there is none yet; and how its leaves were `cut`."""
     if tree is None:
         sheet.add_cut(UNBUILT)
     elif hinted:
@@ -186,7 +189,7 @@ def _data(
 
 
 class _Found(NamedTuple):
-    """Passages, the documents they are from, and what there was no time to read."""
+    """Passages, their documents, and sources that were not read in time."""
 
     assembled: Assembled
     documents: Sequence[Document]
@@ -206,8 +209,8 @@ def _asked(
 async def _guided(
     tree: Tree, question: Question, services: Services, *, max_tokens: int, mark: str
 ) -> _Found:
-    """Return units as the core reads them, or an overview where the question is about the whole,
-    and their pages."""
+    """Return the best units, or an overview if the question is about the whole, and
+    their pages."""
     single = tree.sources[0] if len(tree.sources) == 1 else None
     titles = (
         [single.title, single.url.rpartition("/")[2].partition(".")[0]]
@@ -216,8 +219,8 @@ async def _guided(
     )
     if is_broad(question.text, titles):
         at_hand = await _pages(tree, range(len(tree.sources) == 1), services)
-        tell = partial(overview, tree, at_hand, max_tokens=max_tokens, mark=mark)
-        return _Found(await in_thread(tell), list(at_hand.values()))
+        describe = partial(overview, tree, at_hand, max_tokens=max_tokens, mark=mark)
+        return _Found(await in_thread(describe), list(at_hand.values()))
     pages = partial(_pages, tree, services=services)
     documents, reading = await read_tree(
         tree,
@@ -228,7 +231,7 @@ async def _guided(
         max_tokens=max_tokens,
     )
     fill = partial(assemble, documents, reading, max_tokens=max_tokens, mark=mark)
-    # Leaves that stand in for a page that is gone are no page to open.
+    # Leaves that replace a deleted page have no page to open.
     return _Found(
         await in_thread(fill),
         [document for document in documents if document.page.html],
@@ -245,8 +248,8 @@ async def _by_nodes(
     max_tokens: int,
     mark: str,
 ) -> _Found:
-    """Return leaves and summaries as they score in `mode`, those written where a generator is set,
-    and their pages."""
+    """Return leaves and summaries by their score in `mode`, written summaries if a
+    generator is set, and their pages."""
     passages = await query_tree(
         tree,
         question,
@@ -291,12 +294,12 @@ async def _tree(
     report: Report,
     idms: Idms | None,
 ) -> tuple[Tree | None, Loaded]:
-    """Return the tree of a handle, a tree grown from it by further sources, or a tree of the
-    sources, and what was read for it; no tree where it is not built in time."""
+    """Return the tree of a handle, a tree grown from it by further sources, or a tree
+    of the sources, and what was read for it; None if it is not built in time."""
     handles = [source for source in sources if source.startswith(SCHEME)]
     if len(handles) > 1:
         raise UsageError(
-            "Two trees cannot be joined.",
+            "Two trees cannot be combined.",
             hint="Pass one winnow://tree/ handle, and URLs and files.",
         )
     before = await in_thread(open_tree, handles[0], services) if handles else None
@@ -315,7 +318,7 @@ async def _tree(
     loaded = await load_sources(
         [*gone, *named], services, seconds=seconds, report=report, question=question
     )
-    # A page that was named again stands for its earlier self.
+    # A page that is given again replaces its earlier version.
     fresh = {document.page.final_url for document in loaded.documents}
     kept = [
         document
@@ -349,8 +352,7 @@ async def _from_documents(
     max_tokens: int,
     mark: str,
 ) -> _Found:
-    """Return units of the documents themselves, as the core reads them: better than nothing while
-    there is no tree."""
+    """Return the best units of the documents, while the tree is not built."""
     seconds = LONG_SHARE * time_left()
     reading = await read_documents(
         question, loaded.documents, reader=services.reader, seconds=seconds
