@@ -358,9 +358,7 @@ def enriched(
     )
     valued = values_room(reading.computed, documents, mark, max_tokens)
     room = sheet.room - parts_room(reading) - followed - valued
-    chosen = (
-        named_rows_first(documents, reading) if open_end and not listed else reading
-    )
+    chosen = reading if listed else named_rows_first(documents, reading)
     assembled = assemble(
         documents, chosen, max_tokens=room, mark=mark, open_end=open_end, listed=listed
     )

@@ -151,7 +151,7 @@ def _sheet(
         - parts_room(reading)
         - values_room(reading.computed, loaded.documents, mark, most)
     )
-    chosen = reading if max_tokens else named_rows_first(loaded.documents, reading)
+    chosen = named_rows_first(loaded.documents, reading)
     assembled = assemble(
         loaded.documents, chosen, max_tokens=room, mark=mark, open_end=not max_tokens
     )
