@@ -489,8 +489,8 @@ def lift_terms(
     """Return the scores [size] with the units lifted that begin with a literal of
     `request`, as definitions do.
 
-    Stems and vectors hardly tell `--merge` from `--keep`, or `^1.2.3` from `~1.2.3`. A literal in a
-    page's title names the page, not a unit of it.
+    Stems and vectors hardly distinguish `--merge` from `--keep`, or `^1.2.3` from
+    `~1.2.3`. A literal in a page's title names the page, not a unit of it.
     """
     named = request.literals
     if not named:
