@@ -275,9 +275,7 @@ def _notes(book: _Book, sheets: int) -> tuple[str, ...]:
         if number
     ]
     if book.hidden_words:
-        notes.append(
-            f"workbook: {book.hidden_words} words that no reader sees were left out"
-        )
+        notes.append(f"workbook: {book.hidden_words} hidden words were removed")
     return tuple(notes)
 
 
