@@ -26,8 +26,8 @@ faults: Final[dict[str, str]] = {}
 class Seam(Generic[_Kind]):
     """One kind of thing that grows by files."""
 
-    folder: str
-    """Package in which every module is one of it."""
+    folders: tuple[str, ...]
+    """Packages in which every module is one of it: the core's, then one of `extras`."""
     name: str
     """What each module binds the object to."""
     group: str
@@ -35,21 +35,23 @@ class Seam(Generic[_Kind]):
     kind: type[_Kind]
 
     def modules(self) -> list[str]:
-        """Return the names of our modules, packages aside, in order; none is imported."""
-        package = importlib.import_module(self.folder)
-        found = pkgutil.iter_modules(package.__path__)
-        return sorted(module.name for module in found if not module.ispkg)
+        """Return our modules, packages aside, in order of their last names; none is imported."""
+        found = [
+            f"{folder}.{module.name}"
+            for folder in self.folders
+            for module in pkgutil.iter_modules(importlib.import_module(folder).__path__)
+            if not module.ispkg
+        ]
+        return sorted(found, key=lambda name: name.rpartition(".")[2])
 
     def load(self, module: str) -> _Kind:
         """Return what one of our modules holds.
 
         Raises `TypeError` where it binds no such object.
         """
-        found = getattr(
-            importlib.import_module(f"{self.folder}.{module}"), self.name, None
-        )
+        found = getattr(importlib.import_module(module), self.name, None)
         if not isinstance(found, self.kind):
-            raise TypeError(f"{self.folder}/{module}.py binds no {self.name}.")
+            raise TypeError(f"{module} binds no {self.name}.")
         return found
 
     def others(self) -> Sequence[EntryPoint]:

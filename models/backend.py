@@ -1,8 +1,9 @@
 """What a model backend is: the seam by which Winnow learns to run one more kind of model.
 
-Each module of `models/backends/` binds one `Backend` to `BACKEND`, and other wheels add theirs by
-entry points of the group `winnow.backends`. What a spec may begin with, its messages and the extras
-follow from here. Not for: which model a role gets (`choose.py`), nor running one.
+Each module of `models/backends/` and `extras/backends/` binds one `Backend` to `BACKEND`, and other
+wheels add theirs by entry points of the group `winnow.backends`. What a spec may begin with, its
+messages and the extras follow from here. Not for: which model a role gets (`choose.py`), nor
+running one.
 """
 
 import functools
@@ -62,7 +63,9 @@ class Backend:
     """What is said of it beside the spec that was set."""
 
 
-SEAM: Final = Seam("models.backends", "BACKEND", "winnow.backends", Backend)
+SEAM: Final = Seam(
+    ("models.backends", "extras.backends"), "BACKEND", "winnow.backends", Backend
+)
 
 
 @functools.cache

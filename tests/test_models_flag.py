@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from errors import ModelError
-from models.flag import PASSAGE_TOKENS, FlagEmbedder, FlagReranker
+from extras.flagembedding import PASSAGE_TOKENS, FlagEmbedder, FlagReranker
 from models.llama.model import LlamaEmbedder, LlamaReranker
 from models.remote.openai import OpenAIReranker
 from models.remote.server import Endpoint

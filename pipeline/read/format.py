@@ -1,10 +1,11 @@
 """What a source format is: the seam by which Winnow learns to read one more kind of file.
 
-Each module of `pipeline/read/formats/` binds one `Format` to `FORMAT`, and other wheels add theirs
-by entry points of the group `winnow.formats`. Which format a body has (`sniff.py`), how it becomes
-HTML (`convert.py`), which files of a folder are documents (`pipeline/fetch/files.py`) and how they
-are counted (`pipeline/search/word_index.py`) follow from here. Web pages, XML as such, plain text
-and programs are no formats but what is left where none fits. Not for: the conversion itself.
+Each module of `pipeline/read/formats/` and `extras/formats/` binds one `Format` to `FORMAT`, and
+other wheels add theirs by entry points of the group `winnow.formats`. Which format a body has
+(`sniff.py`), how it becomes HTML (`convert.py`), which files of a folder are documents
+(`pipeline/fetch/files.py`) and how they are counted (`pipeline/search/word_index.py`) follow from
+here. Web pages, XML as such, plain text and programs are no formats but what is left where none
+fits. Not for: the conversion itself.
 """
 
 import functools
@@ -76,7 +77,9 @@ class Format:
         return not self.pictures or is_there("rapidocr")
 
 
-SEAM: Final = Seam("pipeline.read.formats", "FORMAT", "winnow.formats", Format)
+SEAM: Final = Seam(
+    ("pipeline.read.formats", "extras.formats"), "FORMAT", "winnow.formats", Format
+)
 
 
 @functools.cache

@@ -55,4 +55,4 @@ class Tool:
 
 OURS: Final = "winnow"
 """Member of a listed tool that has what clients are not told: its `facts`."""
-SEAM: Final = Seam("tools", "TOOL", "winnow.tools", Tool)
+SEAM: Final = Seam(("tools",), "TOOL", "winnow.tools", Tool)
