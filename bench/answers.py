@@ -51,7 +51,7 @@ from pipeline.reading.relevance import Blend
 from pipeline.text.tokens import count_each, count_tokens
 from server.app import build_server
 from server.settings import read_settings
-from tools.common.context import data_of
+from tools.common.answer import data_of
 
 TOOLS: Final = ("extract_relevant", "fetch_and_prune_html", "raptor_query", "research")
 BUDGETS: Final = (128, 256, 512, 1_000)

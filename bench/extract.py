@@ -535,7 +535,9 @@ def _library_examples() -> list[tuple[str, Pages, float, float]]:
     for question in map(json.loads, lines):
         if question["split"] != "dev":
             continue
-        order = np.argsort(-index.scores(question["question"]), kind="stable").tolist()
+        order = np.argsort(
+            -index.scores(Question(question["question"])), kind="stable"
+        ).tolist()
         best = [pages[place] for place in order[:8]]
         away = [
             pages[place] for place in order if names[place] not in question["pages"]

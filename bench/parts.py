@@ -245,7 +245,7 @@ async def measure_hops(limit: int) -> list[str]:
             async with open_services(settings) as services:
                 await _counted(services)
                 for row in questions:
-                    wanted = Wanted(row["request"], 8, hops=hops)
+                    wanted = Wanted(Question(row["request"]), 8, hops=hops)
                     answer, spent = await _answered(wanted, services)
                     followed += len(answer.known.hops)
                     text = quoted(answer.text)

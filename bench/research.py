@@ -29,7 +29,7 @@ from pipeline.question.question import Question as Analysed
 from pipeline.reading.bm25 import BM25
 from server.app import build_server
 from server.settings import read_settings
-from tools.common.context import data_of
+from tools.common.answer import data_of
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 LIBRARY: Final = ROOT / "examples" / "library"

@@ -329,7 +329,7 @@ def _cross_lingual() -> float:
             if not wanted:
                 continue
             orders = []
-            for query in parse_request(row["request"], today=TODAY).queries:
+            for query in parse_request(Question(row["request"]), today=TODAY).queries:
                 scores = index.scores(Question(query.text))
                 orders.append(
                     [
@@ -365,7 +365,9 @@ def _freshness() -> float:
             for row in _lines(DATA / "ranking" / "wikipedia.queries.jsonl")
             if int(row["id"]) in numbers
         ]
-        queries = [parse_request(row["query"], today=TODAY).queries for row in rows]
+        queries = [
+            parse_request(Question(row["query"]), today=TODAY).queries for row in rows
+        ]
         found = [any(query.freshness != "any" for query in own) for own in queries]
         shares[pace] = sum(found) / len(found)
         print(f"  {pace} {sum(found)} of {len(found)}")
@@ -385,7 +387,7 @@ async def _examples() -> dict[str, float]:
     for row in _lines(EXAMPLES / "questions.jsonl"):
         if not row["pages"]:
             continue
-        queries = parse_request(row["question"], today=TODAY).queries
+        queries = parse_request(Question(row["question"]), today=TODAY).queries
         urls = [
             result.url.rsplit("/", 1)[-1]
             for result in (await chain.search(queries, limit=8)).results

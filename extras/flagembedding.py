@@ -1,9 +1,9 @@
 """BGE-M3's dense vectors and its reranker through FlagEmbedding on torch.
 
-For those who have a graphics card or want the exact scores of the package; the same models as GGUF
-need no torch. The package (extra `flag`) is imported at the first use, off the event loop:
-importing takes seconds and 465 MiB. Not for: downloading; a model that is neither a folder nor in
-the Hugging Face cache is refused with the command that gets it.
+For GPU users, or for the package's exact scores; the same models as GGUF need no torch.
+The package (extra `flag`) is imported at the first use, off the event loop: importing
+takes seconds and 465 MiB. Not for: downloading; a model that is neither a folder nor in
+the Hugging Face cache is refused with the download command.
 """
 
 import importlib
@@ -25,9 +25,8 @@ from models.protocols import HeldModel, TextKind, Vectors, unit_rows
 from models.text import TEXTS_A_REQUEST, printable
 
 PASSAGE_TOKENS: Final = 1_024
-"""Tokens of a passage that are read. FlagEmbedding's own 512 cuts a block of 256 words with its
-heading path in many languages without saying so; BGE-M3 reads up to 8 192, at a cost that grows
-with the square."""
+"""Maximum tokens of a passage. FlagEmbedding's default of 512 silently cuts long
+blocks; BGE-M3 reads up to 8,192 at quadratic cost."""
 FILES: Final = (
     "config.json",
     "tokenizer.json",
@@ -35,14 +34,14 @@ FILES: Final = (
     "sparse_linear.pt",
     "colbert_linear.pt",
 )
-"""What makes the answers, besides *.safetensors; part of the model's name."""
+"""Files hashed into the model's name, besides *.safetensors."""
 BATCH: Final = TEXTS_A_REQUEST + 1
-"""FlagEmbedding draws progress bars on stderr unless the texts are fewer than its batch."""
+"""FlagEmbedding draws progress bars on stderr unless the texts are fewer than its
+batch."""
 
 
 class FlagModel(HeldModel):
-    """What embedder and reranker share: where the model is, loading it once, and asking it in
-    parts."""
+    """Base of embedder and reranker: locating, loading once, computing in batches."""
 
     def __init__(self, model: str) -> None:
         self._model_name = model
@@ -73,12 +72,12 @@ class FlagModel(HeldModel):
             what = f"{self._spec} is neither a folder nor in the Hugging Face cache"
             hint = f"Download it with: hf download {self._model_name}"
             raise ModelError(
-                f"{what}; nothing is downloaded unasked.", hint=hint
+                f"{what}; Winnow never downloads by itself.", hint=hint
             ) from error
 
     def _load(self, class_name: str, **options: object) -> Any:
-        """Return the loaded model of FlagEmbedding's class, made once; called in a thread with the
-        lock held."""
+        """Return the loaded model of FlagEmbedding's class, made once; called in a
+        thread with the lock held."""
         if self._loaded is not None:
             return self._loaded
         with importing("flag", self._spec):
@@ -106,8 +105,8 @@ class FlagModel(HeldModel):
     async def _in_parts(
         self, texts: Sequence[str], compute: Callable[[list[str]], Any]
     ) -> NDArray[np.float32]:
-        """Return what `compute` makes of `texts` [n, …], in a thread; a cancelled call ends between
-        parts."""
+        """Return what `compute` makes of `texts` [n, …], in a thread; a cancelled call
+        ends between parts."""
 
         def run(part: list[str]) -> NDArray[np.float32]:
             with self._lock:

@@ -1,13 +1,12 @@
-"""Running CPU work off the event loop so that a cancelled call really stops, on the account of its
-call, and only once.
+"""CPU work in threads: cancelable, charged to its call, and shared between processes.
 
-Steps are plain functions. A coroutine runs one with `in_thread`; inside, long loops call
-`check_cancelled()` now and then. A step that could go on for long asks `time_left()` and gives its
-best so far. What several processes come by (a page, a batch of vectors, a level of a tree) is done
-by one of them, `alone`. Not for: native model work, which has batches (`models/`) or a process of
-its own; who may begin (`server/calls.py`); tasks of one process that want the same
-(`pipeline/fetch/client.py`).
-"""
+Steps are plain functions. A coroutine runs one with `in_thread`; inside, long loops
+call `check_cancelled()` now and then. A step that could go on for long asks
+`time_left()` and gives its best so far. What several processes come by (a page, a batch
+of vectors, a level of a tree) is done by one of them, `alone`. Not for: native model
+work, which has batches (`models/`) or a process of its own; who may begin
+(`server/calls.py`); tasks of one process that want the same
+(`pipeline/fetch/client.py`)."""
 
 import math
 import threading
@@ -25,7 +24,7 @@ from opentelemetry import trace
 
 from models.shares import piece
 
-if TYPE_CHECKING:  # a server opens its cache behind the first answers
+if TYPE_CHECKING:  # a server opens its cache after the first responses
     from cache.store import Claim, Store
 
 P = ParamSpec("P")
@@ -33,8 +32,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 Report = Callable[[float, float | None, str], Awaitable[None]]
-"""Progress as a caller wants it: how much is done, of how much (if known), and a line for a
-person."""
+"""Progress callback: done, total (if known), message."""
 
 
 _stop: ContextVar[Callable[[], bool] | None] = ContextVar("winnow_stop", default=None)
@@ -42,32 +40,31 @@ _call: ContextVar["Call | None"] = ContextVar("winnow_call", default=None)
 
 TRACER: Final = trace.get_tracer("winnow")
 STEP_SHARE = 0.4
-"""Most of the time left of a call that one step may take, so that what follows can still answer
-with what it has."""
+"""Share of the call's remaining time for one step, so that later steps can still
+answer."""
 LONG_SHARE = 1 - STEP_SHARE
-"""What the one long step of a call may take: sources to arrive, whole pages to be read, a tree to
-be built, the first of several providers to answer."""
+"""Share of the time limit for the longest step of a call: loading sources, reading
+pages, building a tree, the first provider."""
 WORKERS = 2
-"""Threads for CPU work. Under the GIL more do not do more, and who waits for it waits for each: p95
-of a page from the cache beside 16 callers of research 12 s with 4, 8 s with 2, on a machine with 28
-other processes. Calls that have used little have as many to themselves, or they would wait behind
-the pages of a call that reads twenty."""
+"""Threads for CPU work. Under the GIL more do not do more, and who waits for it waits
+for each: p95 of a page from the cache beside 16 callers of research 12 s with 4, 8 s
+with 2, on a machine with 28 other processes. Calls that have used little have as many
+to themselves, or they would wait for a call that reads twenty pages."""
 
 RENEWALS: Final = 3
-"""Times that a claim is renewed while it would last, so that one that comes late loses nothing."""
+"""Renewals per lease period, so that one late renewal does not lose the lease."""
 
 
 class Call:
-    """One call of a tool: when it has to answer, and the processor time that its threads have
-    used."""
+    """One tool call: deadline, and processor time of its threads."""
 
     def __init__(
         self, ends: float, *, light: bool, go_on: Callable[["Call"], Awaitable[None]]
     ) -> None:
         """Open the account of a call that has to answer at `ends`, by `time.monotonic`.
 
-        A `light` one is expected to use little. `go_on`, awaited before each piece of CPU work, may
-        have it wait.
+        A `light` one is expected to use little. `go_on` is awaited before each piece of
+        CPU work and may delay it.
         """
         self.ends = ends
         self.light = light
@@ -82,19 +79,20 @@ class Call:
             self.spent += seconds
 
     def running(self) -> AbstractContextManager[None]:
-        """Have the steps of this task work for the call."""
+        """Charge the work of this task to the call."""
         return _having(_call, self)
 
 
 def time_left() -> float:
-    """Return the seconds until the running call has to answer; without end outside of a call."""
+    """Return the seconds until the running call has to answer; without end outside of a
+    call."""
     call = _call.get()
     return math.inf if call is None else max(0.0, call.ends - time.monotonic())
 
 
 class Stopped(BaseException):
-    """Raised inside a worker thread whose call was cancelled; never seen by a caller, hence no
-    WinnowError."""
+    """Raised inside a worker thread whose call was cancelled; never seen by a caller,
+    hence no WinnowError."""
 
 
 def check_cancelled() -> None:
@@ -108,7 +106,8 @@ def check_cancelled() -> None:
 
 
 def stopped_by(stop: Callable[[], bool]) -> AbstractContextManager[None]:
-    """Let `check_cancelled` ask `stop` whether to, in a process that works for calls of another."""
+    """Let `check_cancelled` ask `stop` whether to, in a process that works for calls of
+    another."""
     return _having(_stop, stop)
 
 
@@ -128,7 +127,8 @@ _limits: Final = {
 
 
 def _limiter(*, light: bool) -> anyio.CapacityLimiter:
-    """Return the event loop's one limiter of worker threads, for light calls or for all others."""
+    """Return the event loop's one limiter of worker threads, for light calls or for all
+    others."""
     limiter = _limits[light].get(None)
     if limiter is None:
         limiter = anyio.CapacityLimiter(WORKERS)
@@ -141,7 +141,7 @@ async def in_thread(
 ) -> R:
     """Run `function` in a worker thread and return what it returns.
 
-    On cancellation the coroutine ends at once and the thread is told to stop at its next
+    On cancellation the coroutine ends at once and the thread stops at its next
     `check_cancelled()`.
     """
     call = _call.get()
@@ -179,13 +179,12 @@ async def no_report(done: float, total: float | None, message: str) -> None:
 
 
 def traced(name: str) -> Callable[[T], T]:
-    """Return a decorator that runs a step, a function or coroutine function, within the span
-    `winnow.{name}`.
+    """Return a decorator that runs a step, a function or coroutine function, within the
+    span `winnow.{name}`.
 
-    Free unless an exporter is set up (`server/process.py`). The SDK opens a span for every MCP
-    message; these hang below it, with names and durations only: a question or an address is the
-    user's.
-    """
+    Free unless an exporter is set up (`server/process.py`). The SDK opens a span for
+    every MCP message; these hang below it, with names and durations only: a question or
+    an address is the user's."""
     return TRACER.start_as_current_span(f"winnow.{name}")
 
 
@@ -198,12 +197,12 @@ async def alone(
     enough: Callable[[T], bool],
     patience: float,
 ) -> AsyncIterator[tuple[T, float]]:
-    """Give what `look` finds (in a thread) and the seconds that were waited for another process.
+    """Yield the result of `look` (in a thread) and the seconds waited for another
+    process.
 
-    Where that is not `enough`, this is the only process that works on `key`, by a claim in `store`,
-    for as long as it takes; the claim of a process that was killed passes on `patience` seconds
-    after.
-    """
+    Where that is not `enough`, this is the only process that works on `key`, by a claim
+    in `store`, for as long as it takes; the claim of a process that was killed passes
+    on `patience` seconds after."""
 
     def look_or_claim() -> "tuple[T, Claim | None]":
         found = look()
@@ -216,7 +215,7 @@ async def alone(
     while True:
         with anyio.CancelScope(
             shield=True
-        ):  # nobody would give back the claim of a caller that has gone
+        ):  # otherwise the lease of a canceled caller would not be released
             found, claim = await in_thread(look_or_claim)
         if claim is not None or enough(found):
             break
@@ -242,7 +241,7 @@ async def alone(
 def _hold(
     store: "Store", claim: "Claim", seconds: float, done: threading.Event
 ) -> None:
-    """Renew a claim until `done`, then give it back."""
+    """Renew a lease until `done`, then release it."""
     while not done.wait(seconds / RENEWALS):
         claim = store.renew(claim, seconds=seconds)
     store.release(claim)

@@ -136,7 +136,7 @@ async def test_a_process_that_dies_costs_one_call(
         with suppress(ProcessLookupError):  # killed and gone already
             os.kill(pid, signal.SIGCONT)
     assert f"signal {how.value} ({how.name}" in failures[0].what
-    assert "started anew" in failures[0].hint
+    assert "restarted" in failures[0].hint
     assert await stories.generate(said, max_tokens=20) == first
 
 
@@ -274,7 +274,7 @@ async def test_a_damaged_file_is_a_model_error(shared: Path, tmp_path: Path) -> 
 def test_a_file_that_is_no_gguf_is_a_model_error(tmp_path: Path, data: bytes) -> None:
     path = tmp_path / "model.gguf"
     path.write_bytes(data)
-    with pytest.raises(ModelError, match="no GGUF"):
+    with pytest.raises(ModelError, match="not a GGUF"):
         read_header(path)
 
 

@@ -27,7 +27,7 @@ from pipeline.reading.relevance import EMBED_TOKENS
 from pipeline.text.tokens import count_tokens
 from tests.support import LIBRARY, ROOT, Clock, Connect, data_of, text_of
 from tests.support.raptor_pages import SUBJECTS, Author, chapters, guided, page_of, prose
-from tools.common.context import FIRST
+from tools.common.answer import FIRST
 
 
 def a_file(folder: Path, name: str, subject: str, lines: int = 40) -> str:

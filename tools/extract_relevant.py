@@ -1,5 +1,5 @@
-"""The tool `extract_relevant`: numbered sentences of given sources → the ones that answer, or none
-(zero-index §4.1).
+"""The tool `extract_relevant`: numbered sentences of given sources → the ones that
+answer, or none (zero-index §4.1).
 
 Not for: searching. Sources are named by the caller.
 """
@@ -18,10 +18,10 @@ from pipeline.evidence.show import (
     doubt,
     hint_room,
     notice_within,
+    parts_line,
     parts_room,
-    told_parts,
 )
-from pipeline.evidence.values import rows_shown, told_values, values_room
+from pipeline.evidence.values import rows_shown, values_room, values_text
 from pipeline.question.question import Question
 from pipeline.reading.extract import extract, left_unread, unless_cut
 from pipeline.reading.rows import named_rows_first
@@ -30,38 +30,34 @@ from pipeline.text.frame import new_mark, place_of
 from pipeline.text.tokens import count_tokens
 from pipeline.view import view_evidence
 from pipeline.work import LONG_SHARE, in_thread
+from tools.common.answer import (
+    Ending,
+    answer,
+    behind,
+    drawn,
+    larger,
+    next_line,
+    notes_of,
+    repeated,
+)
 from tools.common.check_draft import LONGEST_DRAFT, DraftFound, check_draft
 from tools.common.context import (
     BUDGET,
     FRESH,
-    Next,
     ToolContext,
-    answer,
-    behind,
     check_budget,
-    computed_in,
-    drawn,
-    found_in,
-    larger,
-    next_line,
-    notes_of,
     noticed,
-    repeated,
     reporter,
     services_of,
-    tell_age,
-    tell_failures,
-    tell_notes,
-    tell_rest,
-    write_next,
 )
+from tools.common.results import Next, found_in
 from tools.common.tool import Tool
 
 NAME: Final = "extract_relevant"
 
 
 class ExtractRelevantResult(DraftFound):
-    """What the answer says, for programs."""
+    """Structured result of `extract_relevant`."""
 
 
 async def extract_relevant(
@@ -82,8 +78,8 @@ async def extract_relevant(
     ] = "",
     fresh: Annotated[bool, FRESH] = False,
 ) -> Annotated[CallToolResult, ExtractRelevantResult]:
-    """Return the sentences of given pages or files that answer a question, word for word and cited,
-    or that none does.
+    """Return the sentences of given pages or files that answer a question, word for
+    word and cited, or that none does.
 
     Without known sources use research; for a very long document raptor_query.
     """
@@ -91,12 +87,12 @@ async def extract_relevant(
     if draft:
         return await check_draft(draft, sources, ctx, max_tokens=max_tokens)
     if not question.strip() or not sources:
-        missing = "No source is named." if question.strip() else "Nothing is asked."
+        missing = "sources is empty." if question.strip() else "question is empty."
         raise UsageError(
             missing, hint='Call extract_relevant(question="…", sources=["https://…"]).'
         )
     asked = Question(question)
-    services, noticing = noticed(services_of(ctx), anew=fresh)
+    services, noticing = noticed(services_of(ctx), refresh=fresh)
     report = reporter(ctx)
     # 1. Read the sources
     seconds = services.seconds * LONG_SHARE
@@ -118,25 +114,18 @@ async def extract_relevant(
         following.append(Next(tool="research", arguments={}))
     elif assembled.left_out:
         following.extend(larger(NAME, max_tokens or UNASKED))
-    tell_rest(sheet, loaded.failures)
-    if reading.verdict == "none" or hint_room(max_tokens or UNASKED):
-        write_next(sheet, following, NAME)
-    tell_failures(sheet, loaded.failures)
     pages = tuple(behind(assembled.evidence, loaded.documents))
-    tell_notes(sheet, pages)
-    tell_age(sheet, pages, noticing.ages)
-    rows = rows_shown(reading.computed, loaded.documents, assembled.evidence)
-    computed = computed_in(reading.computed, loaded.documents, rows)
+    ending = Ending(NAME, sheet, following, loaded.failures, pages, noticing.ages)
+    none = reading.verdict == "none"
+    ending.write(hinted=none or bool(hint_room(max_tokens or UNASKED)))
     data = found_in(
         ExtractRelevantResult,
         reading,
         assembled,
         loaded.documents,
-        loaded.failures,
-        computed=computed,
+        loaded.documents,
         notes=notes_of(pages),
-        next=following,
-        tokens=sheet.tokens,
+        **ending.facts,
     )
     view = await drawn(
         ctx, view_evidence, question, assembled, loaded.documents, reading, max_tokens
@@ -167,13 +156,13 @@ def _sheet(
         loaded.documents, chosen, max_tokens=room, mark=mark, open_end=not max_tokens
     )
     shown = rows_shown(reading.computed, loaded.documents, assembled.evidence)
-    sheet.add(told_values(reading.computed, loaded.documents, mark, most, shown))
-    sheet.add(told_parts(reading, assembled.parts))
+    sheet.add(values_text(reading.computed, loaded.documents, mark, most, shown))
+    sheet.add(parts_line(reading, assembled.parts))
     sheet.add(assembled.shown.text)
     sheet.release()
     if reading.verdict == "none":
         sheet.add_cut(
-            f"None: no sentence of the sources answers this. {reading.reason}"
+            f"None: no sentence of the sources answers the question. {reading.reason}"
         )
         sheet.add_cut(
             "Read: "

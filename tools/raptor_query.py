@@ -1,7 +1,8 @@
-"""The tool `raptor_query`: build (or reuse) a tree over the sources, and ask it (RAPTOR §3).
+"""The tool `raptor_query`: build (or reuse) a tree over the sources, and ask it (RAPTOR
+§3).
 
-Not for: short pages, where `extract_relevant` is cheaper and says None when nothing answers.
-"""
+Not for: short pages, where `extract_relevant` is cheaper and says None when nothing
+answers."""
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import replace
@@ -39,36 +40,35 @@ from pipeline.sources.gather import (
 from pipeline.text.frame import new_mark, one_line
 from pipeline.view import view_evidence
 from pipeline.work import LONG_SHARE, STEP_SHARE, Report, in_thread, time_left
-from tools.common.context import (
-    Next,
-    Quoted,
-    ToolContext,
+from tools.common.answer import (
+    Ending,
     answer,
     behind,
     drawn,
-    failures_of,
     larger,
     notes_of,
     repeated,
+)
+from tools.common.context import (
+    ToolContext,
     reporter,
     services_of,
-    shown_in,
-    tell_failures,
-    tell_notes,
-    tell_rest,
-    write_next,
 )
+from tools.common.results import Next, Quoted, shown_in
 from tools.common.tool import Tool
 
 NAME: Final = "raptor_query"
 WRITE_SHARE: Final = STEP_SHARE / 2
-"""Part that a generator may take for each of: boundaries of idms leaves (what is not judged by then
-is cut by embeddings), what is written for the index, and the summaries that are shown."""
-UNBUILT: Final = "The tree is not built yet; this is read from the documents. The same call goes on building it."
+"""Share of the time limit for a generator's work: boundaries of idms leaves (the rest
+is cut by embeddings), index texts, and shown summaries."""
+UNBUILT: Final = (
+    "The tree is not built yet; these passages are from the documents. "
+    "The same call continues building it."
+)
 
 
 class RaptorQueryResult(Quoted):
-    """What the answer says, for programs."""
+    """Structured result of `raptor_query`."""
 
     tree: str = Field(
         description="Handle of the tree; pass it as source to ask the same tree again"
@@ -110,12 +110,11 @@ async def raptor_query(
         ),
     ] = f"{WALK.nodes}",
 ) -> Annotated[CallToolResult, RaptorQueryResult]:
-    """Ask long documents (reports, books, whole folders) a question, through a RAPTOR tree; cites
-    passages.
+    """Ask long documents (reports, books, whole folders) a question, through a RAPTOR
+    tree; cites passages.
 
-    "What is this about?" gives an outline, or a folder's themes. The tree's handle is the source of
-    the next question. For single pages use extract_relevant.
-    """
+    "What is this about?" gives an outline, or a folder's themes. The tree's handle is
+    the source of the next question. For single pages use extract_relevant."""
     services, report = services_of(ctx), reporter(ctx)
     about = Question(question)
     # 1. The tree: kept, grown, or built
@@ -142,43 +141,41 @@ async def raptor_query(
     following = [Next(tool=NAME, arguments={"sources": [tree.id]} if tree else {})]
     following += repeated(NAME, failures, beside=(tree.id,)) if tree else []
     following += larger(NAME, max_tokens) if tree and found.assembled.left_out else []
-    tell_rest(sheet, failures)
-    if tree is None or hint_room(max_tokens):
-        write_next(sheet, following, NAME)
-        _tell_tree(sheet, tree)
-    for line in idms.notes if tree and idms else ():
-        sheet.add_cut(one_line(line))
-    tell_failures(sheet, failures)
     pages = tuple(behind(found.assembled.evidence, found.documents))
-    tell_notes(sheet, pages)
-    data = _data(tree, mode, found, failures, following, sheet.tokens)
-    data.notes = [
-        *([] if tree else [UNBUILT]),
-        *(idms.notes if tree and idms else ()),
-        *notes_of(pages),
-    ]
+    ending = Ending(NAME, sheet, following, failures, pages)
+    hinted, cut = tree is None or bool(hint_room(max_tokens)), _cut_by(idms, tree)
+    ending.write(partial(_write_tree, tree, cut, hinted), hinted=hinted)
+    data = _data(tree, mode, found, ending)
+    data.notes = [*([] if tree else [UNBUILT]), *cut, *notes_of(pages)]
     view = await drawn(
         ctx, view_evidence, question, found.assembled, found.documents, None, max_tokens
     )
     return answer(sheet.text, data, view=view)
 
 
-def _tell_tree(sheet: Sheet, tree: Tree | None) -> None:
-    """Write how large the tree is, where that fits whole; or, cut to what fits, that there is none
-    yet."""
+def _cut_by(idms: Idms | None, tree: Tree | None) -> list[str]:
+    """Return what is to be said of how leaves were cut by their subjects."""
+    return idms.notes if tree and idms else []
+
+
+def _write_tree(
+    tree: Tree | None, cut: Sequence[str], hinted: bool, sheet: Sheet
+) -> None:
+    """Write how large the tree is, where that fits whole and is `hinted`; or, cut to
+    what fits, that there is none yet; and how its leaves were `cut`."""
     if tree is None:
         sheet.add_cut(UNBUILT)
-    else:
+    elif hinted:
         sheet.add(f"Tree of {len(tree.leaves)} leaves in {len(tree.layers)} layers.")
+    for line in cut:
+        sheet.add_cut(one_line(line))
 
 
 def _data(
     tree: Tree | None,
     mode: str,
     found: "_Found",
-    failures: Sequence[Failure],
-    following: list[Next],
-    tokens: int,
+    ending: Ending,
 ) -> RaptorQueryResult:
     facts: dict[str, object] = {
         "tree": tree.id if tree else "",
@@ -186,17 +183,13 @@ def _data(
         "layers": len(tree.layers) if tree else 0,
         "leaves": len(tree.leaves) if tree else 0,
         "summaries": sum(node.is_summary for node in tree.nodes) if tree else 0,
-        "failures": failures_of(failures),
-        "next": following,
-        "tokens": tokens,
     }
-    return RaptorQueryResult.model_validate(
-        facts | shown_in(found.assembled, found.documents)
-    )
+    shown = shown_in(found.assembled, found.documents)
+    return RaptorQueryResult.model_validate(facts | shown | ending.facts)
 
 
 class _Found(NamedTuple):
-    """Passages, the documents they are from, and what there was no time to read."""
+    """Passages, their documents, and sources that were not read in time."""
 
     assembled: Assembled
     documents: Sequence[Document]
@@ -216,8 +209,8 @@ def _asked(
 async def _guided(
     tree: Tree, question: Question, services: Services, *, max_tokens: int, mark: str
 ) -> _Found:
-    """Return units as the core reads them, or an overview where the question is about the whole,
-    and their pages."""
+    """Return the best units, or an overview if the question is about the whole, and
+    their pages."""
     single = tree.sources[0] if len(tree.sources) == 1 else None
     titles = (
         [single.title, single.url.rpartition("/")[2].partition(".")[0]]
@@ -226,8 +219,8 @@ async def _guided(
     )
     if is_broad(question.text, titles):
         at_hand = await _pages(tree, range(len(tree.sources) == 1), services)
-        tell = partial(overview, tree, at_hand, max_tokens=max_tokens, mark=mark)
-        return _Found(await in_thread(tell), list(at_hand.values()))
+        describe = partial(overview, tree, at_hand, max_tokens=max_tokens, mark=mark)
+        return _Found(await in_thread(describe), list(at_hand.values()))
     pages = partial(_pages, tree, services=services)
     documents, reading = await read_tree(
         tree,
@@ -238,7 +231,7 @@ async def _guided(
         max_tokens=max_tokens,
     )
     fill = partial(assemble, documents, reading, max_tokens=max_tokens, mark=mark)
-    # Leaves that stand in for a page that is gone are no page to open.
+    # Leaves that replace a deleted page have no page to open.
     return _Found(
         await in_thread(fill),
         [document for document in documents if document.page.html],
@@ -255,8 +248,8 @@ async def _by_nodes(
     max_tokens: int,
     mark: str,
 ) -> _Found:
-    """Return leaves and summaries as they score in `mode`, those written where a generator is set,
-    and their pages."""
+    """Return leaves and summaries by their score in `mode`, written summaries if a
+    generator is set, and their pages."""
     passages = await query_tree(
         tree,
         question,
@@ -301,12 +294,12 @@ async def _tree(
     report: Report,
     idms: Idms | None,
 ) -> tuple[Tree | None, Loaded]:
-    """Return the tree of a handle, a tree grown from it by further sources, or a tree of the
-    sources, and what was read for it; no tree where it is not built in time."""
+    """Return the tree of a handle, a tree grown from it by further sources, or a tree
+    of the sources, and what was read for it; None if it is not built in time."""
     handles = [source for source in sources if source.startswith(SCHEME)]
     if len(handles) > 1:
         raise UsageError(
-            "Two trees cannot be joined.",
+            "Two trees cannot be combined.",
             hint="Pass one winnow://tree/ handle, and URLs and files.",
         )
     before = await in_thread(open_tree, handles[0], services) if handles else None
@@ -325,7 +318,7 @@ async def _tree(
     loaded = await load_sources(
         [*gone, *named], services, seconds=seconds, report=report, question=question
     )
-    # A page that was named again stands for its earlier self.
+    # A page that is given again replaces its earlier version.
     fresh = {document.page.final_url for document in loaded.documents}
     kept = [
         document
@@ -359,8 +352,7 @@ async def _from_documents(
     max_tokens: int,
     mark: str,
 ) -> _Found:
-    """Return units of the documents themselves, as the core reads them: better than nothing while
-    there is no tree."""
+    """Return the best units of the documents, while the tree is not built."""
     seconds = LONG_SHARE * time_left()
     reading = await read_documents(
         question, loaded.documents, reader=services.reader, seconds=seconds

@@ -1,10 +1,11 @@
-"""The tool `research`: the whole zero-index pipeline in one call (design §3).
+"""The tool `research`: the whole zero-index pipeline in one call
 
 Not for: writing the answer; it returns the enriched prompt, and the caller writes.
 """
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Annotated, Final, Literal
 
 from mcp_types import CallToolResult
@@ -14,7 +15,6 @@ from pipeline.document.cite import count_origins
 from pipeline.document.page import SearchQuery
 from pipeline.evidence.assemble import UNASKED
 from pipeline.evidence.show import HINT_TOKENS, WIDE, Sheet, hint_room
-from pipeline.evidence.values import rows_shown
 from pipeline.question.question import Question
 from pipeline.question.wants import is_site, split_sites
 from pipeline.research import Researched
@@ -27,37 +27,32 @@ from pipeline.sources.sites import SiteSearch, Twins
 from pipeline.text.frame import one_line
 from pipeline.view import view_evidence
 from pipeline.work import Report
-from tools.common.context import (
-    APART,
-    BUDGET,
-    Found,
-    Next,
-    Part,
-    ToolContext,
+from tools.common.answer import (
+    Ending,
     behind,
-    check_budget,
-    computed_in,
     drawn,
     failures_of,
-    found_in,
     larger,
     notes_of,
-    owner_of,
+    provider_line,
     repeated,
+)
+from tools.common.answer import answer as reply
+from tools.common.context import (
+    BUDGET,
+    ToolContext,
+    check_budget,
+    owner_of,
     reporter,
     services_of,
-    tell_notes,
-    told,
-    write_next,
 )
-from tools.common.context import answer as reply
+from tools.common.results import APART, Found, Next, Part, found_in
 from tools.common.tool import Tool
 
 NAME: Final = "research"
 MOST_PAGES: Final = 20
 SESSION_FROM: Final = 1_000
-"""Budget from which an answer names its session; below, the line would take more than its frame
-may."""
+"""Minimum max_tokens of an answer with a session line."""
 
 
 class Statement(Part):
@@ -69,12 +64,13 @@ class Statement(Part):
     supported: bool
     reason: str
     origins: int
-    """Independent origins of the passages that it cites; pages that share their words are one."""
+    """Independent origins of the passages that it cites; pages with the same words
+    count once."""
     text: str = Field(default="", description=f"The sentence; {APART}")
 
 
 class ResearchResult(Found):
-    """What the answer says, for programs."""
+    """Structured result of `research`."""
 
     session: str = Field(
         description="Handle of this line of research: give it to go on, or with a further question"
@@ -86,9 +82,7 @@ class ResearchResult(Found):
         default="",
         description="The question with what it refers to in the session, if it does",
     )
-    queries: list[str] = Field(
-        description="Queries that were sent besides the question"
-    )
+    queries: list[str] = Field(description="Queries sent besides the question")
     providers: list[str] = Field(description="Each provider with its status and reason")
     answer: list[Statement] = Field(
         default=[], description="Check of each sentence of a written answer"
@@ -117,12 +111,11 @@ async def research(
         str, Field(description="Handle of an earlier answer: go on or ask further.")
     ] = "",
 ) -> Annotated[CallToolResult, ResearchResult]:
-    """Find evidence for a question on the web (or in the user's folders): searches, reads, returns
-    cited passages.
+    """Find evidence for a question on the web (or in the user's folders): searches,
+    reads, returns cited passages.
 
-    The first choice for a question. It says when nothing answers; cite its passages. To look deeper
-    into one page use extract_relevant.
-    """
+    The first choice for a question. It says when nothing answers; cite its passages. To
+    look deeper into one page use extract_relevant."""
     check_budget(max_tokens)
     whole = Question(question)
     bare, sites = split_sites(whole.text)
@@ -136,15 +129,15 @@ async def research(
         owner=owner_of(ctx),
         roots=services.roots,
     )
-    # A follow-up is asked with what it refers to.
+    # A follow-up question is completed with what it refers to.
     asked = Question(split_sites(ongoing.understood)[0]) or asked
     wanted = Wanted(
         asked, max_pages, freshness, filters=SearchQuery("", site=" ".join(sites))
     )
     handle = ongoing.session.handle
-    # Who never gets an answer, because this process ends, can go on all the same.
+    # Send the handle early, so that the client can continue if this process dies.
     await ctx.report_progress(0, 10, handle)
-    # The session's handle takes some 25 tokens.
+    # The session's handle takes about 25 tokens.
     most = max_tokens - HINT_TOKENS if max_tokens >= WIDE else max_tokens
     line = (
         f"Understood as: {one_line(asked.text)}" if ongoing.understood else ongoing.held
@@ -155,7 +148,7 @@ async def research(
         max_tokens=most,
         report=report,
         write=answer,
-        told=line,
+        note=line,
     )
     before = await _keep(found, ongoing, whole)
     known = found.known
@@ -182,21 +175,18 @@ async def research(
         )
     sheet = Sheet(max_tokens or found.tokens + hint_room(UNASKED) + HINT_TOKENS)
     sheet.add(found.text)
-    if not found.assembled.evidence or hint_room(max_tokens or UNASKED):
-        write_next(sheet, following, NAME)
-        # Below `WIDE` it takes no room from words: it is written where the calls leave some,
-        # without its scheme.
-        short = 0 < max_tokens < WIDE
-        if not 0 < max_tokens < SESSION_FROM:
-            sheet.add(f"Session: {handle.rpartition('/')[2] if short else handle}")
-    if before:
-        sheet.add(
-            f"Shown before: "
-            f"{'all' if len(before) == len(found.assembled.evidence) else ', '.join(before)}"
-        )
     pages = tuple(behind(found.assembled.evidence, known.gathered.documents.values()))
-    tell_notes(sheet, pages)
-    data = _data(found, following, sheet.tokens, handle, before)
+    # What was not read is in the enriched prompt.
+    ending = Ending(NAME, sheet, following, pages=pages)
+    hinted = not found.assembled.evidence or bool(hint_room(max_tokens or UNASKED))
+    shown_handle = handle if hinted and not 0 < max_tokens < SESSION_FROM else ""
+    # Below `WIDE` it is written only if room is left after the calls, without its
+    # scheme.
+    shown_handle = (
+        shown_handle.rpartition("/")[2] if 0 < max_tokens < WIDE else shown_handle
+    )
+    ending.write(partial(_write_session, found, shown_handle, before), hinted=hinted)
+    data = _data(found, ending, handle, before)
     data.understood = one_line(ongoing.understood)
     data.notes += notes_of(pages)
     view = await drawn(
@@ -212,7 +202,7 @@ async def research(
 
 
 def _at(sites: Sequence[str], services: Services, report: Report) -> Services:
-    """Return `services` that search and read these sites, where there are any."""
+    """Return `services` restricted to these sites, if any."""
     if not sites:
         return services
     search = SiteSearch(sites, services, report)
@@ -221,8 +211,20 @@ def _at(sites: Sequence[str], services: Services, report: Report) -> Services:
     )
 
 
+def _write_session(
+    found: Researched, handle: str, before: Sequence[str], sheet: Sheet
+) -> None:
+    """Write the handle of the session, if it is to be shown, and what it had shown
+    `before`."""
+    if handle:
+        sheet.add(f"Session: {handle}")
+    if before:
+        whole = len(before) == len(found.assembled.evidence)
+        sheet.add(f"Shown before: {'all' if whole else ', '.join(before)}")
+
+
 async def _keep(found: Researched, ongoing: Ongoing, question: Question) -> list[str]:
-    """Write what was found to the session; return the labels of passages that it had shown
+    """Add the result to the session; return the labels of passages that it had shown
     before."""
     gathered, reading = found.known.gathered, found.known.reading
     known = await ongoing.keep(
@@ -243,11 +245,7 @@ async def _keep(found: Researched, ongoing: Ongoing, question: Question) -> list
 
 
 def _data(
-    found: Researched,
-    following: list[Next],
-    tokens: int,
-    handle: str,
-    before: list[str],
+    found: Researched, ending: Ending, handle: str, before: list[str]
 ) -> ResearchResult:
     gathered, reading = found.known.gathered, found.known.reading
     cited = dict(
@@ -257,20 +255,15 @@ def _data(
         ResearchResult,
         reading,
         found.assembled,
+        found.known.documents,
         gathered.documents.values(),
-        gathered.failures,
         session=handle,
         before=before,
-        computed=computed_in(
-            reading.computed,
-            found.known.documents,
-            rows_shown(
-                reading.computed, found.known.documents, found.assembled.evidence
-            ),
-        ),
         queries=[query.text for query in gathered.parsed.queries[1:]],
         providers=list(
-            dict.fromkeys(told(outcome, found.mark) for outcome in gathered.outcomes)
+            dict.fromkeys(
+                provider_line(outcome, found.mark) for outcome in gathered.outcomes
+            )
         ),
         answer=[
             Statement(
@@ -292,8 +285,7 @@ def _data(
             )
             if note
         ],
-        next=following,
-        tokens=tokens,
+        **ending.facts | {"failures": failures_of(gathered.failures)},
     )
 
 

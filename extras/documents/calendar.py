@@ -1,8 +1,8 @@
-"""Calendars (iCalendar, RFC 5545) to HTML: what is when and where, who invites, and what is said of
-it.
+"""Calendars (iCalendar, RFC 5545) to HTML: what is when and where, who invites, and
+what is said of it.
 
-Times stand as the file has them, with their zone; a rule of repetition is shown by its own words.
-Not for: when a repeated event is.
+Times are shown as in the file, with their zone; a rule of repetition is shown by its
+own words. Not for: when a repeated event is.
 """
 
 import re

@@ -1,10 +1,10 @@
-"""EML and MBOX to HTML: who wrote what to whom and when, the text, invitations, and what is
-attached.
+"""EML and MBOX to HTML: who wrote what to whom and when, the text, invitations, and
+what is attached.
 
-Attachments are read by the readers of their kinds, within bounds of number and size; the others are
-named, and count as unread. A message's HTML is cleaned as any page's; nothing that it names is
-loaded. Not for: signatures, encrypted parts, mail attached to mail, Outlook's `.msg`.
-"""
+Attachments are read by the readers of their kinds, within bounds of number and size;
+the others are named, and count as unread. A message's HTML is cleaned as any page's;
+nothing that it names is loaded. Not for: signatures, encrypted parts, mail attached to
+mail, Outlook's `.msg`."""
 
 import re
 from dataclasses import dataclass, field
@@ -42,7 +42,8 @@ _BETWEEN: Final = re.compile(rb"(?:\A|(?<=\n)\r?\n)From [^\n]*\n")
 """What begins a message in an mbox file (RFC 4155)."""
 _QUOTED_FROM: Final = re.compile(rb"^>(>*From )", re.MULTILINE)
 _MAX_PARTS: Final = 1_000
-"""Of one message; each costs about 0.1 ms, and boundaries are looked for at every depth."""
+"""Of one message; each costs about 0.1 ms, and boundaries are looked for at every
+depth."""
 _MOST_ATTACHED: Final = 20
 """Attachments of one file that are read."""
 _ATTACHED_BYTES: Final = 15_000_000
@@ -61,8 +62,8 @@ _SEALED: Final = frozenset(
 )
 """Types of parts whose text is not in the message."""
 _SCREENSHOT: Final = 40_000
-"""Bytes of a picture within a message from which it is no logo or smile."""
-_TOLD: Final = 20
+"""Minimum bytes of a picture in a message to be more than a logo or emoji."""
+_LISTED: Final = 20
 """Damaged messages that are named."""
 
 
@@ -83,8 +84,8 @@ def eml_to_html(body: bytes) -> Converted:
 
 
 def mbox_to_html(body: bytes) -> Converted:
-    """Return the messages of an mbox file as HTML, a section each; raises `Unreadable` where none
-    can be read."""
+    """Return the messages of an mbox file as HTML, a section each; raises `Unreadable`
+    where none can be read."""
     pieces = _BETWEEN.split(body)[1:]
     sections, damaged, attached = list[str](), list[str](), _Attached()
     for number, piece in enumerate(pieces[:MAX_ITEMS], start=1):
@@ -92,7 +93,7 @@ def mbox_to_html(body: bytes) -> Converted:
         try:
             _, inner = _read(_QUOTED_FROM.sub(rb"\1", piece), "h2", attached)
             sections.append(placed(inner, f"message={number}"))
-        except Unreadable:  # one of many is told as missing
+        except Unreadable:  # one of many is reported as missing
             damaged.append(str(number))
     if not sections:
         raise Unreadable("it is a mail box without a message that can be read")
@@ -102,7 +103,7 @@ def mbox_to_html(body: bytes) -> Converted:
         else ""
     )
     if damaged:
-        unread = f"damaged messages: {', '.join(damaged[:_TOLD])}{f'; {unread}' if unread else ''}"
+        unread = f"damaged messages: {', '.join(damaged[:_LISTED])}{f'; {unread}' if unread else ''}"
     unread = "; ".join(filter(None, (unread, *attached.unread)))
     return Converted(
         whole_page("\n".join(sections)), unread=unread, ledger=attached.ledger
@@ -111,7 +112,8 @@ def mbox_to_html(body: bytes) -> Converted:
 
 @dataclass(slots=True)
 class _Attached:
-    """What is attached to the messages of one file: what was read of it, and what not."""
+    """What is attached to the messages of one file: what was read of it, and what
+    not."""
 
     ledger: Ledger = field(default_factory=Ledger)
     unread: list[str] = field(default_factory=list)
@@ -120,8 +122,8 @@ class _Attached:
     size: int = 0
 
     def read(self, name: str, kind: str, body: bytes) -> str:
-        """Return an attachment as HTML, empty where it holds no text, is mail itself, or over a
-        bound."""
+        """Return an attachment as HTML, empty where it holds no text, is mail itself,
+        or over a bound."""
         self.ledger.hold("attachment")
         raw = Raw(body, name, name, name=name, content_type=kind)
         if (
@@ -147,8 +149,8 @@ class _Attached:
 
 
 def _inside(page: str) -> str:
-    """Return what stands in the body of a converter's page, without places, which are those of
-    another file."""
+    """Return the body of a converter's page, without positions (they refer to another
+    file)."""
     return unplaced(page.partition("<body>")[2].rpartition("</body>")[0].strip())
 
 
@@ -175,15 +177,15 @@ def _read(body: bytes, level: str, attached: _Attached) -> tuple[EmailMessage, s
 def _head(message: MIMEPart) -> str:
     """Return who wrote to whom and when."""
     said = {name: _header(message, name) for name in _SHOWN}
-    told = "".join(
+    fields = "".join(
         f"<dt>{name}</dt><dd>{escape(one)}</dd>" for name, one in said.items() if one
     )
-    return f"<dl>{told}</dl>"
+    return f"<dl>{fields}</dl>"
 
 
 def _parts(message: EmailMessage, attached: _Attached) -> tuple[list[str], list[str]]:
-    """Return the texts of a message as HTML, then its attachments, and the names of all of
-    these."""
+    """Return the texts of a message as HTML, then its attachments, and the names of all
+    of these."""
     texts, inside, names, skipped = list[str](), list[str](), list[str](), set[int]()
     for number, part in enumerate(message.walk()):
         check_cancelled()
@@ -229,8 +231,8 @@ def _attachment(part: MIMEPart, attached: _Attached) -> list[str]:
 
 
 def _unseen_alternatives(part: MIMEPart) -> set[int]:
-    """Return the ids of those alternatives that a reader does not see: all texts but the HTML, or
-    but the plain one where none is HTML, and but invitations."""
+    """Return the ids of those alternatives that a reader does not see: all texts but
+    the HTML, or but the plain one where none is HTML, and but invitations."""
     kinds = {one.get_content_type() for one in part.walk()}
     best = next((kind for kind in ("text/html", "text/plain") if kind in kinds), None)
     return {

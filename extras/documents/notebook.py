@@ -1,5 +1,5 @@
-"""Jupyter notebooks to HTML: text, programs and what they printed, each cell a section with its
-number.
+"""Jupyter notebooks to HTML: text, programs and what they printed, each cell a section
+with its number.
 
 Not for: drawings, widgets, errors' colours.
 """
@@ -18,7 +18,7 @@ _COLOURS: Final = re.compile(r"\x1b\[[\d;]*m")
 
 
 def ipynb_to_html(text: str) -> Converted | None:
-    """Return a notebook as HTML; JSON that is none as its values, and None for what is no JSON."""
+    """Return a notebook as HTML; other JSON as its values; None if it is not JSON."""
     try:
         book = json.loads(text)
     except (ValueError, RecursionError):

@@ -1,9 +1,9 @@
-"""ODT, ODS and ODP to HTML: headings, paragraphs, lists, tables; sheets by their cells; slides with
-number and notes.
+"""ODT, ODS and ODP to HTML: headings, paragraphs, lists, tables; sheets by their cells;
+slides with number and notes.
 
-What a file hides (text, sheets, slides by their styles) and deleted text are left out; comments and
-what is embedded, but for formulas and charts, are said to be unread. Not for: drawings.
-"""
+What a file hides (text, sheets, slides by their styles) and deleted text are left out;
+comments and what is embedded, but for formulas and charts, are said to be unread. Not
+for: drawings."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -144,8 +144,8 @@ class _OpenDocumentReader:
     """Heads and feet of slides."""
 
     def blocks(self, parent: etree._Element, *, in_item: bool = False) -> Iterator[str]:
-        """Yield what stands in an element as HTML; a paragraph behind the frames that are anchored
-        in it."""
+        """Yield an element's content as HTML; a paragraph comes after the frames
+        anchored in it."""
         for child in parent.iterchildren(tag=etree.Element):
             check_cancelled()
             if child.tag in _UNSHOWN or self._is_apart(child):
@@ -186,8 +186,8 @@ class _OpenDocumentReader:
         return kind in _APART or kind in _REPEATED
 
     def _object(self, element: etree._Element) -> Iterator[str]:
-        """Yield an embedded formula as it was typed, a chart as its title and figures; what else is
-        embedded is not read."""
+        """Yield an embedded formula as it was typed, a chart as its title and figures;
+        what else is embedded is not read."""
         name = element.get(_HREF, "").removeprefix("./")
         tree = self.parts(f"{name}/content.xml")
         if tree is None:  # a file of one part has it inside
@@ -210,8 +210,8 @@ class _OpenDocumentReader:
     def margins(
         self, styles: etree._Element | None, content: etree._Element
     ) -> Iterator[str]:
-        """Yield heads and feet of pages and slides, and what their masters print, where they say
-        something, each once."""
+        """Yield heads and feet of pages and slides, and what their masters print, where
+        they say something, each once."""
         sides = ("", "-left", "-first")
         names = {
             f"{{*}}{name}{side}" for name in ("header", "footer") for side in sides
@@ -266,8 +266,8 @@ class _OpenDocumentReader:
                 self.ledger.hold("image")
 
     def _list(self, element: etree._Element) -> Iterator[str]:
-        """Yield the items of a list, numbered as its style says; one inside another goes on with
-        the outer's style."""
+        """Yield the items of a list, numbered as its style says; one inside another
+        goes on with the outer's style."""
         style = element.get(f"{_TEXT}style-name") or (
             self.lists[-1].style if self.lists else ""
         )
@@ -319,8 +319,7 @@ class _OpenDocumentReader:
         return f"{before}{'.'.join(said)}{behind}".strip() if said else ""
 
     def _notes(self, paragraph: etree._Element) -> Iterator[str]:
-        """Yield the notes of a paragraph behind it, each under the mark that stands at its
-        place."""
+        """Yield the notes of a paragraph after it, each with its mark."""
         for note in paragraph.iter(_NOTE):
             if (
                 note.getparent() is not None
@@ -361,7 +360,9 @@ class _OpenDocumentReader:
             row for row in table.iter(_ROW) if next(row.iterancestors(_TABLE)) is table
         )
         if table.getparent().tag != _SHEETS:
-            cells = [told for row in rows if any(told := self._cells(row))]
+            cells = [
+                cells_of_row for row in rows if any(cells_of_row := self._cells(row))
+            ]
             if cells:
                 yield html_table(cells, header=len(cells) > 1)
         elif self._is_hidden(table, _TABLES):
@@ -380,8 +381,8 @@ class _OpenDocumentReader:
     def _numbered(
         self, rows: Iterator[etree._Element], gone: frozenset[int]
     ) -> Iterator[Row]:
-        """Yield the filled rows of a sheet that are shown, as often as each is repeated, while
-        cells are left."""
+        """Yield the filled rows of a sheet that are shown, as often as each is
+        repeated, while cells are left."""
         number = 0
         for row in rows:
             check_cancelled()
@@ -407,7 +408,7 @@ class _OpenDocumentReader:
             number += times
 
     def _cells(self, row: etree._Element) -> list[str]:
-        told = [
+        cells_of_row = [
             (
                 " ".join(filter(None, map(self._text, cell.iter(_H, _P))))
                 or cell.get(f"{_OFFICE}string-value", ""),
@@ -415,12 +416,16 @@ class _OpenDocumentReader:
             )
             for cell in row.iterchildren(_CELL, _COVERED)
         ]
-        while told and not told[-1][0]:
-            told.pop()  # rows end in thousands of empty cells
-        return [text for text, count in told for _ in range(min(count, self.left + 1))]
+        while cells_of_row and not cells_of_row[-1][0]:
+            cells_of_row.pop()  # rows end in thousands of empty cells
+        return [
+            text
+            for text, count in cells_of_row
+            for _ in range(min(count, self.left + 1))
+        ]
 
     def _text(self, element: etree._Element) -> str:
-        """Return the text of a paragraph that is seen, without what stands in frames of its own."""
+        """Return the visible text of a paragraph, without its frames."""
         if _is_gone(element) or element.get(f"{_TEXT}style-name") in self.hiding:
             self._miss(element)
             return ""
@@ -482,7 +487,7 @@ _WHOLLY: Final[
     _PAGE: _OpenDocumentReader._slide,
     _TABLE: _OpenDocumentReader._table,
     _LIST: _OpenDocumentReader._list,
-    _NOTE: lambda _reader, _note: iter(()),  # behind its paragraph
+    _NOTE: lambda _reader, _note: iter(()),  # after its paragraph
 }
 """Elements that are read by one method with all that they hold."""
 
@@ -512,7 +517,8 @@ def _is_gone(paragraph: etree._Element) -> bool:
 
 
 def _is_collapsed(part: etree._Element) -> bool:
-    """Whether a row or column of a sheet is hidden, by itself or with a group around it."""
+    """Whether a row or column of a sheet is hidden, by itself or with a group around
+    it."""
     above = (one.get(f"{_TABLES}display") for one in part.iterancestors(*_GROUPS))
     return "false" in above or bool(
         part.get(f"{_TABLES}visibility", "visible") != "visible"
@@ -549,8 +555,8 @@ def _count(element: etree._Element, name: str) -> int:
 
 
 def opendocument_to_html(body: bytes) -> Converted:
-    """Return an OpenDocument file as HTML; raises `Unreadable` for one that is damaged, has a
-    password, is too large unpacked, or without text."""
+    """Return an OpenDocument file as HTML; raises `Unreadable` for one that is damaged,
+    has a password, is too large unpacked, or without text."""
     with open_package(body, "an OpenDocument file") as package:
         if b"encryption-data" in package.read("META-INF/manifest.xml"):
             raise Unreadable(
@@ -564,8 +570,8 @@ def opendocument_to_html(body: bytes) -> Converted:
 
 
 def flat_opendocument_to_html(body: bytes) -> Converted | None:
-    """Return an OpenDocument file that is one XML file as HTML, None for other XML; raises
-    `Unreadable` for one that is too large or without text."""
+    """Return an OpenDocument file that is one XML file as HTML, None for other XML;
+    raises `Unreadable` for one that is too large or without text."""
     if body.count(b"<") > MAX_TAGS:
         raise Unreadable(
             f"it is an OpenDocument file of more than {MAX_TAGS:,} tags: split it"
@@ -582,8 +588,8 @@ def _converted(
     styles: etree._Element | None,
     parts: Callable[[str], etree._Element | None],
 ) -> Converted:
-    """Return a file by what it says of itself, its content and its styles; `parts` returns a file
-    inside it by its name."""
+    """Return a file by what it says of itself, its content and its styles; `parts`
+    returns a file inside it by its name."""
     title = child_text(about, "title") if about is not None else ""
     author = (
         child_text(about, "creator", "initial-creator") if about is not None else ""

@@ -1,9 +1,9 @@
-"""Which text of an OpenDocument file is not seen: not displayed, tiny, squeezed, clear, or in the
-colour of its ground.
+"""Which text of an OpenDocument file is not seen: not displayed, tiny, squeezed, clear,
+or in the colour of its ground.
 
-A style's properties are its own, then its parent's (ODF 1.3 part 3, 16.2). A ground that cannot be
-known (a slide's, a drawn shape's) hides nothing. Not for: the text itself (`opendocument.py`).
-"""
+A style's properties are its own, then its parent's (ODF 1.3 part 3, 16.2). A ground
+that cannot be known (a slide's, a drawn shape's) hides nothing. Not for: the text
+itself (`opendocument.py`)."""
 
 import re
 from dataclasses import dataclass, field
@@ -49,8 +49,8 @@ class Looks:
             self.styles[style.get(f"{_STYLE}name", "")] = style
 
     def is_unseen(self, element: etree._Element, *, above: bool) -> bool:
-        """Return whether the text right in an element is not seen; `above` says so of what it
-        stands in."""
+        """Return whether an element's direct text is hidden; `above`: whether its
+        parent is."""
         name = next(filter(None, map(element.get, _NAMES)), "")
         if not name:
             return above
@@ -66,8 +66,8 @@ class Looks:
         return ground is not None and is_faint(ink, ground)
 
     def _alone(self, name: str) -> bool | None:
-        """Return True for a style that hides on any ground, False for one that says nothing, else
-        None."""
+        """Return True for a style that hides on any ground, False for one that says
+        nothing, else None."""
         size = length(
             self._said(name, _LETTERS, f"{_FO}font-size"),
             percent=float(LEAST_SIZE * 10),
@@ -98,7 +98,7 @@ class Looks:
         return None if said in {"", "transparent"} else rgb_of(said)
 
     def _ground(self, element: etree._Element) -> Rgb | None:
-        """Return the colour behind an element's text, None where it cannot be known."""
+        """Return the background color of an element's text; None if unknown."""
         for one in (element, *element.iterancestors()):
             if one.tag in _DRAWN:
                 return None

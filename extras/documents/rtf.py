@@ -1,9 +1,8 @@
-"""RTF to HTML: headings, paragraphs, items and tables, told apart by the lines that striprtf makes
-of a file.
+"""RTF to HTML: headings, paragraphs, items and tables, recognized by the lines that
+striprtf returns.
 
-Notes follow the text, under the numbers that are at their places, as do comments, text boxes, heads
-and feet of pages. Hidden text is left out. Not for: styles, pictures.
-"""
+Notes follow the text, under the numbers that are at their places, as do comments, text
+boxes, heads and feet of pages. Hidden text is left out. Not for: styles, pictures."""
 
 import re
 from collections.abc import Callable
@@ -77,7 +76,8 @@ _MARGIN: Final = re.compile(r"\{\\(?:header|footer)[lrf]?(?![a-z])")
 _CONTROL: Final = re.compile(r"\{\\\*[^{}]*\}|\\[a-z]+-?\d* ?")
 _PARAGRAPH: Final = re.compile(r"\\par(?![a-z]) ?")
 _FEW: Final = 4
-"""Words beside the page's number, its field's name among them, of a head that says no more."""
+"""Words beside the page's number, its field's name among them, of a head that says no
+more."""
 _OBJECT: Final = re.compile(r"\\objdata(?![a-z])")
 _BRACE: Final = re.compile(r"\\[{}\\]|[{}]")
 _SUPER: Final = re.compile(r"\{\\super\s+([+−-]?\w{1,4})\}")
@@ -85,7 +85,8 @@ _SUPER: Final = re.compile(r"\{\\super\s+([+−-]?\w{1,4})\}")
 
 
 def _without(text: str, opening: re.Pattern[str], instead: Callable[[str], str]) -> str:
-    """Return RTF with what `instead` makes of the inside of each group that `opening` begins."""
+    """Return RTF with what `instead` makes of the inside of each group that `opening`
+    begins."""
     kept, at = list[str](), 0
     while found := opening.search(text, at):
         depth, end = 1, len(text)
@@ -103,8 +104,8 @@ def _without(text: str, opening: re.Pattern[str], instead: Callable[[str], str])
 
 
 def _all_behind(text: str) -> str:
-    """Return RTF with a number in place of each note, and behind its text the notes, comments, text
-    boxes, heads and feet of pages, which the library leaves out."""
+    """Return RTF with each note replaced by a number, and the notes, comments, text
+    boxes, page headers and footers (which the library drops) after the text."""
     behind: dict[str, None] = {}
 
     def noted(inner: str) -> str:
@@ -162,8 +163,8 @@ def _unicode(inner: str) -> str:
 
 
 def rtf_to_html(text: str) -> Converted:
-    """Return RTF as HTML; raises `Unreadable` for one that is damaged, too long, or without
-    text."""
+    """Return RTF as HTML; raises `Unreadable` for one that is damaged, too long, or
+    without text."""
     ledger = Ledger()
     ledger.hold("image", sum(map(_is_large, _PICT.finditer(text))))
     text = _PICTURE.sub("", text)  # pictures are letters in RTF
@@ -207,8 +208,8 @@ def rtf_to_html(text: str) -> Converted:
 
 
 def _is_large(picture: re.Match[str]) -> bool:
-    """Whether a picture is as large as one that shows something, by the size at which it is
-    printed."""
+    """Whether a picture is as large as one that shows something, by the size at which
+    it is printed."""
     sizes = [
         int(found[1])
         for side in "wh"

@@ -1,8 +1,8 @@
-"""Which text of RTF is not seen: hidden, deleted, tiny, squeezed, or in the colour of its ground.
+"""Which text of RTF is not seen: hidden, deleted, tiny, squeezed, or in the colour of
+its ground.
 
-What is seen is written as it was. A ground that cannot be known (a shaded cell) hides nothing. Not
-for: what the text is (`rtf.py`).
-"""
+What is seen is written as it was. A ground that cannot be known (a shaded cell) hides
+nothing. Not for: what the text is (`rtf.py`)."""
 
 import re
 from dataclasses import dataclass, replace
@@ -40,7 +40,7 @@ class _State:
     in_table: bool = False
 
     def under(self, word: str, number: int | None) -> "_State":  # noqa: PLR0911  one return a word
-        """Return how text looks behind a control word."""
+        """Return the style of text after a control word."""
         if word == "v":
             return replace(self, gone=number != 0)
         if word == "deleted":

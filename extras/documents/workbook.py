@@ -1,11 +1,10 @@
-"""XLSX to HTML: the sheets that are shown, each cell as its format shows it, with notes, charts and
-texts of drawings.
+"""XLSX to HTML: the sheets that are shown, each cell as its format shows it, with
+notes, charts and texts of drawings.
 
-Rows are read one after the other, each freed when it is written down. Merged cells span what they
-cover. Hidden rows, columns, sheets and values are left out and counted, formulas that were never
-computed are written and said. Not for: older `.xls` and binary `.xlsb` files, pivot caches, how
-rows become tables (`sheets.py`).
-"""
+Rows are read one after the other, each freed when it is written down. Merged cells span
+what they cover. Hidden rows, columns, sheets and values are left out and counted,
+formulas that were never computed are written and said. Not for: older `.xls` and binary
+`.xlsb` files, pivot caches, how rows become tables (`sheets.py`)."""
 
 import math
 import re
@@ -160,10 +159,12 @@ class _SheetPart:
     emptied: set[int] = field(default_factory=set)
     """Hidden columns that held something."""
     dropped: int = 0
-    """Cells with a value that show nothing or are hidden, less those that show a formula."""
+    """Cells with a value that show nothing or are hidden, less those that show a
+    formula."""
 
     def rows(self) -> Iterator[Row]:
-        """Yield the rows that are shown, while cells are left, hidden columns emptied."""
+        """Yield the rows that are shown, while cells are left, hidden columns
+        emptied."""
         parser = etree.XMLPullParser(
             ("end",), tag=f"{X}row", remove_comments=True, **XML_OPTIONS
         )
@@ -188,7 +189,8 @@ class _SheetPart:
         self.book.package.note_damage(self.part, parser.feed_error_log)
 
     def _cells(self, row: etree._Element) -> list[str]:
-        """Return the cells of a row up to the last that holds something, none of a hidden row."""
+        """Return the cells of a row up to the last that holds something, none of a
+        hidden row."""
         cells: dict[int, str] = {}
         column = -1
         for cell in row.iterchildren(f"{X}c"):
@@ -227,7 +229,8 @@ def _has_value(cell: etree._Element) -> bool:
 
 @lru_cache(65_536)
 def _column(reference: str) -> int:
-    """Return the column that the address of a cell begins with, counted from 0; -1 for none."""
+    """Return the column that the address of a cell begins with, counted from 0; -1 for
+    none."""
     number = 0
     for letter in reference[:3]:
         if not "A" <= letter <= "Z":
@@ -237,8 +240,8 @@ def _column(reference: str) -> int:
 
 
 def xlsx_to_html(body: bytes) -> Converted:
-    """Return a workbook as HTML, a section for each sheet that is shown; raises `Unreadable` for
-    one that is damaged, too large unpacked, or without text."""
+    """Return a workbook as HTML, a section for each sheet that is shown; raises
+    `Unreadable` for one that is damaged, too large unpacked, or without text."""
     with open_package(body, "a workbook") as package:
         title, author = package.about()
         main = package.main("xl/workbook.xml")
@@ -322,8 +325,8 @@ def _number(said: str) -> int:
 
 
 def _string(element: etree._Element) -> str:
-    """Return the text of a string with its raised digits marked, its readings for pronunciation
-    left out."""
+    """Return the text of a string with its raised digits marked, its readings for
+    pronunciation left out."""
     parts = []
     for one in element.iterchildren(f"{X}t", f"{X}r"):
         text = (
@@ -460,14 +463,14 @@ def _labels(book: _Book, links: dict[str, tuple[str, str]]) -> Iterator[str]:
 def _comments(
     book: _Book, name: str, links: dict[str, tuple[str, str]]
 ) -> Iterator[str]:
-    """Yield the notes of a sheet, those of a conversation in place of the notes that stand for
-    it."""
+    """Yield the notes of a sheet, threaded comments instead of their placeholder
+    notes."""
     threads = [
         root
         for kind, part in links.values()
         if kind == "threadedComment" and (root := book.package.tree(part)) is not None
     ]
-    told = {
+    anchored = {
         one.get("ref", "")
         for root in threads
         for one in root.iter("{*}threadedComment")
@@ -489,7 +492,7 @@ def _comments(
         )
         for root in plain
         for one in root.iter(f"{X}comment")
-        if one.get("ref", "") not in told
+        if one.get("ref", "") not in anchored
     ]
     for reference, text in found:
         if text:
@@ -538,8 +541,8 @@ def _drawings(book: _Book, links: dict[str, tuple[str, str]]) -> Iterator[str]:
 
 
 def _shape(book: _Book, shape: etree._Element) -> Iterator[str]:
-    """Yield the texts of a shape, without any its description; one that shows a picture without
-    either is in the ledger."""
+    """Yield the texts of a shape, without any its description; one that shows a picture
+    without either is in the ledger."""
     texts = [text for text in texts_of(shape) if text]
     about = next(shape.iter("{*}cNvPr"), None)
     if texts:

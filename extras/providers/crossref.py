@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from pipeline.document.page import SearchQuery
 
 _WITHDRAWN: Final = frozenset({"retraction", "withdrawal", "removal"})
-"""Kinds of Crossref's updates, its publishers' and Retraction Watch's, by which a work no longer
-stands."""
+"""Kinds of Crossref's updates, its publishers' and Retraction Watch's, that mean a
+retraction."""
 
 
 def _people(row: Mapping[str, object]) -> list[str]:

@@ -1,4 +1,5 @@
-"""OpenAlex, which lets a stranger search some ten to a hundred times a day and then says 429."""
+"""OpenAlex, which lets a stranger search some ten to a hundred times a day and then
+says 429."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
@@ -29,7 +30,7 @@ def _abstract(row: Mapping[str, object]) -> str:
     """Return an abstract that OpenAlex gives as the places of each word."""
     index = row.get("abstract_inverted_index")
     places = index.items() if isinstance(index, dict) else ()
-    told = (
+    placed_words = (
         (place, word)
         for word, where in places
         if isinstance(where, list)
@@ -38,7 +39,7 @@ def _abstract(row: Mapping[str, object]) -> str:
     return " ".join(
         word
         for _, word in sorted(
-            (place, word) for place, word in told if isinstance(place, int)
+            (place, word) for place, word in placed_words if isinstance(place, int)
         )
     )
 

@@ -1,13 +1,14 @@
-"""Cleaning (HtmlRAG §3.2): from HTML as it came to a small tree that holds what a person sees, and
-nothing else.
+"""Cleaning (HtmlRAG §3.2): from HTML as it came to a small tree that holds what a
+person sees, and nothing else.
 
-Scripts, styles, comments, templates, drawings and hidden elements go; attributes without meaning
-go; tags that only wrap another are merged with it; empty ones are dropped. Query-free and
-near-lossless in visible text; words of different blocks are never glued.
+Scripts, styles, comments, templates, drawings and hidden elements go; attributes
+without meaning go; tags that only wrap another are merged with it; empty ones are
+dropped. Query-free and near-lossless in visible text; words of different blocks are
+never glued.
 
-Two passes: `seen.py` walks the page and yields what is seen; from that this module builds the tree.
-The second reads while the first yields, so that no page is held twice. Not for: choosing what
-matters (`pipeline/prune`), cutting into blocks (`blocks.py`).
+Two passes: `seen.py` walks the page and yields what is seen; from that this module
+builds the tree. The second reads while the first yields, so that no page is held twice.
+Not for: choosing what matters (`pipeline/prune`), cutting into blocks (`blocks.py`).
 """
 
 import re
@@ -70,7 +71,7 @@ from pipeline.html.seen import (
     Sight,
 )
 from pipeline.html.sheets import StyleJudge
-from pipeline.html.values import bare_tex, stands_for, title_of
+from pipeline.html.values import bare_tex, text_of_media, title_of
 from pipeline.text.frame import LONGEST
 from pipeline.work import check_cancelled
 
@@ -80,8 +81,9 @@ _COPIES: Final = frozenset(
 _DRAWN_TEXT: Final = re.compile(r"math|latex|tex\b|emoji", re.IGNORECASE)
 
 MAX_NODES: Final = 60_000
-"""Elements that are kept as such, and images; of further ones the text is kept. The largest of 495
-real pages has 9,000; 10 MB of their bodies, one behind the other, have 36,000."""
+"""Maximum elements (and images) that are kept; of further ones only the text is kept.
+The largest of 495 real pages has 9,000; 10 MB of their bodies, concatenated, have
+36,000."""
 MAX_FRAMES: Final = 20
 """Frames of a page that hold their own HTML (`srcdoc`) and are read."""
 DRAWN: Final = " · "
@@ -89,20 +91,20 @@ DRAWN: Final = " · "
 
 
 def clean(html: str) -> Node:
-    """Return the cleaned tree of `html`; the root is always an `html` node, empty where there is
-    nothing to see.
+    """Return the cleaned tree of `html`; the root is always an `html` node, empty where
+    there is nothing to see.
 
-    A page that keeps nearly all of its words invisible until its scripts run is read as if they had
-    run. One that was saved with a dialog open, so that `aria-hidden` covers most of its words, is
-    read without the attribute there.
-    """
+    A page that keeps nearly all of its words invisible until its scripts run is read as
+    if they had run. One that was saved with a dialog open, so that `aria-hidden` covers
+    most of its words, is read without the attribute there."""
     top = parse(html)
     return Node("html") if top is None else clean_parsed(top)[0]
 
 
 def clean_parsed(top: LexborNode) -> tuple[Node, int, bool]:
-    """Return the cleaned tree below the root element that `guard.parse` returned, the words that
-    nobody sees, and whether it was read as if scripts had shown what the page's styles hide."""
+    """Return the cleaned tree below the root element that `guard.parse` returned, the
+    number of hidden words, and whether it was read as if scripts had shown what the
+    styles hide."""
     styles = StyleJudge(top)  # once for all readings
     sight = Sight(top, styles)
     root, unseen = _Builder(sight).build()
@@ -134,8 +136,8 @@ _LINE_MARKS: Final = {LINE: "\n", CELL: "\t"}
 _NO_LEAF: Final = OPENS | UNSEEN | APART
 """What is found of an element whose only text is added as any other."""
 _Begun = tuple[Node, bool, bool]
-"""What an element's inside is added to, whether that is a listing, and whether the element is a box
-or line of its own in what is around it."""
+"""What an element's inside is added to, whether that is a listing, and whether the
+element is a box or line of its own in what is around it."""
 
 
 class _Builder:
@@ -152,8 +154,8 @@ class _Builder:
         self._cells: list[tuple[Node, LexborNode]] = []
 
     def build(self) -> tuple[Node, int]:
-        """Return the tree of what is seen, and the number of words that no click brings to
-        light."""
+        """Return the tree of what is seen, and the number of words that no click brings
+        to light."""
         sight, steps, pre = self._sight, 0, False
         language = sight.top.attributes.get("lang")
         node = root = Node("html", {"lang": language} if language else NO_ATTRS)
@@ -194,11 +196,12 @@ class _Builder:
         return join_texts(root) if self._made > MAX_NODES else root
 
     def _begin(self, seen: Seen, parent: Node, pre: bool, depth: int) -> _Begun | None:
-        """Return where the inside of an element is added; None where nothing is left to be added.
+        """Return where the inside of an element is added; None where nothing is left to
+        be added.
 
         Args:
             seen: The element.
-            parent: What it stands in.
+            parent: Its parent.
             pre: Whether that is a listing.
             depth: Elements around it.
         """
@@ -207,7 +210,7 @@ class _Builder:
         if pre:
             kind = DROP if found & OPENS else tag.listed
         if kind <= FRAME:
-            self._add_standing(seen, kind, parent, pre)
+            self._add_replacement(seen, kind, parent, pre)
             return None
         if pre or found:
             tag, kind, found = self._as_found(seen, kind, parent, pre)
@@ -246,8 +249,8 @@ class _Builder:
     def _as_found(
         self, seen: Seen, kind: int, parent: Node, pre: bool
     ) -> tuple[Tag, int, int]:
-        """Return what an element is by what was found of it, and what was found that counts in its
-        parent; what says a value is written, and dropped."""
+        """Return what an element is by what was found of it, and what was found that
+        counts in its parent; what says a value is written, and dropped."""
         current, tag, attributes, found, _, _, _ = seen
         is_empty = found & EMPTY != 0
         if is_empty and tag.mute and parent.tag not in STAYS_EMPTY:
@@ -267,17 +270,17 @@ class _Builder:
             add_space(parent)
         return tag, kind, found
 
-    # What stands for words
+    # Replacements for words
 
-    def _add_standing(self, seen: Seen, kind: int, parent: Node, pre: bool) -> None:
-        """Add the words that an image, frame, drawing or the like stands for."""
+    def _add_replacement(self, seen: Seen, kind: int, parent: Node, pre: bool) -> None:
+        """Add the text of an image, frame, drawing or the like."""
         current, tag, attributes, _, _, shade, place = seen
         if kind == SAYS and tag.name != "svg":
             is_metadata = tag.name == "script" and parent.tag in ROOTS
             said = (
                 ""
                 if is_metadata
-                else stands_for(current, tag.name, attributes, parent.tag)
+                else text_of_media(current, tag.name, attributes, parent.tag)
             )
             if said and tag.name == "math" and attributes.get("display") != "block":
                 add_text(parent, said, pre=False)
@@ -382,7 +385,7 @@ class _Builder:
 
 
 def _body_of(root: Node) -> list[Node | str]:
-    """Return what stands in the body of a cleaned page."""
+    """Return the body of a cleaned page."""
     found: list[Node | str] = []
     for child in root.children:
         if isinstance(child, Node) and child.tag == "body":
@@ -393,8 +396,8 @@ def _body_of(root: Node) -> list[Node | str]:
 
 
 def _parted(parent: Node, tag: Tag, kind: int, text: str, current: LexborNode) -> str:
-    """Return an element's only text, which begins with a digit or capital, parted from what stands
-    before the element where it does not go on with that."""
+    """Return an element's only text (which begins with a digit or capital), with a
+    space before it if it does not continue the text before."""
     if text[0].isdecimal():
         if kind == THROUGH or tag.name in {"sup", "time"}:
             return part_number(parent, text, current, raised=tag.name == "sup")
@@ -409,7 +412,7 @@ def _add_drawing(
     parent: Node, svg: LexborNode, attributes: dict[str, str | None], words: list[str]
 ) -> None:
     """Add the words of a drawing, and what it is said to show."""
-    if said := stands_for(svg, "svg", attributes, parent.tag):
+    if said := text_of_media(svg, "svg", attributes, parent.tag):
         add_boxed(parent, said, pre=False)
         return
     if alt := title_of(svg, attributes):
@@ -423,8 +426,8 @@ def _add_drawing(
 
 
 def _add_image(node: Node, attributes: dict[str, str | None]) -> None:
-    """Keep an image that says what it shows; formulas and emoji drawn as images become the text
-    they stand for."""
+    """Keep an image with an alt text; formulas and emoji drawn as images become
+    text."""
     alt = " ".join((attributes.get("alt") or "").split())
     if not alt:
         return

@@ -1,11 +1,10 @@
-"""From a fetched page to a document: clean, cut into content units, fill in what the page says of
-itself.
+"""From a fetched page to a document: clean, cut into content units, fill in what the
+page says of itself.
 
-Title, author, date and language come from its meta elements, JSON-LD and bylines. Own code first:
-it reads the tree that cleaning has parsed anyway, at next to no cost. trafilatura is asked where
-that finds no date; the figures of both are in docs/log.md. Not for: fetching (`pipeline/fetch`),
-choosing what to keep (`pipeline/prune`).
-"""
+Title, author, date and language come from its meta elements, JSON-LD and bylines. Own
+code first: it reads the tree that cleaning has parsed anyway, at next to no cost.
+trafilatura is asked where that finds no date; the figures of both are in docs/log.md.
+Not for: fetching (`pipeline/fetch`), choosing what to keep (`pipeline/prune`)."""
 
 import logging
 import re
@@ -41,13 +40,12 @@ _OWNED: Final = re.compile(r"©|\(c\) ?\d{4}|\bcopyright\b", re.IGNORECASE)
 
 
 def read_document(page: Page) -> Document:
-    """Return `page` cleaned and cut into content units, its empty metadata filled from what it says
-    of itself.
+    """Return `page` cleaned and cut into content units, its empty metadata filled from
+    what it says of itself.
 
-    A client-side page whose markup shows next to nothing is read from its JSON-LD or framework
-    data, too, and says so in `page.notes`. Never fails on markup: a page without visible text gives
-    a document without blocks.
-    """
+    A client-side page whose markup shows next to nothing is read from its JSON-LD or
+    framework data, too, and says so in `page.notes`. Never fails on markup: a page
+    without visible text gives a document without blocks."""
     # 1. Parse once: what the page says of itself, what it shows. Its tree is freed before ours
     # grows into units.
     top = parse(page.html)
@@ -75,7 +73,7 @@ def read_document(page: Page) -> Document:
         page = replace(page, hidden=page.hidden + unseen)
         notes = (
             *notes,
-            f"{unseen} words that no reader of the page sees were left out",
+            f"{unseen} hidden words were removed",
         )
     if page.html.count("<") > MAX_TAGS:
         page = replace(
@@ -86,8 +84,8 @@ def read_document(page: Page) -> Document:
 
 
 def _filled(page: Page, known: "Metadata") -> tuple[Page, Page]:
-    """Return a page with author and date as it says them itself, and with all that is found of
-    it."""
+    """Return a page with author and date as it says them itself, and with all that is
+    found of it."""
     said = replace(
         page,
         author=page.author or known.author,
@@ -106,8 +104,8 @@ def _filled(page: Page, known: "Metadata") -> tuple[Page, Page]:
 
 
 def _about(page: Page) -> list[str]:
-    """Return who wrote a page and when it came out, named in its language: what is asked of pages,
-    and seldom so named in their text."""
+    """Return who wrote a page and when it came out, named in its language: what is
+    asked of pages, and seldom so named in their text."""
     names = meanings("about", page.language or "en") or meanings("about", "en")
     said = {
         "author": one_line(page.author)[:LONGEST_AUTHOR],
@@ -117,8 +115,8 @@ def _about(page: Page) -> list[str]:
 
 
 def _drawn(html: str, blocks: tuple[Block, ...]) -> Node | None:
-    """Return the texts in a page's scripts as a body, or None where what the page shows must stand
-    alone."""
+    """Return the texts in a page's scripts as a body, or None if only the visible page
+    counts."""
     shown = [block for block in blocks if block.main]
     framing = [
         block.text
@@ -143,7 +141,8 @@ def _drawn(html: str, blocks: tuple[Block, ...]) -> Node | None:
 
 
 def _fragment(html: str) -> list[Node]:
-    """Return the body of HTML that came inside something else, as a block of another page."""
+    """Return the body of HTML that came inside something else, as a block of another
+    page."""
     nodes = [
         node
         for node in clean(html).children
@@ -202,16 +201,16 @@ _OF_OTHERS: Final = (
     "[role=doc-bibliography]"
 )
 LARGEST: Final = 400_000
-"""Characters; trafilatura reads 2 to 4 MB a second, so a longer page would cost more than its
-opinion is worth."""
+"""Characters; trafilatura reads 2 to 4 MB a second, so a longer page would cost more
+than its opinion is worth."""
 _YEAR: Final = re.compile(r"(?:19|20)\d\d(?<!\d\d\d\d\d)(?!\d)")
 _SHORT_DATE: Final = re.compile(r"\d[./-]\d{1,2}[./-]\d\d(?!\d)")
-"""A page without either has no date to find, and asking takes as long as reading it. Two patterns,
-each of which begins with a digit, so that the text is scanned for digits: as one they take five
-times as long."""
+"""A page without either has no date to find, and asking takes as long as reading it.
+Two patterns, each of which begins with a digit, so that the text is scanned for digits:
+as one they take five times as long."""
 LXML: Final = threading.Lock()
-"""trafilatura has one lxml parser for all threads, and two at once ended the process ("free():
-invalid pointer")."""
+"""trafilatura has one lxml parser for all threads, and two at once ended the process
+("free(): invalid pointer")."""
 FAILURES: Final = (
     ValueError,
     TypeError,
@@ -220,8 +219,8 @@ FAILURES: Final = (
     RecursionError,
     AssertionError,
 )
-"""What trafilatura raises on strange markup; AssertionError is lxml's own, on fragments such as an
-svg root."""
+"""What trafilatura raises on strange markup; AssertionError is lxml's own, on fragments
+such as an svg root."""
 _log: Final = logging.getLogger("winnow.html")
 
 
@@ -378,8 +377,8 @@ def _language(
 
 
 def find_metadata(html: str, url: str) -> Metadata:
-    """Return the metadata that trafilatura finds; empty where it fails, or the page is undated or
-    over `LARGEST`."""
+    """Return the metadata that trafilatura finds; empty where it fails, or the page is
+    undated or over `LARGEST`."""
     if len(html) > LARGEST or not (_YEAR.search(html) or _SHORT_DATE.search(html)):
         return Metadata()
     # Dates of what a page cites and lists are not its own: without this 41 of 71 Wikipedia pages

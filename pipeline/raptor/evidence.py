@@ -1,9 +1,8 @@
 """From the passages of a tree to evidence that is cited and shown within a budget.
 
-Neighbouring leaves that were chosen become one passage with one link. A generator is slow, so
-summaries are written when they are shown, those of one answer within a time, and kept by content.
-Not for: choosing (`query.py`).
-"""
+Neighbouring leaves that were chosen become one passage with one link. A generator is
+slow, so summaries are written when they are shown, those of one answer within a time,
+and kept by content. Not for: choosing (`query.py`)."""
 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
@@ -25,7 +24,7 @@ from pipeline.raptor.leaves import common_path
 from pipeline.raptor.query import ChosenNode
 from pipeline.raptor.summarise import EXTRACTIVE, Writer, kept_summary
 from pipeline.raptor.tree import Leaf, Source, Tree
-from pipeline.text.frame import inert, speaks_to_models
+from pipeline.text.frame import inert, is_injection
 from pipeline.text.tokens import count_tokens
 
 SOURCES: Final = 8
@@ -40,12 +39,11 @@ async def write_shown(
     store: Store,
     seconds: float,
 ) -> tuple[ChosenNode, ...]:
-    """Return `passages` with extracted summaries replaced by written ones, as many as `seconds`
-    allow, in order.
+    """Return `passages` with extracted summaries replaced by written ones, as many as
+    `seconds` allow, in order.
 
-    A written summary is no longer than the extracted one, so a budget holds. What the generator
-    does not manage, or what its children do not support, stays extracted.
-    """
+    A written summary is no longer than the extracted one, so a budget holds. What the
+    generator does not manage, or what its children do not support, stays extracted."""
     shown = list(passages)
     if not tree.built_with.summariser.startswith(EXTRACTIVE):
         return tuple(shown)
@@ -78,7 +76,8 @@ def fit_evidence(
     max_tokens: int,
     mark: str,
 ) -> Assembled:
-    """Return the evidence of the best passages that fits `max_tokens` when shown, and its text.
+    """Return the evidence of the best passages that fits `max_tokens` when shown, and
+    its text.
 
     Args:
         max_tokens: Bound on the tokens of the text, kept exactly.
@@ -102,12 +101,11 @@ def fit_evidence(
 
 
 def _said_once(tree: Tree, passages: Sequence[ChosenNode]) -> list[ChosenNode]:
-    """Return the passages, extracted summaries without sentences that a leaf or a summary before
-    them shows.
+    """Return the passages, extracted summaries without sentences that a leaf or a
+    summary before them shows.
 
-    A summary of which nothing is left goes. What a generator wrote, and text as a page's table has
-    it, stays whole.
-    """
+    A summary of which nothing is left goes. What a generator wrote, and text as a
+    page's table has it, stays whole."""
     said = "\n".join(one.text for one in passages if not one.node.is_summary)
     kept: list[ChosenNode] = []
     for one in passages:
@@ -135,12 +133,12 @@ def _said_once(tree: Tree, passages: Sequence[ChosenNode]) -> list[ChosenNode]:
 def to_evidence(
     tree: Tree, passages: Sequence[ChosenNode], documents: Mapping[int, Document]
 ) -> tuple[Evidence, ...]:
-    """Return the passages as evidence in their order, leaves that follow each other on a page as
-    one.
+    """Return the passages as evidence in their order, leaves that follow each other on
+    a page as one.
 
     Args:
-        documents: Pages by index into `tree.sources`; a passage whose page is not at hand is cited by its address.
-    """
+        documents: Pages by index into `tree.sources`; a passage whose page is not at
+    hand is cited by its address."""
     runs: list[list[ChosenNode]] = []
     for passage in passages:
         if runs and _follows(tree, runs[-1][-1], passage):
@@ -187,7 +185,7 @@ def _evidence(
         document = documents.get(leaves[0].document)
         one = _of_document(one, document, leaves) if document else one
     said = "\n".join((one.title if one.url else "", *headings, text))
-    return replace(one, speaks=speaks_to_models(said))
+    return replace(one, speaks=is_injection(said))
 
 
 def _of_page(one: Evidence, source: Source) -> Evidence:
@@ -230,8 +228,8 @@ def _trust(document: Document, leaves: Sequence[Leaf]) -> Trust:
 def _sources(
     tree: Tree, passage: ChosenNode, documents: Mapping[int, Document]
 ) -> tuple[str, ...]:
-    """Return the citations of a summary: of its quoted sentences or, where it was written, of the
-    leaves below."""
+    """Return the citations of a summary: of its quoted sentences or, where it was
+    written, of the leaves below."""
     spans = [
         (quote.leaf, *tree.leaves[quote.leaf].sentences[quote.sentence])
         for quote in passage.node.quotes

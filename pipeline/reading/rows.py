@@ -1,9 +1,9 @@
 """The rows of a table that a question names, where it asks for one thing that they say.
 
-"the net generation from renewables in Iowa in 2017" names one row of fifty by two of its cells. The
-rows beside it score nearly as high by meaning, and none of them answers. Not for: extremes and ends
-of a table (`extract.lift_rows`) or what is computed from rows (`pipeline/tables`).
-"""
+"the net generation from renewables in Iowa in 2017" names one row of fifty by two of
+its cells. The rows beside it score nearly as high by meaning, and none of them answers.
+Not for: extremes and ends of a table (`extract.lift_rows`) or what is computed from
+rows (`pipeline/tables`)."""
 
 import math
 from collections import Counter
@@ -20,17 +20,19 @@ from pipeline.text.words import index_terms
 from pipeline.work import check_cancelled
 
 FEW: Final = 3
-"""Rows up to which those are meant that have most of the question's words; more are a list."""
+"""Rows up to which those are meant that have most of the question's words; more are a
+list."""
 FEWEST_ROWS: Final = 4
 """Rows of a page below which all of them may be shown."""
 
 
 def named_rows_first(documents: Sequence[Document], reading: Reading) -> Reading:
-    """Return the reading with the rows foremost that its question names, and the others of their
-    page at 0.
+    """Return the reading with the rows foremost that its question names, and the others
+    of their page at 0.
 
-    It is returned as it is where the best unit is no row, where the question asks for an extreme or
-    has several parts, or where more than `FEW` rows have the same of its words.
+    It is unchanged if the best unit is not a row, where the question asks for an
+    extreme or has several parts, or where more than `FEW` rows contain equally many of
+    its words.
     """
     if reading.verdict == "none" or not len(reading.values):
         return reading
@@ -54,8 +56,8 @@ def named_rows_first(documents: Sequence[Document], reading: Reading) -> Reading
 
 
 def _rows(document: Document, reading: Reading, owner: int) -> list[int]:
-    """Return the numbers of the units of a document, the `owner`-th, that are rows below a
-    header."""
+    """Return the numbers of the units of a document, the `owner`-th, that are rows
+    below a header."""
     return [
         number
         for number, (place, unit) in enumerate(reading.places)
@@ -64,11 +66,11 @@ def _rows(document: Document, reading: Reading, owner: int) -> list[int]:
 
 
 def _named(document: Document, reading: Reading, rows: Sequence[int]) -> list[int]:
-    """Return those of `rows` whose cells have most of the question's words by their rarity.
+    """Return those of `rows` whose cells have most of the question's words by their
+    rarity.
 
-    Words of the page's title name no row. Empty where the rows are too many, or are named by one
-    word without a digit.
-    """
+    Words of the page's title name no row. Empty where the rows are too many, or are
+    named by one word without a digit."""
     language = document.page.language or "en"
     title = index_terms(document.page.title, language=language)
     asked = set(reading.question.terms(language)).difference(title)

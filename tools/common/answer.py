@@ -1,0 +1,238 @@
+"""How the answers of all tools end, in one order: what can be read on, the calls that
+go on from here, what else was not read, notes on pages, their age; and how they are
+handed over.
+
+Not for: evidence (`pipeline/evidence`), and what a result says for programs
+(`results.py`)."""
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import islice
+from typing import Any, Final, ParamSpec
+
+from mcp.server.apps import client_supports_apps
+from mcp.server.mcpserver import Context
+from mcp_types import CallToolResult, TextContent
+from pydantic import (
+    BaseModel,
+)
+
+from errors import narrowed
+from pipeline.document.page import (
+    Document,
+    Evidence,
+    Failure,
+    Page,
+    SearchOutcome,
+)
+from pipeline.evidence.show import Sheet
+from pipeline.sources.gather import failure_line
+from pipeline.text.frame import place_of, quoted
+from pipeline.view import View
+from pipeline.work import in_thread
+from tools.common.context import MOST_TOKENS
+from tools.common.results import WITH_WORDS, Next
+
+MINUTE: Final = 60
+"""Age in seconds above which it is shown in minutes."""
+FIRST: Final = 4
+"""Maximum notes and failures in the text."""
+READERS: Final = ("fetch_and_prune_html", "extract_relevant", "raptor_query")
+"""Tools that take sources by name."""
+RESULT: Final = "winnow/result"
+"""Key of the result in `_meta`, for hosts, the desk and programs. Clients show `_meta`
+to no model."""
+VIEW: Final = "winnow/view"
+"""Key of the desk's data in `_meta` of a result; in a request it asks for them."""
+TOOL: Final = "winnow/tool"
+"""Key of the tool's name in `_meta`, for hosts that do not pass it to the desk."""
+P = ParamSpec("P")
+
+
+@dataclass(slots=True)
+class Ending:
+    """The lines after the evidence of an answer: notes, failures, follow-up calls."""
+
+    tool: str
+    sheet: Sheet
+    following: list[Next]
+    """Follow-up calls, best first."""
+    failures: Sequence[Failure] = ()
+    """Sources that could not be read; empty if the evidence lists them."""
+    pages: Sequence[Page] = ()
+    """Pages whose notes are shown."""
+    ages: Mapping[str, float] = field(default_factory=dict)
+    """Seconds since each was read, by its address; see `Noticing.ages`."""
+
+    def write(
+        self, own: Callable[[Sheet], object] | None = None, *, hinted: bool = True
+    ) -> None:
+        """Write as many lines as fit: the follow-up calls if `hinted`, then `own`, the
+        tool's own lines."""
+        _write_lines(self.sheet, [failure for failure in self.failures if failure.rest])
+        if hinted:
+            write_next(self.sheet, self.following, self.tool)
+        if own is not None:
+            own(self.sheet)
+        _write_lines(
+            self.sheet, [failure for failure in self.failures if not failure.rest]
+        )
+        for note in notes_of(self.pages):
+            self.sheet.add(f"Note on {note}")
+        self._write_age()
+
+    def _write_age(self) -> None:
+        """Write the age of content that came from the cache without revalidation, and
+        how to refresh it."""
+        known = [
+            self.ages[page.final_url]
+            for page in self.pages
+            if page.final_url in self.ages
+        ]
+        if known:
+            oldest = max(known)
+            said = (
+                f"{oldest:.0f} s" if oldest < MINUTE else f"{oldest / MINUTE:.0f} min"
+            )
+            self.sheet.add(f"As read {said} ago; fresh=true reads it again.")
+
+    @property
+    def facts(self) -> dict[str, object]:
+        """What every result says of its end."""
+        return {
+            "failures": failures_of(self.failures),
+            "next": self.following,
+            "tokens": self.sheet.tokens,
+        }
+
+
+async def drawn(
+    ctx: Context[Any, Any], make: Callable[P, View], *args: P.args, **kwargs: P.kwargs
+) -> View | None:
+    """Return the desk's data from `make`, or None if the client shows no desk."""
+    wanted = VIEW in (ctx.request_context.meta or {}) or client_supports_apps(ctx)
+    return await in_thread(partial(make, *args, **kwargs)) if wanted else None
+
+
+def answer(text: str, data: BaseModel, *, view: View | None = None) -> CallToolResult:
+    """Return a tool result: `text` for the model, `data` for programs.
+
+    `data` goes to `_meta` without page text, and with it to the structured content,
+    which is sent on request (`server/toolbox.py`). Fields at their default are omitted.
+    There are no resource links: clients would show them to the model as repeated text.
+    `view` is the desk's data (`drawn`).
+    """
+    facts: dict[str, object] = {
+        RESULT: data.model_dump(mode="json", exclude_defaults=True)
+    }
+    return CallToolResult(
+        content=[TextContent(type="text", text=text)],
+        structured_content=data.model_dump(
+            mode="json", exclude_defaults=True, context=WITH_WORDS
+        ),
+        _meta=facts | ({VIEW: view} if view else {}),
+    )
+
+
+def data_of(result: CallToolResult) -> dict[str, Any]:
+    """Return the data of a tool result for programs; {} if none."""
+    found: dict[str, Any] = (result.meta or {}).get(RESULT, {})
+    return found
+
+
+def notes_of(pages: Iterable[Page]) -> list[str]:
+    """Return notes on the first few pages: removed text, origin of the text."""
+    return [
+        f"{place_of(page.final_url)}: {narrowed(note)}"
+        for page in islice(pages, FIRST)
+        for note in page.notes
+    ]
+
+
+def behind(
+    evidence: Iterable[Evidence], documents: Iterable[Document]
+) -> Iterator[Page]:
+    """Yield the documents that passages come from, in order."""
+    urls = {passage.url for passage in evidence}
+    return (document.page for document in documents if document.page.final_url in urls)
+
+
+def larger(tool: str, max_tokens: int) -> list[Next]:
+    """Return this call with twice the budget, if allowed."""
+    more = min(2 * max_tokens, MOST_TOKENS)
+    return (
+        [Next(tool=tool, arguments={"max_tokens": more})] if more > max_tokens else []
+    )
+
+
+def repeated(
+    tool: str,
+    failures: Iterable[Failure],
+    *,
+    beside: Sequence[str] = (),
+    **change: object,
+) -> list[Next]:
+    """Return follow-up calls for late sources (repeat: continues from the cache, or the
+    session in `change`) and partly read ones (the rest, with the sources `beside`
+    it)."""
+    failures = list(failures)
+    again = (
+        [Next(tool=tool, arguments=change)]
+        if any(failure.late for failure in failures)
+        else []
+    )
+    rest = [failure.rest for failure in failures if failure.rest][:FIRST]
+    reader = tool if tool in READERS else READERS[0]
+    return again + (
+        [Next(tool=reader, arguments={"sources": [*beside, *rest]})] if rest else []
+    )
+
+
+def write_next(sheet: Sheet, calls: Sequence[Next], tool: str) -> None:
+    """Write follow-up calls of `tool` on one line, best first, as many as fit.
+
+    Calls with a long address are in the structured result only, since an address may
+    contain sentences.
+    """
+    calls = [call for call in calls if narrowed(text := _call_text(call, tool)) == text]
+    for count in range(len(calls), 0, -1):
+        if sheet.add(next_line(calls[:count], tool)):
+            return
+
+
+def next_line(calls: Sequence[Next], tool: str) -> str:
+    """Return the line with follow-up calls of `tool`."""
+    return f"Next: {' | '.join(_call_text(call, tool) for call in calls)}"
+
+
+def _call_text(call: Next, tool: str) -> str:
+    changed = ", ".join(
+        f"{name}={json.dumps(value, ensure_ascii=False)}"
+        for name, value in call.arguments.items()
+    )
+    if call.tool != tool:
+        return (
+            f"{call.tool} with {changed}"
+            if changed
+            else f"{call.tool} with the same question"
+        )
+    return f"the same call with {changed}" if changed else "the same call again"
+
+
+def provider_line(outcome: SearchOutcome, mark: str) -> str:
+    """Return a provider's status, its own message between delimiters."""
+    return (
+        f"{outcome.provider}: {outcome.status} {quoted(outcome.reason, mark)}".strip()
+    )
+
+
+def failures_of(failures: Iterable[Failure]) -> list[str]:
+    """Return the failures for the result, on one line each and truncated."""
+    return list(map(failure_line, islice(failures, 4 * FIRST)))
+
+
+def _write_lines(sheet: Sheet, failures: Sequence[Failure]) -> None:
+    for line in failures_of(failures[:FIRST]):
+        sheet.add_cut(f"Not read: {line}")
