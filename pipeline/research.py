@@ -355,9 +355,7 @@ def enriched(
     valued = values_text(reading.computed, documents, mark, max_tokens)
     followed = [_followed(hop, "10a", mark) for hop in known.hops]
     room = sheet.room_beside(parts_line(reading), valued, *followed)
-    chosen = (
-        named_rows_first(documents, reading) if open_end and not listed else reading
-    )
+    chosen = reading if listed else named_rows_first(documents, reading)
     assembled = assemble(
         documents, chosen, max_tokens=room, mark=mark, open_end=open_end, listed=listed
     )

@@ -147,7 +147,7 @@ def _sheet(
     sheet.add(doubt(reading))
     valued = values_text(reading.computed, loaded.documents, mark, most)
     room = sheet.room_beside(parts_line(reading), valued)
-    chosen = reading if max_tokens else named_rows_first(loaded.documents, reading)
+    chosen = named_rows_first(loaded.documents, reading)
     assembled = assemble(
         loaded.documents, chosen, max_tokens=room, mark=mark, open_end=not max_tokens
     )

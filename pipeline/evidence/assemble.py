@@ -61,13 +61,12 @@ UNASKED_WHOLE: Final = 1_200
 """Most where the question wants a procedure, a list or an example, which is of use to
 its end only."""
 UNASKED_BRIEF: Final = 400
-"""Most where one place surely answers, or where it is unlikely that anything read does:
-enough to see what is nearest."""
+"""Maximum tokens if one passage surely answers, or if probably nothing does."""
 NEARLY: Final = 0.9
-"""Share of the best score from which a unit that is left out of a clear answer is worth
-another call."""
+"""Minimum share of the best score for a further page in a clear answer without a set
+budget, and for suggesting another call for an omitted unit."""
 SURELY: Final = 0.8
-"""Confidence from which an answer of open size ends sooner, at `ENOUGH`."""
+"""Confidence from which an answer without a set budget ends sooner, at `ENOUGH`."""
 ENOUGH: Final = 0.8
 """Share of the best score below which a sure answer of open size has no further
 passage: of 110 questions over a folder it is 414 tokens long in place of 463, and .745
@@ -218,7 +217,7 @@ def _candidates(
     near = quotable(order, values, writer.speaks)
     writer.unquoted = len(order) - len(near)
     if open_end:
-        near = writer.with_literals(near)
+        near = writer.with_literals(writer.on_best_pages(near))
     if listed:
         near = writer.first_each(near)
     return [row for row in near if values[row]] if alone else near
@@ -230,13 +229,19 @@ def _chosen(
     """Return the passages around the best of `near` within about `room` tokens; with
     `alone` each is one unit."""
     reading = writer.reading
-    beyond = max(0, most_unasked(reading) - UNASKED) if open_end else 0
+    beyond = most_unasked(reading) - _usual_unasked(reading) if open_end else 0
     if alone:
         found = writer.alone(near, room - beyond)
     else:
         end = least_unasked(reading) if open_end else END
         found = _passages(writer, near, room, beyond=beyond, end=end)
-    return found[:1] if nearest_alone(reading) else found
+    if nearest_alone(reading):
+        return found[:1]
+    # A procedure that came whole needs nothing beside it
+    asked = reading.question.whole
+    sure = open_end and ((asked.steps and asks_one_thing(reading)) or asked.sample)
+    enough = writer.maker.enough(found) if sure and found else None
+    return [enough] if enough else found
 
 
 def _left_out(
@@ -276,12 +281,18 @@ def _passages(
 
 def most_unasked(reading: Reading) -> int:
     """Return the most tokens of an answer whose budget the caller leaves open."""
+    usual = _usual_unasked(reading)
+    return max(UNASKED_WHOLE, usual) if any(reading.question.whole) else usual
+
+
+def _usual_unasked(reading: Reading) -> int:
+    """Return the most tokens of such an answer, but for what the question wants
+    whole."""
     unlikely = (
         reading.verdict == "unsure" and reading.confidence < NONE and not reading.parts
     )
-    if unlikely or asks_one_thing(reading):
-        return UNASKED_BRIEF
-    return UNASKED_WHOLE if any(reading.question.whole) else UNASKED
+    brief = asks_one_thing(reading) and not any(reading.question.whole)
+    return UNASKED_BRIEF if unlikely or brief else UNASKED
 
 
 def least_unasked(reading: Reading) -> float:
@@ -293,18 +304,24 @@ def least_unasked(reading: Reading) -> float:
 def asks_one_thing(reading: Reading) -> bool:
     """Whether a reading answers a question that one place can answer.
 
-    Not a procedure, a list or parts; and a message that was pasted wants its remedy as
-    well."""
+    A message that was pasted wants its remedy as well.
+    """
     question = reading.question
     asking = bool(question.word) or question.text.rstrip().endswith(QUESTION_MARKS)
-    whole = bool(reading.parts) or any(question.whole)
-    return reading.verdict == "answered" and asking and not whole
+    asking = asking or any(question.whole)
+    return reading.verdict == "answered" and asking and not reading.parts
 
 
 def nearest_alone(reading: Reading) -> bool:
     """Whether nothing that was read has a name that is asked about, so that only the
     nearest passage is shown."""
     return bool(reading.absent) and reading.verdict == "unsure" and not reading.parts
+
+
+def _letters(text: str) -> str:
+    """Return what a heading shares with its line in a table of contents, which may be
+    numbered."""
+    return "".join(filter(str.isalpha, text.casefold()))
 
 
 class _Writer:
@@ -359,7 +376,7 @@ class _Writer:
         least = WORTH * self.reading.values.max(initial=0.0)
         order: dict[int, None] = {}
         for named in best_first:
-            row = self._answering(named)
+            row = self._answering(self._contents.get(named, named))
             if self._is_title(named) and self.reading.values[row] < least:
                 continue
             key = self._key(row)
@@ -391,6 +408,29 @@ class _Writer:
             chosen.append(passage)
             self.maker.cited.add(owner)
         return chosen
+
+    @cached_property
+    def _contents(self) -> dict[int, int]:
+        """For each item that says what a heading of its page says the heading: a table
+        of contents.
+
+        An outline is made of such items.
+        """
+        if self.reading.made_by == "outline":
+            return {}
+        items: list[int] = []
+        headings: dict[tuple[int, str], int] = {}
+        for row, (place, unit) in enumerate(self.places):
+            if self._kind(row) == "heading":
+                headings[place, _letters(unit.text)] = row
+            elif self._kind(row) == "item":
+                items.append(row)
+        found: dict[int, int] = {}
+        for row in items if headings else ():
+            place, unit = self.places[row]
+            if (named := headings.get((place, _letters(unit.text)))) is not None:
+                found[row] = named
+        return found
 
     def _answering(self, row: int) -> int:
         """Return the first row from `row` on that is not a short heading or a repeat of
@@ -427,6 +467,20 @@ class _Writer:
         """Return whether a unit is a heading short enough to be shown above its
         text."""
         return self._kind(row) == "heading" and self.costs[row] <= HEADING_TOKENS
+
+    def on_best_pages(self, order: list[int]) -> list[int]:
+        """Return the rows of `order` on the pages that answer best, where these surely
+        answer: the best page of each part, or of a question that is one all that answer
+        as well."""
+        reading = self.reading
+        if reading.verdict != "answered" or not order:
+            return order
+        least = NEARLY * reading.values[order[0]]
+        best = [row for row in order if reading.values[row] >= least]
+        if reading.parts:
+            best = [int(part.values.argmax()) for part in reading.parts]
+        pages = {self.places[row][0] for row in (order[0], *best)}
+        return [row for row in order if self.places[row][0] in pages]
 
     def with_literals(self, order: list[int]) -> list[int]:
         """Return the rows of `order` that have one of the literals which the question

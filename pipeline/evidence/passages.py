@@ -187,7 +187,8 @@ class PassageMaker:
             check_cancelled()
             wanted = first and comes_whole and self._is_wanted(row)
             left = (whole if wanted else room) - spent
-            if self._values[row] < end * self._best or left < CRUMB:
+            weak = self._values[row] < end * self._best
+            if (weak and not (first and not chosen)) or left < CRUMB:
                 break
             if self._taken[row]:
                 continue
@@ -497,6 +498,19 @@ class PassageMaker:
             all(self._kind(row) == "heading" for row in one) for one in (run, following)
         )
 
+    def enough(self, chosen: Sequence[UnitRange]) -> UnitRange | None:
+        """Return the first of `chosen`, with what was chosen beside it, where that says how
+        something is done: all under a heading, or an option's explanation."""
+        best = chosen[0].best
+        runs = joined(chosen, lambda row: self._owners[row] != self._owners[row - 1])
+        run = next(run for run in runs if best in run)
+        wholes, first = self._wholes(best)
+        low, high = wholes.starts[best - first], wholes.stops[best - first]
+        if run.start <= first + low and first + high <= run.stop:
+            headed = low - 1 if low - 1 in wholes.begins else low
+            return UnitRange(max(run.start, first + headed), first + high, best)
+        return chosen[0] if self._kind(best) == "definition" else None
+
     def _begins_section(self, row: int) -> bool:
         """Whether a passage that begins with a unit is shown by itself: under a heading
         of its own, which the passage before it is not under, or at another place of its
@@ -719,11 +733,11 @@ class PassageMaker:
         # A row is read under its header; anything else that is short wants what is beside it.
         short = used < LEAST and self._kind(start) != "row"
         options: list[tuple[float, int, int]] = []
-        if start > low and not self._taken[start - 1] and not self._is_entry(start):
+        if start > low and not self._taken[start - 1] and not self._parts(start):
             before, _ = self._atom(start - 1, most - used)
             if before >= low:
                 options.append((max(self._values[before:start]), before, stop))
-        if stop < high and not self._taken[stop]:
+        if stop < high and not self._taken[stop] and not self._parts(stop):
             _, after = self._atom(stop, most - used)
             if after <= high:
                 options.append((max(self._values[stop:after]), start, after))
@@ -735,12 +749,10 @@ class PassageMaker:
         ]
         return max(wanted, key=lambda option: option[0])[1:] if wanted else None
 
-    def _is_entry(self, row: int) -> bool:
-        """Whether a unit begins a definition that what is before it does not lead into:
-        the end of another option's explanation."""
-        before = row - 1
-        led = self._opens(before) or self._kind(before) == "definition"
-        return self._kind(row) == "definition" and not led
+    def _parts(self, row: int) -> bool:
+        """Whether a unit begins a definition that what is before it does not lead into: each says
+        all of its term alone."""
+        return self._kind(row) == "definition" and not self._opens(row - 1)
 
     def _bears(self, whole: Whole) -> bool:
         """Whether a whole is worth more than `MOST` tokens: half of it bears on the
@@ -767,6 +779,8 @@ class PassageMaker:
                 low, high = min(start, one.start), max(stop, one.stop)
                 cost = self._cost(low, high)
                 limit = limits.listing if one.kind == "listing" else limits.whole
+                if self._defines(one):
+                    return start, stop
                 # The cheap question first: a list of thousands is asked about for each of its
                 # items.
                 if cost > max(limits.most, limit) or (
@@ -777,6 +791,11 @@ class PassageMaker:
                     break
                 start, stop = low, high
         return start, stop
+
+    def _defines(self, whole: Whole) -> bool:
+        """Whether a whole is a list of definitions that the question does not want all of."""
+        defining = whole.kind == "list" and self._kind(whole.stop - 1) == "definition"
+        return defining and not self._asked.all
 
     def _rounded(self, start: int, stop: int, most: int) -> tuple[int, int]:
         """Return a stretch with the paragraphs completed that it begins and ends in,

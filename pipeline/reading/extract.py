@@ -48,7 +48,7 @@ from pipeline.text.words import index_terms
 from pipeline.work import STEP_SHARE, check_cancelled, in_thread, time_left, traced
 
 _COMPARED: Final = (
-    "Time ended before more than its likeliest parts were compared with the question."
+    "Time ran out: only its most likely parts were compared with the question."
 )
 FURNITURE: Final = 0.8
 """Factor on the scores of menu, footer and similar lines, which would otherwise rank
@@ -170,7 +170,7 @@ def left_unread(reading: Reading, documents: Sequence[Document]) -> list[Failure
         if reading.late
     ]
     return late + [
-        Failure(url, "There was no time left to read it.", late=True)
+        Failure(url, "No time was left to read it.", late=True)
         for url in reading.unread
     ]
 
@@ -183,9 +183,8 @@ def _judged(
     relevance: Relevance,
 ) -> Reading:
     verdict = judge(question, relevance)
-    values = lift_terms(
-        question, tagged, _content_first(documents, tagged, relevance.values)
-    )
+    values = _content_first(documents, tagged, relevance.values)
+    values = lift_terms(question, documents, tagged, values)
     values = lift_rows(question, documents, tagged, values)
     nearest = (
         relevance.index.owners([int(values.argmax())]).item() if len(values) else 0
@@ -315,7 +314,9 @@ def _with_tables(
     if reading.answered:
         return changed
     return replace(
-        changed, verdict="answered", reason="A table holds all that the question names."
+        changed,
+        verdict="answered",
+        reason="A table contains everything that the question names.",
     )
 
 
@@ -480,21 +481,33 @@ prompt, or a common word."""
 
 
 def lift_terms(
-    request: Question, tagged: Sequence[Sequence[Sentence]], values: Floats
+    request: Question,
+    documents: Sequence[Document],
+    tagged: Sequence[Sequence[Sentence]],
+    values: Floats,
 ) -> Floats:
     """Return the scores [size] with the units lifted that begin with a literal of
     `request`, as definitions do.
 
     Stems and vectors hardly distinguish `--merge` from `--keep`, or `^1.2.3` from
-    `~1.2.3`.
+    `~1.2.3`. A literal in a page's title names the page, not a unit of it.
     """
     named = request.literals
     if not named:
         return values
-    units = [unit.text for own in tagged for unit in own]
+    titles = [document.page.title.casefold() for document in documents]
+    units = [
+        (unit.text, title)
+        for title, own in zip(titles, tagged, strict=True)
+        for unit in own
+    ]
     lifted = values.copy()
     for literal in named:
-        rows = [row for row, text in enumerate(units) if begins_with(text, literal)]
+        rows = [
+            row
+            for row, (text, title) in enumerate(units)
+            if begins_with(text, literal) and literal.casefold() not in title
+        ]
         if len(rows) < DEFINING:
             lifted[rows] = np.nextafter(values.max(initial=0.0), np.float32(np.inf))
     return lifted

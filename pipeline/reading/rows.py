@@ -66,8 +66,8 @@ def _rows(document: Document, reading: Reading, owner: int) -> list[int]:
 
 
 def _named(document: Document, reading: Reading, rows: Sequence[int]) -> list[int]:
-    """Return those of `rows` whose cells have most of the question's words by their
-    rarity.
+    """Return those of `rows` that have, with the heading above them, most of the question's words
+    by their rarity: "Ajazz AK820 Pro Specs" says whose battery a row is about.
 
     Words of the page's title name no row. Empty where the rows are too many, or are
     named by one word without a digit."""
@@ -75,19 +75,27 @@ def _named(document: Document, reading: Reading, rows: Sequence[int]) -> list[in
     title = index_terms(document.page.title, language=language)
     asked = set(reading.question.terms(language)).difference(title)
     found: dict[int, set[str]] = {}
+    above: dict[tuple[str, ...], set[str]] = {}
     for row in rows:
         check_cancelled()
         _, unit = reading.places[row]
         cells = document.text[unit.start : unit.end]
-        if shared := asked.intersection(index_terms(cells, language=language)):
-            found[row] = shared
-    counts = Counter(term for shared in found.values() for term in shared)
+        found[row] = asked.intersection(index_terms(cells, language=language))
+        heading = unit.heading_path[-1:]
+        if heading not in above:
+            terms = index_terms(" ".join(heading), language=language)
+            above[heading] = asked.intersection(terms)
+    shared = {
+        row: own | above[reading.places[row][1].heading_path[-1:]]
+        for row, own in found.items()
+    }
+    counts = Counter(term for terms in shared.values() for term in terms)
     rare = {term: math.log(1 + len(rows) / count) for term, count in counts.items()}
-    scores = {row: sum(map(rare.__getitem__, shared)) for row, shared in found.items()}
+    scores = {row: sum(map(rare.__getitem__, terms)) for row, terms in shared.items()}
     most = max(scores.values(), default=0.0)
     named = [row for row, score in scores.items() if math.isclose(score, most)]
-    if not named or len(named) > FEW or len(rows) < FEWEST_ROWS:
+    if not 0 < len(named) <= FEW or len(rows) < FEWEST_ROWS:
         return []
-    shared = found[named[0]]
-    exact = len(shared) > 1 or any(any(map(str.isdigit, term)) for term in shared)
+    said = found[named[0]]
+    exact = len(said) > 1 or any(any(map(str.isdigit, term)) for term in said)
     return named if exact else []

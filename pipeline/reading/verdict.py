@@ -151,7 +151,7 @@ def judge(question: Question, relevance: Relevance) -> Verdict:
     pages = read_features(question, relevance)
     best = max(pages, key=confidence_of, default=None)
     if best is None:
-        return Verdict("none", 0.0, "The pages hold no text.")
+        return Verdict("none", 0.0, "The pages contain no text.")
     confidence = confidence_of(best)
     reason = f"The best passage holds {best.unit:.0%} of the question's words, weighted by rarity"
     if best.read is not None:
@@ -233,12 +233,13 @@ def _said_otherwise(
     )
     if brackets and (brackets[1] or brackets[2]) not in missing:
         return True
-    stems = [
-        name.lower().removesuffix(ending)
-        for ending in _OF_PEOPLES
-        if name.lower().endswith(ending)
-    ]
-    return any(len(stem) >= _STEM and index.has_prefix(stem) for stem in stems)
+    for ending in filter(name.lower().endswith, _OF_PEOPLES):
+        stem = name.lower().removesuffix(ending)
+        # Norwegians are of Norway, the Portuguese of Portugal
+        stem = stem[: max(_STEM, len(stem) - 2)] if len(ending) > 2 else stem
+        if len(stem) >= _STEM and index.has_prefix(stem):
+            return True
+    return False
 
 
 def confidence_of(features: Features) -> float:

@@ -475,12 +475,27 @@ class _Asking:
             }
             if scored:
                 best = max(scored.values())
-                first = [c for c, score in scored.items() if score == best]
+                first = self._nearest(
+                    [c for c, score in scored.items() if score == best]
+                )
                 if len(first) == 1 and near is None:
                     self.used |= self._matched(first[0])
                 return first[0] if len(first) == 1 else None
         free = [column for column in columns if column not in self.columns]
         return free[0] if len(free) == 1 else None
+
+    def _nearest(self, columns: list[int]) -> list[int]:
+        """Return of columns that are named as well those named nearest to what is done: "in which
+        year was wheat highest"."""
+        done = self.spoken.operating
+        far = {
+            column: min(
+                (abs(place - at) for place in self._matched(column) for at in done),
+                default=0,
+            )
+            for column in columns
+        }
+        return [column for column in columns if far[column] == min(far.values())]
 
     def _literal(self, column: int) -> int:
         """Return how many words the question and a column's name share letter by letter
