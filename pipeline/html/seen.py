@@ -1,18 +1,17 @@
-"""What of a page a person sees: the first pass of cleaning.
+"""What of a page a person sees.
 
-It walks the parsed page once and yields, in document order, the elements and texts that are seen,
-and those that a reader opens with a click. Each element comes with what its style adds to its name.
-Not for: what becomes of an element that is seen (`clean.py`), what a style hides (`style.py`), what
-opens (`closed.py`).
+The walk over the page (`clean.py`) asks it about each element: whether that is seen, or opened by a
+reader with a click, and what its style adds to its name. Not for: what becomes of an element that
+is seen (`clean.py`), what a style hides (`style.py`), what opens (`closed.py`).
 """
 
-from collections.abc import Iterator, Set
+from collections.abc import Set
 from functools import cached_property
 from typing import Final, Literal
 
 from selectolax.lexbor import LexborNode
 
-from pipeline.document.tree import TEXT_NODE, count_words, tags
+from pipeline.document.tree import count_words, tags
 from pipeline.html.closed import (
     CONTROLLING,
     CONTROLS,
@@ -92,7 +91,7 @@ class _Verdicts(dict[str | None, Verdict]):
 
 
 class Sight:
-    """The walk over one page, and what it counts on its way."""
+    """Looks at the elements of one page, and counts what is not seen."""
 
     def __init__(
         self,
@@ -113,7 +112,8 @@ class Sight:
         self.top = top
         self.styles = styles
         self._show = show
-        self._around = styles.place if show != "all" else None
+        self.around = styles.place if show != "all" else None
+        """The root element's place among the page's rules; None where no rule counts."""
         self._uncovered = uncovered
         self.covered: set[int] = set()
         """Addresses of elements of more than `WAITING_WORDS` words that `aria-hidden` covers."""
@@ -125,65 +125,65 @@ class Sight:
         """Words that no click brings to light."""
         self.soft_words = 0
         """Words that were hidden by opacity or visibility, which pages use before an animation."""
-        self._met: dict[int, Tag] = {}
-        """By Lexbor's numbers for names, which mean something in one page only."""
+        self.met: dict[int, Tag] = {}
+        """By Lexbor's numbers for names, which mean something in one page only: what is done with
+        elements of the names that were met."""
         self._verdicts = _Verdicts(line_keepers(styles.texts))
         self._is_drawn = False
         """Whether the last element that was asked about is hidden from screen readers and by no
         style."""
         self._segments = Segments(top)
 
-    def root(self) -> Seen:
-        """Return the root element."""
-        top, tag, ground = self.top, tag_of("html"), self.styles.ground
-        return top, tag, top.attributes, PLAIN, top.first_child, ground, self._around
-
-    def inside(self, around: Seen) -> Iterator[Seen | LexborNode]:
-        """Yield the elements and texts that are seen right in an element."""
-        _, holder, _, _, item, behind, above = around
-        met, verdicts = self._met, self._verdicts
-        place, is_uneven = None, behind.parts or behind.unseen
-        while item is not None:
-            current, number, item = item, item.tag_id, item.next
-            if number == TEXT_NODE:
-                if behind.unseen:
-                    self._miss(current)
-                elif not holder.blank:
-                    yield current
-                continue
-            tag = met.get(number) or self._meet(number, current)
-            below = current.first_child
-            if tag.kind <= PLACED:
-                below, item = self._placed(tag, current)
-                if below is None:
-                    continue
-            attributes, is_odd = current.attributes, is_uneven or tag.odd
-            if above is not None:
-                place = self.styles.enter(above, tag.name, attributes)
-                is_odd |= not place.is_plain
-            if (
-                is_odd
-                or below is None
-                or verdicts[attributes.get("class")]
-                or not tag.telling.isdisjoint(attributes)
-            ):
-                seen = self._look(current, tag, attributes, below, behind, place)
-                if seen is not None:
-                    yield seen
-            else:
-                yield current, tag, attributes, PLAIN, below, behind, place
-
-    def _meet(self, number: int, current: LexborNode) -> Tag:
+    def meet(self, number: int, current: LexborNode) -> Tag:
         """Return what is done with elements of a name that the walk met for the first time."""
-        tag = self._met[number] = tag_of((current.tag or "-")[:LONGEST])
+        tag = self.met[number] = tag_of((current.tag or "-")[:LONGEST])
         return tag
 
-    def _placed(
-        self, tag: Tag, current: LexborNode
+    def placed(
+        self, tag: Tag, current: LexborNode, following: LexborNode | None
     ) -> tuple[LexborNode | None, LexborNode | None]:
         """Return the first node of what belongs in place of an element that is left out, none for
         nothing, and the node to go on with."""
-        return (None, current.next) if tag.kind == DROP else self._segments.at(current)
+        if tag.kind == DROP:
+            return None, following
+        return self._segments.at(current)
+
+    def see(
+        self,
+        current: LexborNode,
+        tag: Tag,
+        attributes: _Attributes,
+        below: LexborNode | None,
+        behind: Shade,
+        place: ElementContext | None,
+        is_uneven: bool,
+    ) -> Seen | None:
+        """Return an element as it is seen; None where it is left out.
+
+        Args:
+            current: The element.
+            tag: What is done with its name.
+            attributes: Its attributes.
+            below: Its first node.
+            behind: What text inherits where it stands.
+            place: Its place among the page's rules.
+            is_uneven: Whether `behind` says that texts there are unseen, or elements drawn apart.
+        """
+        if (
+            is_uneven
+            or tag.odd
+            or below is None
+            or (place is not None and not place.is_plain)
+            or (attributes and self._is_said(tag, attributes))
+        ):
+            return self._look(current, tag, attributes, below, behind, place)
+        return current, tag, attributes, PLAIN, below, behind, place
+
+    def _is_said(self, tag: Tag, attributes: _Attributes) -> bool:
+        """Whether attributes may say that an element is not what its name says."""
+        return self._verdicts[
+            attributes.get("class")
+        ] != "" or not tag.telling.isdisjoint(attributes)
 
     def _look(
         self,
@@ -256,7 +256,7 @@ class Sight:
         hiding, behind = self.styles.look(place, current, attributes, behind)
         self._is_drawn = not hiding and attributes.get("aria-hidden") == "true"
         if hiding == "hard":
-            self._miss(current)
+            self.miss(current)
         elif is_shut:
             hiding = "shut"
         elif hiding in {"soft", "begun"}:
@@ -283,7 +283,7 @@ class Sight:
             self.covered_words += words
         return True
 
-    def _miss(self, current: LexborNode) -> None:
+    def miss(self, current: LexborNode) -> None:
         """Count words that are left out since nobody sees them."""
         self.hid = True
         self.unseen_words += count_words(current.text(deep=True))
