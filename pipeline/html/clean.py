@@ -63,6 +63,7 @@ from pipeline.html.seen import (
     LINED,
     MARKED,
     OPENS,
+    UNEVEN,
     UNSEEN,
     WAITING_WORDS,
     Seen,
@@ -137,11 +138,11 @@ _Begun = tuple[Node, bool, bool]
 """What an element's inside is added to, whether that is a listing, and whether the element is a box
 or line of its own in what is around it."""
 _Around = tuple[
-    LexborNode | None, Node, bool, bool, bool, Shade, ElementContext | None, bool
+    LexborNode | None, Node, bool, int, bool, Shade, ElementContext | None, bool
 ]
 """Where the walk goes on behind an element: the next node, what that is added to, whether that is a
-listing, whether its texts are left out, whether what they inherit is uneven, that, its place among
-the page's rules, and whether the element was a box or line of its own."""
+listing, other than 0 where its texts are left out (`UNSEEN` where nobody sees them), whether what
+they inherit is uneven, that, its place among the page's rules, and whether the element was a box or line of its own."""
 
 
 class _Furniture(dict[str, bool]):
@@ -173,19 +174,23 @@ class _Builder:
         top, met, enter, see = sight.top, sight.met, sight.styles.enter, sight.see
         language = top.attributes.get("lang")
         node = root = Node("html", {"lang": language} if language else NO_ATTRS)
-        behind, around = sight.styles.ground, sight.around
-        item, pre, is_uneven = top.first_child, False, behind.parts or behind.unseen
-        is_silent = behind.unseen
+        behind, around, item, pre = (
+            sight.styles.ground,
+            sight.around,
+            top.first_child,
+            False,
+        )
+        silence, is_uneven = behind.unseen * UNSEEN, behind.parts or behind.unseen
         above: list[_Around] = [
-            (None, root, pre, is_silent, is_uneven, behind, around, False)
+            (None, root, pre, silence, is_uneven, behind, around, False)
         ]
         while above:
             while item is not None:
                 current, number, item = item, item.tag_id, item.next
                 if number == TEXT_NODE:
-                    if not is_silent:
+                    if not silence:
                         add_text(node, current.text_content or "", pre=pre)
-                    elif behind.unseen:
+                    elif silence & UNSEEN:
                         sight.miss(current)
                     continue
                 tag = met.get(number) or sight.meet(number, current)
@@ -203,14 +208,13 @@ class _Builder:
                 if begun is None:
                     continue
                 above.append(
-                    (item, node, pre, is_silent, is_uneven, behind, around, begun[2])
+                    (item, node, pre, silence, is_uneven, behind, around, begun[2])
                 )
                 node, pre, _ = begun
-                _, _, _, _, item, behind, around = seen
-                is_silent = tag.blank or behind.unseen
-                is_uneven = behind.parts or behind.unseen
+                _, _, _, found, item, behind, around = seen
+                silence, is_uneven = found & UNSEEN | tag.blank, found & UNEVEN != 0
             done = node
-            item, node, pre, is_silent, is_uneven, behind, around, boxed = above.pop()
+            item, node, pre, silence, is_uneven, behind, around, boxed = above.pop()
             if done is not node:
                 attach(node, done)
             if boxed:

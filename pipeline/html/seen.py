@@ -52,10 +52,14 @@ _DRAWN_ALL_THE_SAME: Final = {IMAGE: {"", "soft"}, FRAME: {""}, SAYS: {""}}
 WAITING_WORDS: Final = 100
 """Words hidden by opacity or visibility from which a page may be waiting for its scripts."""
 
-PLAIN, MARKED, LINED, OPENS, APART, BOXED, UNSEEN, EMPTY = 0, 1, 2, 4, 8, 16, 32, 64
+PLAIN, MARKED, LINED, OPENS, APART, BOXED, UNSEEN, EMPTY, UNEVEN = (
+    0,
+    *(1 << bit for bit in range(8)),
+)
 """What is found of an element, added up: an attribute may say that it is not what its name says;
 its class keeps line breaks; a reader opens it; it is drawn apart from the words around it; that is
-by its own style; nobody sees the texts right in it; it holds nothing."""
+by its own style; nobody sees the texts right in it; it holds nothing; texts in it are unseen, or
+elements right in it drawn apart."""
 _SAYS_NOTHING: Final[Verdict] = ""
 _Attributes = dict[str, str | None]
 Seen = tuple[
@@ -174,16 +178,16 @@ class Sight:
             or tag.odd
             or below is None
             or (place is not None and not place.is_plain)
-            or (attributes and self._is_said(tag, attributes))
+            or (
+                attributes
+                and (
+                    self._verdicts[attributes.get("class")]
+                    or not tag.telling.isdisjoint(attributes)
+                )
+            )
         ):
             return self._look(current, tag, attributes, below, behind, place)
         return current, tag, attributes, PLAIN, below, behind, place
-
-    def _is_said(self, tag: Tag, attributes: _Attributes) -> bool:
-        """Whether attributes may say that an element is not what its name says."""
-        return self._verdicts[
-            attributes.get("class")
-        ] != "" or not tag.telling.isdisjoint(attributes)
 
     def _look(
         self,
@@ -398,4 +402,6 @@ def _laid(found: int, shade: Shade, behind: Shade) -> tuple[int, Shade]:
         found |= UNSEEN
     if shade.apart or (shade.parts and not own):
         shade = shade._replace(apart=False, parts=shade.parts and own)
+    if shade.unseen or shade.parts:
+        found |= UNEVEN
     return found, shade
