@@ -73,7 +73,6 @@ from pipeline.html.sheets import ElementContext, StyleJudge
 from pipeline.html.style import Shade
 from pipeline.html.values import bare_tex, stands_for, title_of
 from pipeline.text.frame import LONGEST
-from pipeline.work import check_cancelled
 
 _COPIES: Final = frozenset(
     {"copy", "copied", "copied!", "copy code", "copy to clipboard"}
@@ -145,6 +144,11 @@ listing, other than 0 where its texts are left out (`UNSEEN` where nobody sees t
 they inherit is uneven, that, its place among the page's rules, and whether the element was a box or line of its own."""
 
 
+def _end_box(node: Node, pre: bool) -> None:
+    """End a box in a node, or a line where that is a listing."""
+    add_line(node) if pre else add_space(node)
+
+
 class _Furniture(dict[str, bool]):
     """Whether a class attribute or id names navigation, a banner or the like, looked up once."""
 
@@ -161,7 +165,7 @@ class _Builder:
         """Take what sees the page; `is_frame` says that frames in the page are not read."""
         self._sight = sight
         self._is_frame = is_frame
-        self._frames = self._images = self._made = self._steps = 0
+        self._frames = self._images = self._made = 0
         self._unseen_words = 0
         """Words in frames that no click brings to light."""
         self._furniture = _Furniture()
@@ -188,10 +192,10 @@ class _Builder:
             while item is not None:
                 current, number, item = item, item.tag_id, item.next
                 if number == TEXT_NODE:
-                    if not silence:
+                    if silence:
+                        sight.pass_over(current, silence)
+                    else:
                         add_text(node, current.text_content or "", pre=pre)
-                    elif silence & UNSEEN:
-                        sight.miss(current)
                     continue
                 tag = met.get(number) or sight.meet(number, current)
                 below = current.first_child
@@ -218,7 +222,7 @@ class _Builder:
             if done is not node:
                 attach(node, done)
             if boxed:
-                add_line(node) if pre else add_space(node)
+                _end_box(node, pre)
         return self._done(root), sight.unseen_words + self._unseen_words
 
     def _done(self, root: Node) -> Node:
@@ -236,9 +240,6 @@ class _Builder:
             pre: Whether that is a listing.
             depth: Elements around it, the root with them.
         """
-        self._steps += 1
-        if not self._steps & 0x3FFF:
-            check_cancelled()
         _, tag, _, found, below, _, _ = seen
         kind = tag.built
         if pre:

@@ -16,7 +16,7 @@ import html as entities
 import json
 import re
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
@@ -110,7 +110,9 @@ def look_at(html: str, *, rendered: bool = False) -> Converted:
     return Converted(html, scan.title, scan.language, notes=notes)
 
 
-def may_be_filled(html: str, shown: Sequence[str], framing: Sequence[str] = ()) -> bool:
+def may_be_filled(
+    html: str, shown: Sequence[str], framing: Collection[str] = ()
+) -> bool:
     """Return whether text in a page's scripts may be read as the page's: it shows none, or is a
     shell that loads.
 
@@ -118,9 +120,13 @@ def may_be_filled(html: str, shown: Sequence[str], framing: Sequence[str] = ()) 
     texts `shown`, without its navigation), let alone for it; what stands around all pages of a site
     (`framing`: its footer) says nothing.
     """
-    letters = sum(map(letters_in, shown))
-    if letters >= EMPTY_LETTERS or not (letters or any(framing)):
-        return not letters
+    letters = 0
+    for text in shown:
+        letters += letters_in(text)
+        if letters >= EMPTY_LETTERS:
+            return False
+    if not (letters or any(framing)):
+        return True
     scan = _Scan(html)
     scan.run()
     return scan.is_shell() or (bool(framing) and scan.has_empty_root())

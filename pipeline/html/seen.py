@@ -6,7 +6,7 @@ is seen (`clean.py`), what a style hides (`style.py`), what opens (`closed.py`).
 """
 
 from collections.abc import Set
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Final, Literal
 
 from selectolax.lexbor import LexborNode
@@ -38,6 +38,7 @@ from pipeline.html.roles import Verdict, line_keepers
 from pipeline.html.sheets import ElementContext, StyleJudge
 from pipeline.html.style import READER_CLASSES, Hiding, Shade, is_long, is_pixel
 from pipeline.text.frame import LONGEST
+from pipeline.work import check_cancelled
 
 _DROPPED_CLASSES: Final = frozenset(
     {"mw-editsection", "mw-empty-elt", "mw-jump-link", "sortkey", "MathJax_Preview"}
@@ -60,6 +61,8 @@ PLAIN, MARKED, LINED, OPENS, APART, BOXED, UNSEEN, EMPTY, UNEVEN = (
 its class keeps line breaks; a reader opens it; it is drawn apart from the words around it; that is
 by its own style; nobody sees the texts right in it; it holds nothing; texts in it are unseen, or
 elements right in it drawn apart."""
+_SHUTTING: Final = frozenset({"aria-hidden", "hidden", "popover"})
+"""Attributes that may say that an element is not seen."""
 _SAYS_NOTHING: Final[Verdict] = ""
 _Attributes = dict[str, str | None]
 Seen = tuple[
@@ -137,6 +140,7 @@ class Sight:
         """Whether the last element that was asked about is hidden from screen readers and by no
         style."""
         self._segments = Segments(top)
+        self._steps = 0
 
     def meet(self, number: int, current: LexborNode) -> Tag:
         """Return what is done with elements of a name that the walk met for the first time."""
@@ -173,6 +177,9 @@ class Sight:
             place: Its place among the page's rules.
             is_uneven: Whether `behind` says that texts there are unseen, or elements drawn apart.
         """
+        self._steps += 1
+        if not self._steps & 0x3FFF:
+            check_cancelled()
         if (
             is_uneven
             or tag.odd
@@ -248,16 +255,17 @@ class Sight:
         place: ElementContext | None,
     ) -> tuple[Hiding, Shade]:
         """Return how an element is hidden, and what its text inherits."""
-        if verdict == "dropped":
-            return "hard", behind
-        if self._show == "all":
-            return "", behind
-        is_shut = self._is_shut(current, attributes)
+        if verdict == "dropped" or self._show == "all":
+            return "hard" if verdict == "dropped" else "", behind
+        may_be_shut = not _SHUTTING.isdisjoint(attributes)
+        is_shut = may_be_shut and self._is_shut(current, attributes)
         if verdict == "reader":
             return "hard" if is_shut or is_long(current) else "", behind
         if _is_line_number(current, attributes, verdict):
             return "hard", behind
         hiding, behind = self.styles.look(place, current, attributes, behind)
+        if not (hiding or may_be_shut):
+            return hiding, behind
         self._is_drawn = not hiding and attributes.get("aria-hidden") == "true"
         if hiding == "hard":
             self.miss(current)
@@ -291,6 +299,12 @@ class Sight:
         """Count words that are left out since nobody sees them."""
         self.hid = True
         self.unseen_words += count_words(current.text(deep=True))
+
+    def pass_over(self, text: LexborNode, found: int) -> None:
+        """Pass over a text of an element of which `found` was found; one that nobody sees is
+        counted."""
+        if found & UNSEEN:
+            self.miss(text)
 
     # What opens
 
@@ -391,6 +405,12 @@ def _is_line_number(
     return "user-select" in style and current.text(deep=True).strip().isdecimal()
 
 
+@lru_cache(64)
+def _inside(shade: Shade, own: bool) -> Shade:
+    """Return what of an element's shade the elements right in it stand in."""
+    return shade._replace(apart=False, parts=shade.parts and own)
+
+
 def _laid(found: int, shade: Shade, behind: Shade) -> tuple[int, Shade]:
     """Return what is found of an element, with how it is laid out, and what text in it inherits."""
     own = shade is not behind
@@ -401,7 +421,7 @@ def _laid(found: int, shade: Shade, behind: Shade) -> tuple[int, Shade]:
     if shade.unseen:
         found |= UNSEEN
     if shade.apart or (shade.parts and not own):
-        shade = shade._replace(apart=False, parts=shade.parts and own)
+        shade = _inside(shade, own)
     if shade.unseen or shade.parts:
         found |= UNEVEN
     return found, shade

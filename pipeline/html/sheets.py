@@ -356,8 +356,9 @@ class StyleJudge:
         """Return how an element is hidden, and what its text inherits where `around` is what it
         stands in."""
         style, own = self._style_at(place, node), attributes.get("style")
-        if own or not PRESENTING.isdisjoint(attributes):
-            alone = own and PRESENTING.isdisjoint(attributes)
+        is_bare = PRESENTING.isdisjoint(attributes)
+        if own or not is_bare:
+            alone = own and is_bare
             known = style.owned if style.given else self._alone
             if alone and (seen := known.get((own, around))):
                 return seen
