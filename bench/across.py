@@ -37,6 +37,7 @@ from bench.answers import below, chunks, filled, quoted, share
 from bench.html_questions import DATA
 from errors import SourceError
 from pipeline.document.page import SearchQuery
+from pipeline.question.question import Question
 from pipeline.reading.bm25 import BM25, Floats, standardise
 from pipeline.research import enriched, research
 from pipeline.services import Services
@@ -150,7 +151,9 @@ class Naive:
         assert embedder is not None
         asked = await embedder.embed([question], kind="query")
         cosines: Floats = self._vectors @ asked[0]
-        total = standardise(self._index.scores(question)) + standardise(cosines)
+        total = standardise(self._index.scores(Question(question))) + standardise(
+            cosines
+        )
         order = np.argsort(-total, kind="stable")[:1_000].tolist()
         return [(self._owners[row], self._parts[row]) for row in order]
 
@@ -174,7 +177,7 @@ async def give(
     """Return what ours and the naive search make of one question."""
     before = time.process_time()
     found = await research(
-        Wanted(question.text, PAGES), services, max_tokens=0, report=no_report
+        Wanted(Question(question.text), PAGES), services, max_tokens=0, report=no_report
     )
     seconds = time.process_time() - before
     texts = {0: found.text}

@@ -44,13 +44,14 @@ from pipeline.cached_models import CachedEmbedder
 from pipeline.document.page import Document
 from pipeline.fetch.files import read_file
 from pipeline.html.document import read_document
+from pipeline.question.question import Question
 from pipeline.reading.bm25 import BM25, Floats, standardise
 from pipeline.reading.extract import read_documents
 from pipeline.reading.relevance import Blend
 from pipeline.text.tokens import count_each, count_tokens
 from server.app import build_server
 from server.settings import read_settings
-from tools.common.context import data_of
+from tools.common.answer import data_of
 
 TOOLS: Final = ("extract_relevant", "fetch_and_prune_html", "raptor_query", "research")
 BUDGETS: Final = (128, 256, 512, 1_000)
@@ -142,16 +143,18 @@ class References:
         asked = (await self._embedder.embed([question.text], kind="query"))[0]
         vectors = await self._embedder.embed(parts, kind="passage")
         cosines: Floats = (vectors * asked).sum(axis=1)
-        total = standardise(self._index[key].scores(question.text)) + standardise(
-            cosines
-        )
+        total = standardise(
+            self._index[key].scores(Question(question.text))
+        ) + standardise(cosines)
         order = np.argsort(-total, kind="stable")
         return [parts[row] for row in order.tolist()], cosines[order]
 
     async def ranking(self, question: Asked) -> list[tuple[int, str]]:
         """Return the units of the pages, best first, each with its place in reading order."""
         reading = await read_documents(
-            question.text, self.documents(question), reader=Blend(self._embedder)
+            Question(question.text),
+            self.documents(question),
+            reader=Blend(self._embedder),
         )
         texts = [unit.text for _, unit in reading.places]
         return [

@@ -33,6 +33,7 @@ from models.llama.model import LlamaGenerator
 from models.onnx import OnnxEmbedder
 from models.protocols import Embedder, Generator
 from pipeline.document.page import Sentence
+from pipeline.question.question import Question
 from pipeline.reading.ask import (
     ASK_FROM,
     WAYS,
@@ -141,7 +142,7 @@ def _show(way: Way, tally: Tally) -> None:
 async def _rules(cases: Sequence[Case], embedder: Embedder) -> list[float]:
     rows = []
     for case in cases:
-        scored = await Blend(embedder).read(case.request, [case.page])
+        scored = await Blend(embedder).read(Question(case.request), [case.page])
         rows.append(measure(scored.values, case))
     return [float(value) for value in np.mean(rows, axis=0)]
 
@@ -152,8 +153,8 @@ async def _tally(
     tally = Tally(ranked={lift: [] for lift in LIFTS})
     for case in cases:
         for page, answers in ((case.page, True), (case.without, False)):
-            scored = await Blend(embedder).read(case.request, [page])
-            verdict = judge(case.request, scored)
+            scored = await Blend(embedder).read(Question(case.request), [page])
+            verdict = judge(Question(case.request), scored)
             chosen = await _chosen(case.request, page, scored.values, model, way, tally)
             if chosen is None:
                 continue

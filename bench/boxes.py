@@ -36,7 +36,7 @@ from numpy.typing import NDArray
 from bench.longdoc import DATA, read_lines
 from server.app import build_server
 from server.settings import read_settings
-from tools.common.context import VIEW
+from tools.common.answer import VIEW
 
 WANTED: Final = 200
 BAR: Final = 0.98

@@ -41,6 +41,7 @@ from pipeline.document.cite import Copies
 from pipeline.document.page import Document, Page
 from pipeline.document.units import split_sentences, tag_sentences
 from pipeline.html.document import read_document
+from pipeline.question.question import Question
 from pipeline.reading.bm25 import BM25, PageUnits, page_units
 from pipeline.reading.relevance import Blend, Reread
 from pipeline.text.words import find_entities, index_terms
@@ -274,11 +275,13 @@ async def _statements(most: int) -> dict[str, float]:
         first: list[list[int]] = []
         for claim in claims:
             relevance = await reader.read(
-                claim.text, [PageUnits(claim.units, [""] * len(claim.units), "en")]
+                Question(claim.text),
+                [PageUnits(claim.units, [""] * len(claim.units), "en")],
             )
-            judged.append(judge_statement(claim.text, claim.units, relevance))
+            judged.append(judge_statement(Question(claim.text), claim.units, relevance))
             order = np.argsort(
-                -BM25(claim.units, language="en").scores(claim.text), kind="stable"
+                -BM25(claim.units, language="en").scores(Question(claim.text)),
+                kind="stable",
             ).tolist()
             first.append(order[:2])
             asked = set(index_terms(claim.text, language="en"))

@@ -32,13 +32,14 @@ from models.protocols import Generator, PathScores, Prompt, Said
 from pipeline.document.page import Document
 from pipeline.document.units import paper_tags
 from pipeline.prune.paper import paper_blocks, path_scorer
-from pipeline.question.parse import Parser, parse
+from pipeline.question.question import Question
 from pipeline.raptor.build import build_tree
 from pipeline.raptor.leaves import main_sentences
 from pipeline.raptor.summarise import Writer, kept_summary
 from pipeline.raptor.tree import TreeOptions
 from pipeline.reading.extract import Asking, extract
 from pipeline.reading.relevance import Blend
+from pipeline.search.parse import Parser, parse
 from pipeline.segment.idms import Judge
 from pipeline.text.tokens import count_tokens
 
@@ -131,7 +132,10 @@ async def reading_costs(
     reader = Blend(OnnxEmbedder())
     voting = Recorded(model)
     told = await extract(
-        one.question, pages, reader=reader, asking=Asking(voting, "votes", PATIENCE)
+        Question(one.question),
+        pages,
+        reader=reader,
+        asking=Asking(voting, "votes", PATIENCE),
     )
     if voting.scores is None:
         return  # the gate sent the model nothing
@@ -140,14 +144,17 @@ async def reading_costs(
         return
     watched = Recorded(model)
     await extract(
-        one.question, pages, reader=reader, asking=Asking(watched, "lines", PATIENCE)
+        Question(one.question),
+        pages,
+        reader=reader,
+        asking=Asking(watched, "lines", PATIENCE),
     )
     every = sum(count_tokens(paper_tags(sentences)) for sentences in told.tagged)
     # The model's tokens for one of ours, from a prompt that both have counted.
     rate = voting.scores.prefix_tokens / count_tokens(voting.prompt)
     _add(table, "extract: lines", await watched.tokens(), every * rate)
     watched = Recorded(model)
-    await parse(one.question, Parser(watched, None, PATIENCE), today=TODAY)
+    await parse(Question(one.question), Parser(watched, None, PATIENCE), today=TODAY)
     _add(table, "parse: one call", await watched.tokens(), await watched.tokens())
 
 

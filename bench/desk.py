@@ -21,7 +21,7 @@ from typing import Any, Final
 from desk.page import desk_html
 from tests.support import LIBRARY
 from tests.support.desk import HOST_PAGE, browsing, desk_served
-from tools.common.context import RESULT, VIEW
+from tools.common.answer import RESULT, VIEW
 
 BYTES_BAR: Final = 150_000
 PAINT_BAR: Final = 1_000.0

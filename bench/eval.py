@@ -56,11 +56,12 @@ from pipeline.document.page import Document, ParsedRequest, Reading
 from pipeline.evidence.assemble import assemble
 from pipeline.prune.paper import path_scorer
 from pipeline.prune.prune import PruneOptions, prune
-from pipeline.question.parse import Parser, parse, parse_request
+from pipeline.question.question import Question
 from pipeline.reading.ask import WAYS, Way, can_ask
 from pipeline.reading.bm25 import reciprocal_rank_fusion
 from pipeline.reading.extract import Asking, extract, with_model
 from pipeline.reading.relevance import Reader
+from pipeline.search.parse import Parser, parse, parse_request
 from pipeline.text.frame import new_mark
 from pipeline.text.tokens import count_tokens
 from pipeline.work import Report, in_thread, no_report
@@ -450,7 +451,7 @@ async def prune_by_paths(setup: Setup) -> list[MeasuredFigure]:
             for values, finer in ((kept.rules, None), (kept.model, scorer)):
                 found = await prune(
                     documents,
-                    one.question,
+                    Question(one.question),
                     options=options,
                     reader=setup.reader,
                     embedder=setup.embedder,
@@ -493,7 +494,9 @@ async def extract_sentences(setup: Setup) -> list[MeasuredFigure]:
         async for one, (documents, by_rules) in table.each(
             list(zip(asked, plain, strict=True))
         ):
-            by_model = await with_model(one.question, documents, by_rules, asking)
+            by_model = await with_model(
+                Question(one.question), documents, by_rules, asking
+            )
             none = something if one.answers else nothing
             for found, best, silent in (
                 (by_rules, held.rules, none.rules),
@@ -522,7 +525,9 @@ async def _extracted(
     setup: Setup, one: MeasuredQuestion
 ) -> tuple[list[Document], Reading]:
     documents = setup.library.nearest(one.question, first=one.pages)
-    return documents, await extract(one.question, documents, reader=setup.reader)
+    return documents, await extract(
+        Question(one.question), documents, reader=setup.reader
+    )
 
 
 def _best(found: Reading) -> str:
@@ -546,8 +551,8 @@ async def parse_requests(setup: Setup) -> list[MeasuredFigure]:
     taken = table.figure("requests that the model parsed, not the rules for it")
     parser = Parser(table.watched, None, setup.seconds)
     async for one in table.each(setup.answerable):
-        by_rules = parse_request(one.question, today=setup.today)
-        by_model = await parse(one.question, parser, today=setup.today)
+        by_rules = parse_request(Question(one.question), today=setup.today)
+        by_model = await parse(Question(one.question), parser, today=setup.today)
         taken.model.append(float(by_model.made_by == "model"))
         for parsed, found, narrowed in (
             (by_rules, right.rules, recent.rules),
@@ -565,7 +570,7 @@ def _found(setup: Setup, parsed: ParsedRequest, pages: tuple[str, ...]) -> float
     count = len(setup.library.names)
     orders = []
     for query in parsed.queries:
-        scores = setup.library.index.scores(query.text)
+        scores = setup.library.index.scores(Question(query.text))
         orders.append(
             [
                 i

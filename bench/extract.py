@@ -31,6 +31,7 @@ from models.protocols import Embedder
 from pipeline.document.units import split_sentences, tag_sentences
 from pipeline.fetch.files import read_file
 from pipeline.html.document import read_document
+from pipeline.question.question import Question
 from pipeline.reading.bm25 import (
     BM25,
     Floats,
@@ -312,7 +313,9 @@ async def _evidence(sets: Sequence[str], limit: int) -> dict[str, float]:
 
 async def _rankers(case: Case, embedder: Embedder) -> dict[str, Floats]:
     scores = {
-        "bm25": BM25(case.page.texts, language=_language(case)).scores(case.request)
+        "bm25": BM25(case.page.texts, language=_language(case)).scores(
+            Question(case.request)
+        )
     }
     meaning: Floats | None = None
     if embedder.reads(case.request):
@@ -322,12 +325,16 @@ async def _rankers(case: Case, embedder: Embedder) -> dict[str, Floats]:
         )
         texts = [*map(_titled, case.page.texts, case.page.above)]
         meaning = await embedder.embed(texts, kind="passage") @ query[0]
-        words = BM25(texts, language=_language(case)).scores(case.request)
+        words = BM25(texts, language=_language(case)).scores(Question(case.request))
         orders = [np.argsort(-one, kind="stable").tolist() for one in (words, meaning)]
         scores["rrf titled"] = reciprocal_rank_fusion(orders, len(texts))
     scores["blend titled"] = _blend_titled(case, meaning)
-    scores["ours, words"] = (await Blend(None).read(case.request, [case.page])).values
-    scores["ours"] = (await Blend(embedder).read(case.request, [case.page])).values
+    scores["ours, words"] = (
+        await Blend(None).read(Question(case.request), [case.page])
+    ).values
+    scores["ours"] = (
+        await Blend(embedder).read(Question(case.request), [case.page])
+    ).values
     return scores
 
 
@@ -345,11 +352,11 @@ def _blend_titled(case: Case, cosines: Floats | None) -> Floats:
     page = case.page
     language = _language(case)
     single = BM25([*map(_titled, page.texts, page.above)], language=language).scores(
-        case.request
+        Question(case.request)
     )
     count = len(page.texts)
     windows = [" ".join(page.texts[at : at + 5]) for at in range(max(1, count - 4))]
-    passages = BM25(windows, language=language).scores(case.request)
+    passages = BM25(windows, language=language).scores(Question(case.request))
     around = np.array(
         [passages[max(0, row - 4) : row + 1].max(initial=0.0) for row in range(count)]
     )
@@ -430,7 +437,7 @@ async def verdict(request: str, page: PageUnits, embedder: Embedder | None) -> s
     page alone."""
     blend = Blend(embedder)
     reader = Reread(blend, READER) if embedder else blend
-    return judge(request, await reader.read(request, [page])).word
+    return judge(Question(request), await reader.read(Question(request), [page])).word
 
 
 async def _fit(limit: int) -> None:
@@ -451,9 +458,11 @@ async def _fit(limit: int) -> None:
         rows: list[tuple[float, ...]] = []
         labels: list[tuple[float, float]] = []
         for request, pages, answers, weight in examples:
-            relevance = await reader.read(request, pages)
+            relevance = await reader.read(Question(request), pages)
             # The page that answers best decides; which one that is, the present weights say.
-            features = max(read_features(request, relevance), key=confidence_of)
+            features = max(
+                read_features(Question(request), relevance), key=confidence_of
+            )
             if form != "read" or features.read is not None:
                 rows.append((*as_row(features), 1.0))
                 labels.append((answers, weight))
@@ -526,7 +535,9 @@ def _library_examples() -> list[tuple[str, Pages, float, float]]:
     for question in map(json.loads, lines):
         if question["split"] != "dev":
             continue
-        order = np.argsort(-index.scores(question["question"]), kind="stable").tolist()
+        order = np.argsort(
+            -index.scores(Question(question["question"])), kind="stable"
+        ).tolist()
         best = [pages[place] for place in order[:8]]
         away = [
             pages[place] for place in order if names[place] not in question["pages"]

@@ -19,6 +19,7 @@ from models.onnx import OnnxEmbedder
 from models.protocols import Embedder
 from pipeline.document.page import Document, Reading
 from pipeline.evidence.assemble import assemble
+from pipeline.question.question import Question as Asked
 from pipeline.reading.bm25 import page_units
 from pipeline.reading.extract import read_documents
 from pipeline.reading.relevance import Blend
@@ -34,7 +35,9 @@ async def table_budgets(embedder: Embedder, limit: int) -> dict[str, float]:
     found: Counter[tuple[str, int, bool]] = Counter()
     for question in asked:
         page = document(question.page)
-        lifted = await read_documents(question.text, [page], reader=Blend(embedder))
+        lifted = await read_documents(
+            Asked(question.text), [page], reader=Blend(embedder)
+        )
         for way, reading in (
             ("lifted", lifted),
             ("scores alone", await _unlifted(question, page, lifted, embedder)),
@@ -69,7 +72,7 @@ async def _unlifted(
 ) -> Reading:
     """Return the reading with its units ordered by their scores alone."""
     relevance = await Blend(embedder).read(
-        question.text, [page_units(page, lifted.tagged[0])]
+        Asked(question.text), [page_units(page, lifted.tagged[0])]
     )
     return replace(lifted, values=relevance.values)
 

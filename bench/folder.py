@@ -27,11 +27,12 @@ from typing import Any, Final, NamedTuple
 import anyio
 from mcp import Client, StdioServerParameters
 
+from pipeline.question.question import Question
 from pipeline.search.listing import list_files
 from pipeline.search.word_index import WordIndex
 from tests.support.docx import make_docx, paragraph
 from tests.support.pdf import make_pdf
-from tools.common.context import data_of
+from tools.common.answer import data_of
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 SHARED: Final = ROOT.parent / "shared"
@@ -217,7 +218,8 @@ def _steps(folder: Path, cache: Path) -> list[str]:
             (
                 "search",
                 lambda: index.scores(
-                    "population of the largest city by the river", language="en"
+                    Question("population of the largest city by the river"),
+                    language="en",
                 ),
             ),
         ):

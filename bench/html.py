@@ -45,6 +45,7 @@ from pipeline.evidence.forms import Form
 from pipeline.evidence.show import FRAME_SHARE, ROOMY, WIDE, hint_room, page_head
 from pipeline.html.document import read_document
 from pipeline.prune.prune import Method, PruneOptions, prune
+from pipeline.question.question import Question as Asked
 from pipeline.reading.relevance import Blend, Reader, Reread
 from pipeline.text.frame import framed, new_mark, notice
 from pipeline.text.tokens import count_tokens
@@ -151,7 +152,12 @@ def _read_and_prune(html: str) -> object:
     one = read_document(Page("u", "u", "", html, "text/html"))
     options = PruneOptions(max_tokens=512, format="html")
     return asyncio.run(
-        prune([one], "which year was the first", options=options, reader=Blend(None))
+        prune(
+            [one],
+            Asked("which year was the first"),
+            options=options,
+            reader=Blend(None),
+        )
     )
 
 
@@ -214,7 +220,11 @@ def ours(
             max_tokens=budget - count_tokens(head) - 1, method=method, format=form
         )
         pruned = prune(
-            [page], question.text, options=options, reader=reader, embedder=embedder
+            [page],
+            Asked(question.text),
+            options=options,
+            reader=reader,
+            embedder=embedder,
         )
         result = asyncio.run(pruned)
         text = "\n".join([head, *(page.text for page in result.pages)])
@@ -246,7 +256,9 @@ def unnamed(question: Question, reader: Reader) -> tuple[bool, int]:
     answer with its frame."""
     one = document(question.page)
     options = PruneOptions(max_tokens=None)
-    result = asyncio.run(prune([one], question.text, options=options, reader=reader))
+    result = asyncio.run(
+        prune([one], Asked(question.text), options=options, reader=reader)
+    )
     text = "\n".join(page.text for page in result.pages)
     mark = new_mark()
     head = _head(one, WIDE)

@@ -18,6 +18,7 @@ from pipeline.document.page import Document, Page
 from pipeline.evidence.forms import Form
 from pipeline.html.document import read_document
 from pipeline.prune.prune import Method, Pruned, PruneOptions, prune
+from pipeline.question.question import Question
 from pipeline.reading.relevance import Blend
 from pipeline.text.tokens import count_tokens
 
@@ -158,7 +159,9 @@ def one_case(sources: Sequence[str], draw: random.Random) -> str:
         budget, draw.choice(FORMS), links=draw.random() < 0.3, method=method, part=part
     )
     query = draw.choice(QUERIES)
-    result = asyncio.run(prune(documents, query, options=options, reader=Blend(None)))
+    result = asyncio.run(
+        prune(documents, Question(query), options=options, reader=Blend(None))
+    )
     wrong = complaint(documents, options, result)
     return f"{wrong} ({options}, query {query!r})" if wrong else ""
 

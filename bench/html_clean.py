@@ -39,6 +39,7 @@ from pipeline.html.clean import clean
 from pipeline.html.document import read_document
 from pipeline.html.sheets import StyleJudge
 from pipeline.prune.prune import PruneOptions, prune
+from pipeline.question.question import Question
 from pipeline.reading.relevance import Blend
 from pipeline.text.tokens import count_tokens
 
@@ -143,7 +144,9 @@ def plain_form(html: str, form: Form = "markdown") -> tuple[str, int]:
     """Return the main content of a page as the query-less form shows it, and its tokens."""
     document = read_document(Page("u", "u", "", html, "text/html"))
     options = PruneOptions(max_tokens=UNBOUNDED, format=form)
-    result = asyncio.run(prune([document], "", options=options, reader=Blend(None)))
+    result = asyncio.run(
+        prune([document], Question(""), options=options, reader=Blend(None))
+    )
     return "\n".join(page.text for page in result.pages), result.tokens
 
 

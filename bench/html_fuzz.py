@@ -23,6 +23,7 @@ from pipeline.html.blocks import content_blocks, resolve
 from pipeline.html.clean import clean
 from pipeline.html.document import read_document
 from pipeline.prune.prune import Method, PruneOptions, prune
+from pipeline.question.question import Question
 from pipeline.reading.relevance import Blend
 from pipeline.text.tokens import count_tokens
 
@@ -175,7 +176,7 @@ def examine(html: str, *, seed: int) -> None:
     result = asyncio.run(
         prune(
             [document],
-            chance.choice(["", "one title", "year"]),
+            Question(chance.choice(["", "one title", "year"])),
             options=options,
             reader=Blend(None),
         )

@@ -19,6 +19,7 @@ import trafilatura
 
 from bench.html_questions import Question, document, raw
 from models.protocols import Embedder
+from pipeline.question.question import Question as Asked
 from pipeline.reading.relevance import score_texts
 from pipeline.text.tokens import count_each, count_tokens, cut_to_tokens
 
@@ -102,7 +103,9 @@ def best_chunks(
     @lru_cache(maxsize=1)  # one question is asked at all budgets before the next
     def ranked(question: Question) -> tuple[tuple[str, ...], list[int], list[int]]:
         chunks = cut(question.page)
-        scores = asyncio.run(score_texts(chunks, question.text, embedder=embedder))
+        scores = asyncio.run(
+            score_texts(chunks, Asked(question.text), embedder=embedder)
+        )
         return (
             chunks,
             count_each(list(chunks)),
@@ -199,7 +202,9 @@ def htmlrag(package: _HtmlRag, embedder: Embedder | None) -> Keep:
         texts = [
             " ".join(tag.get_text().split()) for tag, _, _ in blocks(question.page)[0]
         ]
-        scores = asyncio.run(score_texts(texts, question.text, embedder=embedder))
+        scores = asyncio.run(
+            score_texts(texts, Asked(question.text), embedder=embedder)
+        )
         return [int(number) for number in np.argsort(-scores, kind="stable")]
 
     def keep(question: Question, budget: int) -> str:

@@ -36,6 +36,7 @@ from errors import ModelError
 from models.protocols import Embedder
 from pipeline.document.page import Document
 from pipeline.document.units import split_sentences, tag_sentences
+from pipeline.question.question import Question
 from pipeline.raptor.build import build_tree
 from pipeline.raptor.leaves import main_sentences
 from pipeline.raptor.summarise import Writer, write_summary
@@ -269,7 +270,7 @@ async def _rank(
     pairs = zip(chunks.texts, chunks.forms, strict=True)
     words = BM25(
         [f"{text} {form}" if with_forms else text for text, form in pairs]
-    ).scores(one.question)
+    ).scores(Question(one.question))
     vector = (await embedder.embed([one.question], kind="query"))[0]
     likeness = np.asarray(
         (chunks.formed if with_forms else chunks.plain) @ vector, dtype=np.float32

@@ -14,6 +14,7 @@ from errors import UsageError
 from pipeline.document.page import Document
 from pipeline.fetch.files import read_file
 from pipeline.html.document import read_document
+from pipeline.question.question import Question
 from pipeline.reading.bm25 import BM25
 from pipeline.work import check_cancelled
 
@@ -59,7 +60,7 @@ class Library:
         """Return `count` documents, or all of `first` where those are more: them, then the nearest
         to `text`."""
         order = [self.names.index(name) for name in first]
-        scores = self.index.scores(text)
+        scores = self.index.scores(Question(text))
         order += [
             i
             for i in sorted(range(len(scores)), key=lambda i: -float(scores[i]))

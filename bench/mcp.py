@@ -32,7 +32,7 @@ from pipeline.document.page import Page
 from pipeline.html.document import read_document
 from pipeline.text.tokens import count_tokens, cut_to_tokens
 from server.toolbox import listing
-from tools.common.context import data_of
+from tools.common.answer import data_of
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 LIBRARY: Final = ROOT / "examples" / "library"

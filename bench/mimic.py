@@ -22,6 +22,7 @@ from starlette.responses import JSONResponse, Response
 
 from bench.library import Library, MeasuredQuestion, read_library
 from pipeline.document.units import split_sentences
+from pipeline.question.question import Question
 from pipeline.reading.bm25 import BM25
 from pipeline.text.words import index_terms
 from tests.support.model_server import model_server
@@ -168,7 +169,7 @@ class Mind:
         reached = -1.0
 
         def worth(candidate: list[str]) -> float:
-            scores = index.scores(" ".join(candidate)).tolist()
+            scores = index.scores(Question(" ".join(candidate))).tolist()
             others = [score for place, score in enumerate(scores) if place not in gold]
             return min((scores[place] for place in gold), default=0.0) - max(
                 others, default=0.0

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from bench.longdoc import DATA
-from pipeline.question.parse import needless
+from pipeline.question.wants import needless
 
 LISTED: Final = Path(__file__).with_name("asked") / "needless.tsv"
 PRECISION: Final = 0.97

@@ -28,6 +28,7 @@ from models.protocols import Chooser, Embedder, Generator, Said
 from pipeline.document.page import Document
 from pipeline.document.units import split_sentences
 from pipeline.evidence.assemble import assemble
+from pipeline.question.question import Question
 from pipeline.reading.extract import extract
 from pipeline.reading.relevance import Blend, Reader
 from pipeline.text.tokens import count_tokens
@@ -230,7 +231,7 @@ async def needles(reader: Reader, lengths: Sequence[int]) -> dict[str, float]:
                 parts = [text[a:b].strip() for a, b in split_sentences(text)]
                 page = haystack(length, parts, seed)
                 for question in questions:
-                    reading = await extract(question, [page], reader=reader)
+                    reading = await extract(Question(question), [page], reader=reader)
                     shown = assemble([page], reading, max_tokens=512, mark="0")
                     told = " ".join(one.text for one in shown.evidence)
                     found += [float(part in told) for part in parts]
@@ -262,7 +263,7 @@ async def baselines(
         pages = library.nearest(one.question, first=one.pages)
         store = VectorStore(embedder)
         await store.add(pages)
-        reading = await extract(one.question, pages, reader=reader)
+        reading = await extract(Question(one.question), pages, reader=reader)
         ours = assemble(pages, reading, max_tokens=1_000, mark="0")
         told = {
             "VectorDB-RAG, 512/128, 12, 1": "\n".join(

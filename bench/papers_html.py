@@ -28,6 +28,7 @@ from pipeline.prune.paper import (
     paper_blocks,
 )
 from pipeline.prune.prune import Method, PruneOptions, prune
+from pipeline.question.question import Question
 from pipeline.reading.bm25 import Floats
 from pipeline.text.tokens import count_tokens
 from tests.support.pages import document
@@ -138,7 +139,7 @@ async def kept(
     for one in table_questions(QUESTIONS):
         pruned = await prune(
             [page_of(one.page)],
-            one.text,
+            Question(one.text),
             options=PruneOptions(most, "html", method=method, block_words=words),
             reader=bench.reader,
             embedder=bench.embedder,
@@ -167,7 +168,11 @@ async def _(bench: Bench) -> Outcome:
     )
     options = PruneOptions(300, "html", method="paper")
     found = await prune(
-        [page], "Part 3", options=options, reader=bench.reader, embedder=bench.embedder
+        [page],
+        Question("Part 3"),
+        options=options,
+        reader=bench.reader,
+        embedder=bench.embedder,
     )
     assert 0 < found.tokens <= 300 and "<section></section>" not in found.pages[0].text
     return works(f"{found.tokens} of 300 tokens, no emptied parent")
@@ -179,7 +184,7 @@ async def _(bench: Bench) -> Outcome:
     options = PruneOptions(60, "html", method="paper", block_words=20)
     found = await prune(
         [document(html)],
-        "harbour",
+        Question("harbour"),
         options=options,
         reader=bench.reader,
         embedder=bench.embedder,
@@ -365,7 +370,7 @@ async def _(bench: Bench) -> Outcome:
     options = PruneOptions(budget, "html", method="paper")
     found = await prune(
         [document(html)],
-        "Line",
+        Question("Line"),
         options=options,
         reader=bench.reader,
         embedder=bench.embedder,

@@ -14,6 +14,7 @@ from bench.longdoc import Group, groups_of, recall
 from bench.paper_row import Bench, Outcome, cannot, differs, opened, row, works
 from bench.raptor_asked import Asked, answered
 from models.protocols import Embedder
+from pipeline.question.question import Question
 from pipeline.raptor.build import build_tree
 from pipeline.raptor.cluster import RIDGE, Layer, cluster, soft_mixture
 from pipeline.raptor.leaves import main_sentences, pack_sentences
@@ -70,7 +71,7 @@ async def shape(embedder: Embedder, clustering: Clustering, *, most: int = 1) ->
         for question in group.questions:
             nodes = await query_tree(
                 tree,
-                question.text,
+                Question(question.text),
                 mode="collapsed",
                 max_tokens=2_000,
                 embedder=embedder,
@@ -229,7 +230,7 @@ async def _(bench: Bench) -> Outcome:
     for walk in (Traversal(1), Traversal(5), Traversal(5, 1)):
         nodes = await query_tree(
             tree,
-            group.questions[0].text,
+            Question(group.questions[0].text),
             mode="traversal",
             max_tokens=20_000,
             embedder=bench.embedder,
@@ -250,7 +251,11 @@ async def _(bench: Bench) -> Outcome:
     vector = (await bench.embedder.embed([asked], kind="query"))[0]
     best = float((tree.vectors.astype(np.float32) @ vector).max())
     nodes = await query_tree(
-        tree, asked, mode="collapsed", max_tokens=2_000, embedder=bench.embedder
+        tree,
+        Question(asked),
+        mode="collapsed",
+        max_tokens=2_000,
+        embedder=bench.embedder,
     )
     assert abs(max(one.score for one in nodes) - best) < 1e-3
     return differs(

@@ -20,10 +20,11 @@ from pipeline.answer import Writing, write_answer
 from pipeline.document.page import Document, SearchResult
 from pipeline.document.units import paper_tags, split_sentences, tag_sentences
 from pipeline.evidence.assemble import assemble
-from pipeline.question.parse import Parser, parse, parse_request
+from pipeline.question.question import Question
 from pipeline.reading.ask import read_answer
 from pipeline.reading.extract import Asking, extract
 from pipeline.search.mixed import mixed_rank
+from pipeline.search.parse import Parser, parse, parse_request
 from pipeline.text.tokens import count_tokens
 from pipeline.text.words import find_entities
 from prompts import load
@@ -43,9 +44,9 @@ def config(name: str) -> dict[str, object]:
 async def _(bench: Bench) -> Outcome:
     library = read_library(CARRIED)
     one = next(one for one in library.asked if one.answers)
-    parsed = parse_request(one.question, today=TODAY)
+    parsed = parse_request(Question(one.question), today=TODAY)
     pages = library.nearest(parsed.queries[0].text, first=one.pages)
-    reading = await extract(one.question, pages, reader=bench.reader)
+    reading = await extract(Question(one.question), pages, reader=bench.reader)
     shown = assemble(pages, reading, max_tokens=500, mark="0")
     prompt = load("enriched").fill(
         date=TODAY.isoformat(), notice="", evidence=shown.shown.text
@@ -98,7 +99,7 @@ async def _(_: Bench) -> Outcome:
     }
     writer = Writer(answer)
     found = await parse(
-        "What is the fare of the ferry to Quoxholm?",
+        Question("What is the fare of the ferry to Quoxholm?"),
         Parser(writer, None, 9),
         today=TODAY,
     )
@@ -111,7 +112,7 @@ async def _(_: Bench) -> Outcome:
 @row(4, "ZI §3.1 dependence on time")
 async def _(_: Bench) -> Outcome:
     said = {
-        text: parse_request(text, today=TODAY).queries[0].freshness
+        text: parse_request(Question(text), today=TODAY).queries[0].freshness
         for text in ("weather in Oslo", "weather in Oslo in 2024", "news this week")
     }
     assert list(said.values()) == ["day", "any", "week"]
@@ -120,7 +121,9 @@ async def _(_: Bench) -> Outcome:
 
 @row(5, "ZI §3.1 keywords in other languages")
 async def _(_: Bench) -> Outcome:
-    found = parse_request("Wie hoch ist der Leuchtturm von Quoxholm?", today=TODAY)
+    found = parse_request(
+        Question("Wie hoch ist der Leuchtturm von Quoxholm?"), today=TODAY
+    )
     assert any(
         query.language == "en" and "lighthouse" in query.text for query in found.queries
     )
@@ -181,7 +184,7 @@ def results(count: int) -> tuple[list[SearchResult], dict[str, Document]]:
 async def _(bench: Bench) -> Outcome:
     hits, pages = results(3)
     ranked = await mixed_rank(
-        "fare of the ferry to Quoxholm",
+        Question("fare of the ferry to Quoxholm"),
         hits,
         pages,
         embedder=bench.embedder,
@@ -196,7 +199,9 @@ async def _(bench: Bench) -> Outcome:
 @row(11, "ZI §3.2 BGE-M3 scores by the keywords")
 async def _(bench: Bench) -> Outcome:
     hits, pages = results(3)
-    ranked = await mixed_rank("fare of the ferry", hits, pages, embedder=bench.embedder)
+    ranked = await mixed_rank(
+        Question("fare of the ferry"), hits, pages, embedder=bench.embedder
+    )
     assert ranked[0].score.made_by
     return differs(
         f"{ranked[0].score.made_by}: words and any embedder's cosine, by the question; dense only"
@@ -206,7 +211,7 @@ async def _(bench: Bench) -> Outcome:
 @row(12, "ZI §3.2 top K distinct pages")
 async def _(bench: Bench) -> Outcome:
     hits, pages = results(5)
-    ranked = await mixed_rank("ferry", hits, pages, embedder=None)
+    ranked = await mixed_rank(Question("ferry"), hits, pages, embedder=None)
     assert len({one.result.url for one in ranked}) == 5
     return works("5 of 5; argument max_results")
 
@@ -240,7 +245,7 @@ async def by_pages() -> tuple[Scripted, object]:
     from pipeline.reading.relevance import Blend  # noqa: PLC0415  words alone
 
     return model, await extract(
-        ASKED, pages, reader=Blend(None), asking=Asking(model, "pages", 10.0)
+        Question(ASKED), pages, reader=Blend(None), asking=Asking(model, "pages", 10.0)
     )
 
 
@@ -283,9 +288,11 @@ async def _(bench: Bench) -> Outcome:
         words = [wording for fact in one.answers for wording in fact]
         model = Scripted(*words)
         model.context_tokens = 100_000
-        plain = await extract(one.question, pages, reader=bench.reader)
+        plain = await extract(Question(one.question), pages, reader=bench.reader)
         asking = Asking(model, "pages", 10.0)
-        short = await extract(one.question, pages, reader=bench.reader, asking=asking)
+        short = await extract(
+            Question(one.question), pages, reader=bench.reader, asking=asking
+        )
         for reading in (plain, short):
             shown = assemble(pages, reading, max_tokens=768, mark="0")
             if reading is plain:
@@ -361,7 +368,7 @@ async def _(_: Bench) -> Outcome:
 @row(25, "ZI §2.1 the generator answers")
 async def _(bench: Bench) -> Outcome:
     page = document(LOCKS)
-    reading = await extract(ASKED, [page], reader=bench.reader)
+    reading = await extract(Question(ASKED), [page], reader=bench.reader)
     shown = assemble([page], reading, max_tokens=400, mark="0")
     label = shown.shown.labels[0]
     said = {
@@ -425,7 +432,7 @@ async def spent(bench: Bench) -> tuple[int, int, int]:
     pages = library.nearest(one.question, first=one.pages)
     store = VectorStore(bench.embedder)
     await store.add(pages)
-    reading = await extract(one.question, pages, reader=bench.reader)
+    reading = await extract(Question(one.question), pages, reader=bench.reader)
     ours = assemble(pages, reading, max_tokens=1_000, mark="0")
     near = await store.nearest(one.question)
     return (

@@ -40,7 +40,7 @@ from errors import SearchFailed
 from models.onnx import OnnxEmbedder
 from pipeline.cached_models import CachedEmbedder
 from pipeline.document.page import SearchQuery
-from pipeline.question.parse import cut_parts
+from pipeline.question.question import Question
 from pipeline.research import Researched, research
 from pipeline.services import Services
 from pipeline.sources.gather import Wanted
@@ -238,14 +238,14 @@ async def measure_hops(limit: int) -> list[str]:
         folder.mkdir()
         for row in texts.values():
             _write_paragraphs(row, folder)
-        for hops in (0, Wanted("", 1).hops):
+        for hops in (0, Wanted(Question(""), 1).hops):
             settings = read_settings(
                 {"folders": str(folder), "cache": str(Path(name) / f"cache{hops}")}, {}
             )
             async with open_services(settings) as services:
                 await _counted(services)
                 for row in questions:
-                    wanted = Wanted(row["request"], 8, hops=hops)
+                    wanted = Wanted(Question(row["request"]), 8, hops=hops)
                     answer, spent = await _answered(wanted, services)
                     followed += len(answer.known.hops)
                     text = quoted(answer.text)
@@ -309,9 +309,9 @@ async def measure_harm(limit: int) -> list[str]:
                 await _counted(services)
                 for question in asked:
                     hits = []
-                    for hops in (0, Wanted("", 1).hops):
+                    for hops in (0, Wanted(Question(""), 1).hops):
                         answer, _ = await _answered(
-                            Wanted(question.text, 8, hops=hops), services
+                            Wanted(Question(question.text), 8, hops=hops), services
                         )
                         hits.append(of.hit(question, quoted(answer.text)))
                     changed["hopped"] += bool(answer.known.hops)
@@ -382,7 +382,7 @@ def cuts(*, show: bool) -> list[str]:
     for name in ("asked", "library"):
         of = read_set(name, 0)
         one = [question for question in of.asked if question.kind != "multi"]
-        cut = [question for question in one if cut_parts(question.text)]
+        cut = [question for question in one if Question(question.text).parts]
         # Whoever writes "and" between two question words asks for two things, whatever kind the
         # question is listed as
         false = [
@@ -394,7 +394,7 @@ def cuts(*, show: bool) -> list[str]:
         print(
             f"{name}: {len(cut)} of {len(one)} that are listed as one part are cut, {len(false)} "
             f"of them without an "
-            f'"and"; {sum(bool(cut_parts(q.text)) for q in several)} of {len(several)} with several'
+            f'"and"; {sum(bool(Question(q.text).parts) for q in several)} of {len(several)} with several'
         )
         for question in cut if show else ():
             print(f"  {question.text}")

@@ -14,6 +14,7 @@ from models.protocols import Embedder
 from pipeline.document.page import Document
 from pipeline.evidence.assemble import fill
 from pipeline.question.broad import is_broad
+from pipeline.question.question import Question as Analysed
 from pipeline.raptor.build import build_tree
 from pipeline.raptor.overview import overview
 from pipeline.raptor.query import (
@@ -87,7 +88,7 @@ async def picked(
             )
         )[1]
     if method == "leaves, BM25":
-        scores = tree.word_scores(question)
+        scores = tree.word_scores(Analysed(question))
     else:
         vector = (await embedder.embed([question], kind="query"))[0]
         scores = tree.vectors[: len(tree.leaves)].astype(np.float32) @ vector
@@ -117,7 +118,7 @@ async def answered(
             one.tree,
             await query_tree(
                 one.tree,
-                question,
+                Analysed(question),
                 mode=mode,
                 max_tokens=budget,
                 repeats=repeats,
@@ -132,7 +133,7 @@ async def answered(
 
     documents, reading = await read_tree(
         one.tree,
-        question,
+        Analysed(question),
         pages,
         reader=reader or Blend(embedder),
         embedder=embedder,

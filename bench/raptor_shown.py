@@ -31,7 +31,7 @@ from pipeline.reading.relevance import Blend, Reread
 from pipeline.text.tokens import count_tokens
 from server.app import build_server
 from server.settings import read_settings
-from tools.common.context import data_of
+from tools.common.answer import data_of
 
 BUDGETS: Final = (400, 2_000)
 RUN: Final = 5

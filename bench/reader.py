@@ -28,6 +28,7 @@ from bench.evidence import DATA, read_cases
 from bench.remembering import Remembering
 from models.onnx import OnnxEmbedder, OnnxReader
 from models.protocols import CrossEncoder, Embedder, Window, WindowReading
+from pipeline.question.question import Question
 from pipeline.reading.bm25 import Floats, PageUnits, standardise
 from pipeline.reading.relevance import Blend, Relevance, Reread, score_texts
 from pipeline.reading.verdict import judge
@@ -109,9 +110,9 @@ async def _measure(limit: int) -> dict[str, float]:
     for name in SETS:
         judged[name] = []
         for case in read_asked(name, limit):
-            first = await blend.read(case.question, [case.page])
+            first = await blend.read(Question(case.question), [case.page])
             second = await Reread(_Known(first), encoder).read(
-                case.question, [case.page]
+                Question(case.question), [case.page]
             )
             judged[name].append(await _judged(case, first, second, embedder))
     gain = _print_order(judged)
@@ -164,7 +165,7 @@ class _Known:
 
     async def read(
         self,
-        question: str,
+        question: Question,
         pages: Sequence[PageUnits],
         *,
         share: float = 1.0,
@@ -188,7 +189,7 @@ async def _judged(
         by_core,
         by_reader,
         float(np.nanmax(cosines)),
-        judge(case.question, second).confidence,
+        judge(Question(case.question), second).confidence,
     )
 
 
@@ -200,7 +201,9 @@ async def _naive(case: Asked, tokens: Sequence[int], embedder: Embedder) -> Floa
         " ".join(np.asarray(case.page.texts, dtype=object)[numbers == n])
         for n in range(numbers.max() + 1)
     ]
-    scores = standardise(await score_texts(chunks, case.question, embedder=embedder))
+    scores = standardise(
+        await score_texts(chunks, Question(case.question), embedder=embedder)
+    )
     return np.asarray(scores[numbers], dtype=np.float32)
 
 

@@ -36,9 +36,9 @@ from errors import ModelError
 from models.llama.model import LlamaGenerator
 from models.protocols import Said
 from pipeline.messages import ANSWER_TOKENS
-from pipeline.question.parse import SCHEMA, parse_request
 from pipeline.reading.ask import ask
 from pipeline.reading.bm25 import BM25
+from pipeline.search.parse import SCHEMA, parse_request
 from train.reader.data import SHARED
 
 RUNS: Final = Path(__file__).resolve().parents[1] / "train" / "runs"

@@ -25,10 +25,11 @@ from mcp_types import TextContent
 from pipeline.evidence.show import Sheet
 from pipeline.fetch.files import read_file
 from pipeline.html.document import read_document
+from pipeline.question.question import Question as Analysed
 from pipeline.reading.bm25 import BM25
 from server.app import build_server
 from server.settings import read_settings
-from tools.common.context import data_of
+from tools.common.answer import data_of
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 LIBRARY: Final = ROOT / "examples" / "library"
@@ -237,7 +238,7 @@ def _print_baselines(questions: Sequence[Question]) -> None:
 
 def _filled(index: BM25, texts: Sequence[str], question: str, budget: int) -> str:
     sheet = Sheet(budget)
-    for place in (-index.scores(question)).argsort(kind="stable"):
+    for place in (-index.scores(Analysed(question))).argsort(kind="stable"):
         if not sheet.add(texts[int(place)]):
             break
     return sheet.text

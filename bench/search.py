@@ -34,11 +34,12 @@ from models.protocols import Embedder
 from pipeline.cached_models import CachedEmbedder
 from pipeline.document.page import Document, Page, SearchQuery, SearchResult
 from pipeline.html.document import read_document
-from pipeline.question.parse import parse_request
+from pipeline.question.question import Question
 from pipeline.reading.bm25 import BM25, blend, reciprocal_rank_fusion
 from pipeline.search.chain import Chain
 from pipeline.search.folder import FolderLimits, FolderProvider
 from pipeline.search.mixed import RankForm, best_passages, mixed_rank
+from pipeline.search.parse import parse_request
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 DATA: Final = ROOT.parent / "shared" / "data"
@@ -250,7 +251,11 @@ async def _forms(
         for form in forms:
             pages = {} if form in ("engine", "snippet") else case.documents
             ranked = await mixed_rank(
-                case.question, case.results, pages, embedder=embedder, form=form
+                Question(case.question),
+                case.results,
+                pages,
+                embedder=embedder,
+                form=form,
             )
             order = [page.result.url for page in ranked]
             scores[form].append(
@@ -267,10 +272,10 @@ async def _by_passage(case: _Case, embedder: Embedder | None) -> list[str]:
     """Pages by their best passage alone."""
     texts, owners = [], []
     for url, document in case.documents.items():
-        for passage in best_passages(document, case.question, limit=4):
+        for passage in best_passages(document, Question(case.question), limit=4):
             texts.append(f"{document.page.title}\n{passage.headed}")
             owners.append(url)
-    scores = BM25(texts).scores(case.question)
+    scores = BM25(texts).scores(Question(case.question))
     if embedder is not None:
         asked = await embedder.embed([case.question], kind="query")
         scores = blend(
@@ -324,8 +329,8 @@ def _cross_lingual() -> float:
             if not wanted:
                 continue
             orders = []
-            for query in parse_request(row["request"], today=TODAY).queries:
-                scores = index.scores(query.text)
+            for query in parse_request(Question(row["request"]), today=TODAY).queries:
+                scores = index.scores(Question(query.text))
                 orders.append(
                     [
                         int(i)
@@ -360,7 +365,9 @@ def _freshness() -> float:
             for row in _lines(DATA / "ranking" / "wikipedia.queries.jsonl")
             if int(row["id"]) in numbers
         ]
-        queries = [parse_request(row["query"], today=TODAY).queries for row in rows]
+        queries = [
+            parse_request(Question(row["query"]), today=TODAY).queries for row in rows
+        ]
         found = [any(query.freshness != "any" for query in own) for own in queries]
         shares[pace] = sum(found) / len(found)
         print(f"  {pace} {sum(found)} of {len(found)}")
@@ -380,7 +387,7 @@ async def _examples() -> dict[str, float]:
     for row in _lines(EXAMPLES / "questions.jsonl"):
         if not row["pages"]:
             continue
-        queries = parse_request(row["question"], today=TODAY).queries
+        queries = parse_request(Question(row["question"]), today=TODAY).queries
         urls = [
             result.url.rsplit("/", 1)[-1]
             for result in (await chain.search(queries, limit=8)).results

@@ -33,7 +33,7 @@ from bench.mcp_served import ABOUT, LIBRARY, Served, hello, say, served
 from cache.store import Stores, open_stores
 from pipeline.fetch.handles import find_answer
 from pipeline.session.session import SCHEME, list_sessions
-from tools.common.context import RESULT
+from tools.common.answer import RESULT
 
 KILLS: Final = 10
 MOMENTS: Final = 16

@@ -24,6 +24,7 @@ from bench.remembering import Remembering
 from models.onnx import OnnxEmbedder
 from models.protocols import Embedder
 from pipeline.html.guard import parse
+from pipeline.question.question import Question
 from pipeline.reading.relevance import score_texts
 from pipeline.sources.sites import READ, Listed
 
@@ -75,7 +76,7 @@ async def _found(
     names, texts = list(listed), [one.text for one in listed.values()]
     hits = []
     for one in questions:
-        scores = await score_texts(texts, one["question"], embedder=embedder)
+        scores = await score_texts(texts, Question(one["question"]), embedder=embedder)
         best = np.argsort(-scores, kind="stable")[:READ].tolist()
         hits.append(one["page"] in {names[place] for place in best})
     return float(np.mean(hits))

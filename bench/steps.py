@@ -36,6 +36,7 @@ from pipeline.document.page import Document, Page
 from pipeline.html.document import read_document
 from pipeline.prune.paper import PathScorer, paper_blocks, path_scorer
 from pipeline.prune.prune import PruneOptions, prune
+from pipeline.question.question import Question
 from pipeline.reading.relevance import Blend
 from pipeline.segment.idms import Judge
 from pipeline.segment.partition import Rule, cut_by_margins, partition, sentence_costs
@@ -145,7 +146,7 @@ async def path_table(model: LlamaGenerator, count: int, shown: int) -> dict[str,
             )
             found = await prune(
                 [document],
-                str(row["question"]),
+                Question(str(row["question"])),
                 options=options,
                 reader=Blend(embedder),
                 embedder=embedder,

@@ -37,7 +37,7 @@ from bench.table_sources import SOURCES, Frame, Source
 from pipeline.document.page import Page
 from pipeline.evidence.values import told_values
 from pipeline.html.document import read_document
-from pipeline.question.parse import cut_parts
+from pipeline.question.question import Question
 from pipeline.tables.asked import ask_parts
 from server.app import build_server
 from server.settings import read_settings
@@ -201,7 +201,7 @@ def false_values() -> tuple[int, int]:
             for one in (one for one in own if one.page == page):
                 for text in filter(None, (one.text, one.twin)):
                     asked += 1
-                    found = ask_parts(text, cut_parts(text), documents)
+                    found = ask_parts(Question(text), Question(text).parts, documents)
                     shown_text = told_values(found, documents, "0" * 12, 2 * TOKENS)
                     told += bool(found)
                     if found and (text == one.twin or not of.hit(one, shown_text)):

@@ -167,7 +167,7 @@ async def _call_tool(
 
     from cli.terminal import drawn_answer, pen_for  # noqa: PLC0415  as said above
     from server.app import build_server  # noqa: PLC0415  as said above
-    from tools.common.context import data_of  # noqa: PLC0415  as said above
+    from tools.common.answer import data_of  # noqa: PLC0415  as said above
 
     async with Client(build_server(settings)) as client:
         with drawn_progress(quiet=quiet) as draw:

@@ -46,7 +46,9 @@ from pipeline.evidence.show import (
 )
 from pipeline.evidence.values import rows_shown, told_values, values_room
 from pipeline.messages import ANSWER_TOKENS
-from pipeline.question.parse import describes, inventory_of, question_word
+from pipeline.question.parts import question_word
+from pipeline.question.question import Question
+from pipeline.question.wants import inventory_of
 from pipeline.reading.extract import (
     extract,
     joined,
@@ -79,7 +81,6 @@ from pipeline.text.words import (
     find_entities,
     guess_language,
     index_terms,
-    raw_words,
     words,
 )
 from pipeline.work import LONG_SHARE, STEP_SHARE, Report, in_thread, time_left
@@ -168,12 +169,14 @@ async def research(
     began = anyio.current_time()
     # Of one's own documents may be asked what there is about something: they are listed
     subject = (
-        inventory_of(wanted.question) if set(services.chain.names) == UNDATED else ""
+        inventory_of(wanted.question.text)
+        if set(services.chain.names) == UNDATED
+        else ""
     )
     if subject:
         wanted = replace(
             wanted,
-            question=subject,
+            question=Question(subject),
             max_pages=max(wanted.max_pages, LISTED_PAGES),
             hops=0,
         )
@@ -221,7 +224,7 @@ async def research(
 
 
 async def _read(
-    question: str, gathered: Gathered, services: Services
+    question: Question, gathered: Gathered, services: Services
 ) -> tuple[list[Document], Reading]:
     """Return the pages with their reading; where there is no time for that, their best passages
     with theirs."""
@@ -249,7 +252,7 @@ async def _read(
 
 
 async def _written(
-    question: str, assembled: Assembled, services: Services, *, seconds: float
+    question: Question, assembled: Assembled, services: Services, *, seconds: float
 ) -> CheckedAnswer:
     if services.generator is None:
         return CheckedAnswer(
@@ -259,7 +262,7 @@ async def _written(
         services.generator, services.stores.scores, max(seconds, 0.0), services.today()
     )
     return await write_answer(
-        question, assembled.evidence, assembled.shown.labels, writing
+        question.text, assembled.evidence, assembled.shown.labels, writing
     )
 
 
@@ -417,7 +420,7 @@ def _foot(
         lines.append(f"Looked at {len(gathered.ranked)} pages: {seen}")
     texts = [query.text for query in gathered.parsed.queries]
     queries = "; ".join(
-        f'"{one_line(text)}"' for text in texts if text != reading.question
+        f'"{one_line(text)}"' for text in texts if text != reading.question.text
     )
     if reading.verdict == "none" or any(o.status != "ok" for o in gathered.outcomes):
         lines.append(
@@ -453,7 +456,7 @@ async def follow(
     return known
 
 
-def _leads(question: str, known: Followed) -> list[Hop]:
+def _leads(question: Question, known: Followed) -> list[Hop]:
     """Return what the nearest passage of each open part leads to.
 
     A part is open as long as it is not answered, and once where its passage names what the question
@@ -473,7 +476,7 @@ def _leads(question: str, known: Followed) -> list[Hop]:
         found += [
             hop
             for hop in hops
-            if not part.answered or describes(asking) or hop.name.casefold() in at_hand
+            if not part.answered or asking.describes or hop.name.casefold() in at_hand
         ]
     return found
 
@@ -486,7 +489,7 @@ def about_of(title: str) -> str:
 
 def _named(
     place: int,
-    question: str,
+    question: Question,
     part: Reading,
     documents: Sequence[Document],
     at_hand: AbstractSet[str],
@@ -497,7 +500,7 @@ def _named(
     row = next((row for row in rows if _is_text(part.places[row], documents)), rows[0])
     owner, unit = part.places[row]
     page = documents[owner].page
-    language = guess_language(question) or "en"
+    language = question.language
     said = set(
         index_terms(
             " ".join((unit.text, *unit.heading_path, page.title)), language=language
@@ -505,7 +508,7 @@ def _named(
     )
     wanted = [
         word
-        for word in raw_words(question)
+        for word in question.words
         if set(index_terms(word, language=language)) - said
     ]
     rest = " ".join(word for word in wanted if not question_word(word, language))
@@ -514,7 +517,7 @@ def _named(
     found = find_entities(
         unit.text, language=page.language or guess_language(unit.text)
     )
-    known = f"{question} {page.title}".casefold()
+    known = f"{question.text} {page.title}".casefold()
     names = [
         one
         for whole in found
@@ -522,11 +525,7 @@ def _named(
         if one.casefold() not in known
     ]
     # What the question itself names may have a page at hand that shares nothing else with it.
-    own_names = [
-        name
-        for name in find_entities(question, language=language)
-        if name.casefold() in at_hand
-    ]
+    own_names = [name for name in question.entities if name.casefold() in at_hand]
     names += [name for name in own_names if name.casefold() != about_of(page.title)]
     links = (
         ()
@@ -608,9 +607,8 @@ async def _hop(
         return None
     # 3. Judge them; what says nothing to it, or less than is known, is left out
     before = (known.reading.parts or (known.reading,))[hop.part]
-    question = (
-        f"{question_word(before.question or wanted.question)} {hop.query}".strip()
-    )
+    asking = before.question or wanted.question
+    question = Question(f"{asking.word} {hop.query}".strip())
     seconds = STEP_SHARE * time_left()
     after = await read_documents(
         question,

@@ -21,7 +21,8 @@ from pydantic import ValidationError
 
 from errors import Busy, WinnowError
 from server.calls import HEADER, Admission, Observer, explained, observed, request_id
-from tools.common.context import RESULT, TOOL, owner_of, reporter
+from tools.common.answer import RESULT, TOOL
+from tools.common.context import owner_of, reporter
 from tools.common.tool import OURS, SEAM
 from tools.common.tool import Tool as Offered
 

@@ -16,6 +16,7 @@ from pipeline.document.units import tag_sentences
 from pipeline.evidence.show import FRAME_SHARE
 from pipeline.fetch.files import read_file
 from pipeline.html.document import read_document
+from pipeline.question.question import Question
 from pipeline.reading.extract import read_documents
 from pipeline.reading.relevance import Blend, Reread
 from pipeline.text.tokens import count_tokens
@@ -64,7 +65,7 @@ def html_of(name: str) -> str:
 async def best_of(document: Document, question: str, embedder: OnnxEmbedder | None = None) -> str:
     """Return the best unit that is no heading, as it stands on the page."""
     reading = await read_documents(
-        question, [document], reader=Reread(Blend(embedder), OnnxReader())
+        Question(question), [document], reader=Reread(Blend(embedder), OnnxReader())
     )
     spoken = (unit for unit in best_units(reading) if document.blocks[unit.block].kind != "heading")
     return next(document.text[unit.start : unit.end] for unit in spoken)

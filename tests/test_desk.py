@@ -14,6 +14,7 @@ from anyio.from_thread import start_blocking_portal
 from bench.desk import draw_pictures
 from cache.store import open_stores
 from desk.page import HERE, desk_html
+from pipeline.question.question import Question
 from pipeline.session.session import Ongoing
 from tests.support import LIBRARY, ROOT, Site
 from tests.support.desk import browsing, desk_served, home_beside, violations
@@ -388,7 +389,7 @@ async def fill(cache: Path, questions: list[str]) -> None:
     """Begin a session with each question."""
     stores = open_stores(cache, size_limit=10**9)
     for question in questions:
-        await Ongoing.begin(stores, question, handle="", owner="", roots=[])
+        await Ongoing.begin(stores, Question(question), handle="", owner="", roots=[])
     stores.close()
 
 

@@ -9,8 +9,9 @@ from mcp import Client
 
 from pipeline.document.page import Reading
 from pipeline.document.units import tag_sentences
-from pipeline.evidence.named import Asked, asked_whole
 from pipeline.evidence.passages import PassageMaker
+from pipeline.question.kind import WantedWhole
+from pipeline.question.question import Question
 from tests.support import Connect, text_of
 from tests.support.pages import document
 
@@ -35,16 +36,16 @@ group.row()</pre><p>{FILLER * 5}</p>"""
 @pytest.mark.parametrize(
     ("question", "wants"),
     [
-        ("List all exit codes of skiff", Asked(all=True, sample=False, steps=False)),
-        ("Give me an example of RowingGroup", Asked(all=False, sample=True, steps=False)),
-        ("How do I tar the skiff?", Asked(all=False, sample=False, steps=True)),
-        ("How deep is Lake Orvane?", Asked(all=False, sample=False, steps=False)),
-        ("What does error code 40P01 mean?", Asked(all=False, sample=False, steps=False)),
-        ("Zeige ein Beispiel für RowingGroup", Asked(all=False, sample=True, steps=False)),
+        ("List all exit codes of skiff", WantedWhole(all=True, sample=False, steps=False)),
+        ("Give me an example of RowingGroup", WantedWhole(all=False, sample=True, steps=False)),
+        ("How do I tar the skiff?", WantedWhole(all=False, sample=False, steps=True)),
+        ("How deep is Lake Orvane?", WantedWhole(all=False, sample=False, steps=False)),
+        ("What does error code 40P01 mean?", WantedWhole(all=False, sample=False, steps=False)),
+        ("Zeige ein Beispiel für RowingGroup", WantedWhole(all=False, sample=True, steps=False)),
     ],
 )
-def test_what_a_question_wants_whole(question: str, wants: Asked) -> None:
-    assert asked_whole(question) == wants
+def test_what_a_question_wants_whole(question: str, wants: WantedWhole) -> None:
+    assert Question(question).whole == wants
 
 
 @pytest.mark.parametrize("tool", ["extract_relevant", "fetch_and_prune_html"])
@@ -85,7 +86,7 @@ def test_how_questions_get_the_steps_of_one_page_before_mentions_on_others(
     values = np.array(
         [scores.get(unit.text.split(None, 1)[0], 0.1) for unit in units], dtype=np.float32
     )
-    reading = Reading("answered", "", 1.0, tagged, values, "bm25", question=question)
+    reading = Reading("answered", "", 1.0, tagged, values, "bm25", question=Question(question))
     maker = PassageMaker((steps, mention), reading, [20] * len(units))
     order = np.argsort(-values, kind="stable").tolist()
     chosen = maker.choose(order, lambda passage: 100, 200)

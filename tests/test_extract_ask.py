@@ -15,6 +15,7 @@ from errors import ModelError, UsageError
 from models.llama.model import LlamaGenerator
 from models.protocols import Ability, PathScores, Prompt, Said
 from pipeline.document.page import Sentence
+from pipeline.question.question import Question
 from pipeline.reading.ask import (
     Candidate,
     Way,
@@ -181,7 +182,7 @@ async def test_by_pages_each_page_is_asked_whole_and_its_tags_are_the_evidence()
     model = Scripted("1,899")
     asking = Asking(model, "pages", 10.0)
     documents = [page(OTHER), page(LOCKS)]
-    found = await extract(ASKED, documents, reader=Blend(None), asking=asking)
+    found = await extract(Question(ASKED), documents, reader=Blend(None), asking=asking)
     locks, bread = sorted(model.seen, key=lambda prompt: "loaf" in prompt)
     assert len(model.seen) == 2
     assert "face recognition" in locks and "ten months" in locks and "loaf" not in locks
@@ -194,7 +195,7 @@ async def test_none_never_empties_an_unsure_answer_but_leaves_its_best_alone() -
     ways: tuple[Way, ...] = ("lines", "pages")
     for way in ways:
         asking = Asking(Scripted(), way, 10.0)
-        found = await extract(HARD, [page(LOCKS)], reader=Blend(None), asking=asking)
+        found = await extract(Question(HARD), [page(LOCKS)], reader=Blend(None), asking=asking)
         best = set(np.argsort(-found.values, kind="stable")[:6].tolist())
         assert found.verdict == "unsure" and found.only == best
         assert "the model finds no line" in found.reason
@@ -203,27 +204,27 @@ async def test_none_never_empties_an_unsure_answer_but_leaves_its_best_alone() -
 async def test_agreement_decides_where_model_and_gate_differ() -> None:
     async def verdict(request: str, *words: str) -> tuple[str, str]:
         asking = Asking(Scripted(*words), "lines", 10.0)
-        found = await extract(request, [page(LOCKS)], reader=Blend(None), asking=asking)
+        found = await extract(Question(request), [page(LOCKS)], reader=Blend(None), asking=asking)
         return found.verdict, found.reason
 
-    assert (await extract(ASKED, [page(LOCKS)], reader=Blend(None))).verdict == "answered"
+    assert (await extract(Question(ASKED), [page(LOCKS)], reader=Blend(None))).verdict == "answered"
     assert (await verdict(ASKED, "1,899"))[0] == "answered"
     state, reason = await verdict(ASKED)
     assert state == "unsure"
     assert "the model finds no line that answers" in reason
     # The gate alone is not sure of this one; a model that says None does not empty it.
-    assert (await extract(HARD, [page(LOCKS)], reader=Blend(None))).verdict == "unsure"
+    assert (await extract(Question(HARD), [page(LOCKS)], reader=Blend(None))).verdict == "unsure"
     assert (await verdict(HARD))[0] == "unsure"
     assert (await verdict(HARD, "Desmann lock costs"))[0] == "answered"
     assert (await verdict(HARD, "Door locks have become"))[0] == "unsure"
 
 
 async def test_the_sentences_that_the_model_takes_move_up_and_all_stay() -> None:
-    plain = await extract(ASKED, [page(LOCKS)], reader=Blend(None))
+    plain = await extract(Question(ASKED), [page(LOCKS)], reader=Blend(None))
     asking = Asking(
         Scripted("face recognition", abilities=frozenset({"score_tree"})), "votes", 10.0
     )
-    asked = await extract(ASKED, [page(LOCKS)], reader=Blend(None), asking=asking)
+    asked = await extract(Question(ASKED), [page(LOCKS)], reader=Blend(None), asking=asking)
 
     row = next(n for n, (_, unit) in enumerate(plain.places) if "face recognition" in unit.text)
 
@@ -254,12 +255,12 @@ class Broken(Scripted):
 
 
 async def test_a_model_that_is_slow_or_broken_leaves_the_rules_answer_and_is_named() -> None:
-    plain = await extract(ASKED, [page(LOCKS)], reader=Blend(None))
+    plain = await extract(Question(ASKED), [page(LOCKS)], reader=Blend(None))
     slow = await extract(
-        ASKED, [page(LOCKS)], reader=Blend(None), asking=Asking(Slow(), "lines", 0.05)
+        Question(ASKED), [page(LOCKS)], reader=Blend(None), asking=Asking(Slow(), "lines", 0.05)
     )
     broken = await extract(
-        ASKED, [page(LOCKS)], reader=Blend(None), asking=Asking(Broken(), "lines", 5.0)
+        Question(ASKED), [page(LOCKS)], reader=Blend(None), asking=Asking(Broken(), "lines", 5.0)
     )
     assert plain.verdict == slow.verdict == broken.verdict == "answered"
     assert plain.values.tolist() == slow.values.tolist() == broken.values.tolist()
@@ -270,7 +271,7 @@ async def test_a_model_that_is_slow_or_broken_leaves_the_rules_answer_and_is_nam
 async def test_no_model_is_asked_about_pages_on_something_else() -> None:
     model = Scripted("lock")
     found = await extract(
-        "What is the boiling point of liquid nitrogen?",
+        Question("What is the boiling point of liquid nitrogen?"),
         [page(LOCKS)],
         reader=Blend(None),
         asking=Asking(model, "lines", 5),

@@ -8,6 +8,7 @@ from models.onnx import OnnxEmbedder
 from pipeline.document.units import tag_sentences
 from pipeline.evidence.assemble import assemble
 from pipeline.evidence.show import doubt
+from pipeline.question.question import Question
 from pipeline.reading.extract import extract
 from pipeline.reading.relevance import Blend
 from pipeline.reading.verdict import NONE, SURE
@@ -48,7 +49,9 @@ async def test_the_sentence_that_answers_is_among_the_first_two(
     request_text: str, wanted: str, with_model: bool, embedder: OnnxEmbedder
 ) -> None:
     documents = [page(LOCKS), page(BRIDGE), page(SCHWIMMBAD), page(TOSHI)]
-    found = await extract(request_text, documents, reader=Blend(embedder if with_model else None))
+    found = await extract(
+        Question(request_text), documents, reader=Blend(embedder if with_model else None)
+    )
     assert found.answered
     assert found.confidence >= SURE
     assert any(wanted in unit.text for unit in best_units(found)[:2])
@@ -69,7 +72,9 @@ async def test_what_no_page_answers_comes_back_as_none_with_a_reason(
     request_text: str, with_model: bool, embedder: OnnxEmbedder
 ) -> None:
     documents = [page(LOCKS), page(BRIDGE), page(SCHWIMMBAD), page(TOSHI)]
-    found = await extract(request_text, documents, reader=Blend(embedder if with_model else None))
+    found = await extract(
+        Question(request_text), documents, reader=Blend(embedder if with_model else None)
+    )
     assert found.confidence < NONE
     assert found.reason.startswith("The best passage holds")
     # A window that is near in meaning to a question in another language than the embedder's makes
@@ -88,12 +93,14 @@ async def test_words_that_choose_among_rows_are_no_reason_for_none() -> None:
     )
     table = f"<h1>Rivers</h1><table><tr><th>River<th>Length in km{rows}</table>"
     request = "which river on the list has the third longest length?"
-    assert (await extract(request, [page(table)], reader=Blend(None))).verdict != "none"
+    assert (await extract(Question(request), [page(table)], reader=Blend(None))).verdict != "none"
 
 
 @pytest.mark.anyio
 async def test_a_name_that_is_on_no_page_is_named_in_the_reason() -> None:
-    found = await extract("How heavy is the Huawei lock?", [page(LOCKS)], reader=Blend(None))
+    found = await extract(
+        Question("How heavy is the Huawei lock?"), [page(LOCKS)], reader=Blend(None)
+    )
     assert "Huawei" in found.reason
     assert found.absent == ("Huawei",)
 
@@ -106,22 +113,26 @@ async def test_a_name_that_is_on_no_page_is_said_first_and_the_nearest_passage_i
     answer."""
     documents = [page(LOCKS)]
     question = "How heavy is the Huawei lock of the canal?"
-    found = replace(await extract(question, documents, reader=Blend(None)), verdict="unsure")
+    found = replace(
+        await extract(Question(question), documents, reader=Blend(None)), verdict="unsure"
+    )
     assert doubt(found).startswith('Nowhere in what was read: "Huawei".')
     assert len(assemble(documents, found, max_tokens=600, mark=new_mark()).evidence) == 1
 
 
 @pytest.mark.anyio
 async def test_pages_without_text_give_none_and_no_documents_do_too() -> None:
-    assert not (await extract("anything", [page("<p></p>")], reader=Blend(None))).answered
-    assert not (await extract("anything", [], reader=Blend(None))).answered
-    assert not (await extract("", [page(LOCKS)], reader=Blend(None))).answered
+    assert not (await extract(Question("anything"), [page("<p></p>")], reader=Blend(None))).answered
+    assert not (await extract(Question("anything"), [], reader=Blend(None))).answered
+    assert not (await extract(Question(""), [page(LOCKS)], reader=Blend(None))).answered
 
 
 @pytest.mark.anyio
 async def test_sentences_point_into_the_document_they_came_from() -> None:
     documents = [page(BRIDGE, "https://a.example/"), page(LOCKS, "https://b.example/")]
-    found = await extract("How much does the Desmann lock cost?", documents, reader=Blend(None))
+    found = await extract(
+        Question("How much does the Desmann lock cost?"), documents, reader=Blend(None)
+    )
     place, best = found.places[int(found.values.argmax())]
     assert place == 1
     assert best == tag_sentences(documents[1])[best.number - 1]

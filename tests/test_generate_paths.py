@@ -22,6 +22,7 @@ from pipeline.prune.paper import (
     rank_finer,
 )
 from pipeline.prune.prune import PruneOptions, prune
+from pipeline.question.question import Question
 from pipeline.reading.relevance import Blend
 from prompts import load
 from tests.support import LIBRARY, Connect, data_of, text_of
@@ -104,7 +105,11 @@ async def test_the_paper_method_keeps_the_block_whose_path_is_likeliest() -> Non
     scorer = PathScorer(model, [page], context_tokens=9_000, seconds=10)
     options = PruneOptions(260, "html", method="paper")
     result = await prune(
-        [page], "other text of the page", options=options, reader=Blend(None), finer=scorer
+        [page],
+        Question("other text of the page"),
+        options=options,
+        reader=Blend(None),
+        finer=scorer,
     )
     assert "performs similarly" in result.pages[0].text
     assert "nobody" not in result.pages[0].text
@@ -221,7 +226,7 @@ async def test_a_model_without_room_scores_nothing_and_the_pruning_goes_on(
     page = document(f"<p>{'cats ' * 2_000}</p>")
     scorer = path_scorer(stories, [page], seconds=60)
     result = await prune(
-        [page], "cats", options=PruneOptions(300), reader=Blend(None), finer=scorer
+        [page], Question("cats"), options=PruneOptions(300), reader=Blend(None), finer=scorer
     )
     assert result.pages
     assert "no room" in result.scored_by
@@ -235,12 +240,14 @@ async def test_a_model_that_fails_leaves_the_rules_and_the_reason() -> None:
     page = document(FIGURE_3)
     with_it = await prune(
         [page],
-        "model update",
+        Question("model update"),
         options=PruneOptions(100),
         reader=Blend(None),
         finer=PathScorer(Broken(), [page], context_tokens=900, seconds=10),
     )
-    without = await prune([page], "model update", options=PruneOptions(100), reader=Blend(None))
+    without = await prune(
+        [page], Question("model update"), options=PruneOptions(100), reader=Blend(None)
+    )
     assert "signal 9" in with_it.scored_by
     assert with_it.pages == without.pages
     assert without.scored_by == ""

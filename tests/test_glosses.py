@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.text.words import heard
+from pipeline.question.question import Question
 from tests.support import Connect, text_of
 
 pytestmark = pytest.mark.anyio
@@ -85,7 +85,9 @@ async def test_a_folder_is_searched_in_its_documents_language(
 
 
 def test_names_numbers_and_unknown_words_stay_as_they_are() -> None:
-    assert heard("Wie viel wiegt die Electrolux EW7 aus dem Jahr 2021?", "en").split()[-4:] == [
+    assert Question("Wie viel wiegt die Electrolux EW7 aus dem Jahr 2021?").heard_in(
+        "en"
+    ).text.split()[-4:] == [
         "EW7",
         "from",
         "year",
@@ -94,16 +96,24 @@ def test_names_numbers_and_unknown_words_stay_as_they_are() -> None:
 
 
 def test_a_german_compound_is_heard_by_its_parts() -> None:
-    assert heard("Wo finde ich den Brückenkassenschalter?", "en").startswith("where find i bridge")
+    assert (
+        Question("Wo finde ich den Brückenkassenschalter?")
+        .heard_in("en")
+        .text.startswith("where find i bridge")
+    )
 
 
 @pytest.mark.parametrize(
     "question", ["google sans flex award", "best plus-minus rating", "Who is the tallest Duke?"]
 )
 def test_an_english_question_with_a_foreign_word_is_left_alone(question: str) -> None:
-    assert heard(question, "en") == question
+    assert Question(question).heard_in("en").text == question
 
 
 def test_a_language_without_a_list_is_left_alone() -> None:
-    assert heard("Kuinka paljon lippu maksaa?", "en") == "Kuinka paljon lippu maksaa?"
-    assert heard("What does the ticket cost?", "fi") == "What does the ticket cost?"
+    assert (
+        Question("Kuinka paljon lippu maksaa?").heard_in("en").text == "Kuinka paljon lippu maksaa?"
+    )
+    assert (
+        Question("What does the ticket cost?").heard_in("fi").text == "What does the ticket cost?"
+    )

@@ -12,6 +12,7 @@ from bench.html_budgets import mutated, nests, one_case
 from bench.html_questions import pages
 from pipeline.evidence.assemble import UNASKED
 from pipeline.prune.prune import UNASKED_PAGE, PruneOptions, prune
+from pipeline.question.question import Question
 from pipeline.reading.relevance import Blend
 from tests.support import Connect, Site, data_of, text_of
 from tests.support.pages import document
@@ -62,7 +63,9 @@ MARKUP = st.lists(
 @settings(max_examples=100, deadline=None)
 async def test_html_nests_and_fits_for_any_soup_of_tags(html: str, budget: int, query: str) -> None:
     one = document(html)
-    result = await prune([one], query, options=PruneOptions(budget, "html"), reader=Blend(None))
+    result = await prune(
+        [one], Question(query), options=PruneOptions(budget, "html"), reader=Blend(None)
+    )
     assert result.tokens <= budget
     assert all(nests(page.text) for page in result.pages)
     if budget >= 20 and one.blocks:
@@ -90,17 +93,25 @@ async def test_without_a_budget_one_clear_answer_takes_few_tokens_and_many_near_
     many = document(f"<h1>Log</h1>{''.join(flights)}")
     options = PruneOptions(None, "html")
     one = await prune(
-        [clear], "When did the zeppelin land at Orvane?", options=options, reader=Blend(None)
+        [clear],
+        Question("When did the zeppelin land at Orvane?"),
+        options=options,
+        reader=Blend(None),
     )
     more = await prune(
-        [many], "When did the zeppelin land at Orvane?", options=options, reader=Blend(None)
+        [many],
+        Question("When did the zeppelin land at Orvane?"),
+        options=options,
+        reader=Blend(None),
     )
     assert "1931" in one.pages[0].text
     assert 2 * one.tokens < more.tokens <= more.budget == UNASKED
 
 
 async def test_without_query_and_budget_the_page_is_read_up_to_a_fixed_length() -> None:
-    result = await prune([document(FILLER)], "", options=PruneOptions(None), reader=Blend(None))
+    result = await prune(
+        [document(FILLER)], Question(""), options=PruneOptions(None), reader=Blend(None)
+    )
     assert result.tokens <= result.budget == UNASKED_PAGE
 
 

@@ -5,6 +5,7 @@ from typing import Final
 import pytest
 
 from pipeline.prune.prune import PruneOptions, prune
+from pipeline.question.question import Question
 from pipeline.reading.relevance import Blend
 from tests.support.pages import document
 
@@ -31,7 +32,7 @@ PARAGRAPHS: Final = "".join(f"<p>{line}</p>" for line in STORY)
 
 async def shown(html: str, question: str = "", part: int = 1) -> str:
     options = PruneOptions(max_tokens=3000, part=part)
-    found = await prune([document(html)], question, options=options, reader=Blend(None))
+    found = await prune([document(html)], Question(question), options=options, reader=Blend(None))
     return "\n".join(one.text for one in found.pages)
 
 
@@ -248,7 +249,9 @@ async def test_a_piece_of_a_post_is_shown_with_its_writer() -> None:
     )
     options = PruneOptions(max_tokens=150)
     site = document(f"<main><h1>Lamps</h1><ol>{posts}</ol></main>")
-    found = await prune([site], "Who rowed out to lamp 7?", options=options, reader=Blend(None))
+    found = await prune(
+        [site], Question("Who rowed out to lamp 7?"), options=options, reader=Blend(None)
+    )
     assert "Keeper7" in found.pages[0].text
 
 
@@ -273,7 +276,10 @@ async def test_the_price_of_a_card_is_shown_with_its_title() -> None:
     )
     site = document(f"<main><h1>Lamps</h1><p>{STORY[0]}</p><div>{cards}</div></main>")
     found = await prune(
-        [site], "What is sold at $88?", options=PruneOptions(max_tokens=30), reader=Blend(None)
+        [site],
+        Question("What is sold at $88?"),
+        options=PruneOptions(max_tokens=30),
+        reader=Blend(None),
     )
     assert "Pilot lantern" in found.pages[0].text
     assert "$88" in found.pages[0].text
@@ -286,7 +292,9 @@ async def test_a_piece_of_a_post_in_boxes_is_shown_with_its_writer() -> None:
     )
     site = document(f"<main><h1>Lamps</h1>{posts}</main>")
     options = PruneOptions(max_tokens=150)
-    found = await prune([site], "Who rowed out to lamp 7?", options=options, reader=Blend(None))
+    found = await prune(
+        [site], Question("Who rowed out to lamp 7?"), options=options, reader=Blend(None)
+    )
     assert "Keeper7" in found.pages[0].text
 
 

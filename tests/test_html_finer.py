@@ -11,6 +11,7 @@ from pipeline.document.tree import text_of
 from pipeline.html.blocks import resolve
 from pipeline.prune.paper import PaperBlocks, PathScorer, finer_blocks, paper_blocks
 from pipeline.prune.prune import Method, Pruned, PruneOptions, prune
+from pipeline.question.question import Question
 from pipeline.reading.bm25 import Floats
 from pipeline.reading.relevance import Blend
 from tests.support.doubles import Letters
@@ -43,7 +44,7 @@ async def test_the_second_step_scores_finer_blocks_of_the_survivors_only() -> No
     one, scorer = document(SECTIONS), Wanting("3.4")
     options = PruneOptions(150, "html", method="paper")
     result = await prune(
-        [one], "Part 3 Sentence", options=options, reader=Blend(None), finer=scorer
+        [one], Question("Part 3 Sentence"), options=options, reader=Blend(None), finer=scorer
     )
     assert 0 < sum(block.tokens for block in scorer.shown) <= scorer.max_tokens
     assert max(len(block.text.split()) for block in scorer.shown) < 128
@@ -58,7 +59,7 @@ async def test_what_the_second_step_was_not_shown_comes_in_further_parts() -> No
     while not parts or parts[-1].parts_left:
         options = replace(options, part=len(parts) + 1)
         result = await prune(
-            [one], "Part 3 Sentence", options=options, reader=Blend(None), finer=scorer
+            [one], Question("Part 3 Sentence"), options=options, reader=Blend(None), finer=scorer
         )
         parts.append(result)
     shown = " ".join(page.text for part in parts for page in part.pages)
@@ -72,7 +73,9 @@ async def test_the_second_step_is_shown_twice_the_budget() -> None:
     shown = {}
     for budget in (150, 1_500):
         options = PruneOptions(budget, "html", method="paper")
-        await prune([one], "Part 3 Sentence", options=options, reader=Blend(None), finer=scorer)
+        await prune(
+            [one], Question("Part 3 Sentence"), options=options, reader=Blend(None), finer=scorer
+        )
         shown[budget] = sum(block.tokens for block in scorer.shown)
     assert 300 < shown[150] <= 1_500 < shown[1_500] <= 3_000
 
@@ -85,7 +88,7 @@ async def test_the_papers_method_goes_by_the_embedder_alone_and_blocks_by_words_
     for method in methods:
         options = PruneOptions(700, "html", method=method)
         found = await prune(
-            [one], "harbour", options=options, reader=Blend(None), embedder=Letters()
+            [one], Question("harbour"), options=options, reader=Blend(None), embedder=Letters()
         )
         kept[method] = "zzzz" in found.pages[0].text
     assert kept == {"paper": False, "blocks": True}

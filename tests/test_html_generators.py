@@ -4,6 +4,7 @@ give them."""
 import pytest
 
 from pipeline.prune.prune import PruneOptions, prune
+from pipeline.question.question import Question
 from pipeline.reading.relevance import Blend
 from tests.support.pages import document
 
@@ -34,7 +35,9 @@ MENU = links(*(f"Handbook of machine number {number}" for number in range(60)))
 
 async def shown(html: str, title: str = "") -> str:
     options = PruneOptions(max_tokens=10_000, format="text")
-    result = await prune([document(html, title=title)], "", options=options, reader=Blend(None))
+    result = await prune(
+        [document(html, title=title)], Question(""), options=options, reader=Blend(None)
+    )
     return "\n".join(page.text for page in result.pages)
 
 

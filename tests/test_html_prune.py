@@ -10,6 +10,7 @@ from pipeline.evidence.forms import Form
 from pipeline.evidence.render import Kept, Style, render
 from pipeline.html.clean import clean
 from pipeline.prune.prune import Method, Pruned, PruneOptions, prune
+from pipeline.question.question import Question
 from pipeline.reading.relevance import Blend
 from pipeline.text.tokens import count_tokens
 from tests.support import Connect, Site, data_of
@@ -26,7 +27,7 @@ async def pruned(
     query: str, tokens: int, *, form: Form = "markdown", html: str = RIVERS, part: int = 1
 ) -> Pruned:
     options = PruneOptions(max_tokens=tokens, format=form, part=part)
-    return await prune([document(html)], query, options=options, reader=Blend(None))
+    return await prune([document(html)], Question(query), options=options, reader=Blend(None))
 
 
 async def test_the_answer_is_kept_under_its_heading() -> None:
@@ -62,7 +63,9 @@ async def test_a_row_that_is_lifted_over_all_others_leaves_them_the_rest_of_the_
 @pytest.mark.parametrize("method", METHODS)
 async def test_a_page_that_only_describes_an_image_says_so(method: Method) -> None:
     one = document("<img alt='The keeper of Orvane lights the lamp'>")
-    result = await prune([one], "", options=PruneOptions(100, method=method), reader=Blend(None))
+    result = await prune(
+        [one], Question(""), options=PruneOptions(100, method=method), reader=Blend(None)
+    )
     assert "lights the lamp" in result.pages[0].text
 
 
@@ -152,7 +155,7 @@ async def test_the_budget_is_for_the_best_passages_of_all_pages() -> None:
     )
     options = PruneOptions(max_tokens=200)
     result = await prune(
-        [document(long), document(short)], "honey", options=options, reader=Blend(None)
+        [document(long), document(short)], Question("honey"), options=options, reader=Blend(None)
     )
     assert [page.document for page in result.pages] == [0, 1]
     assert result.tokens == count_tokens("\n".join(page.text for page in result.pages)) <= 200
@@ -160,9 +163,14 @@ async def test_the_budget_is_for_the_best_passages_of_all_pages() -> None:
 
 async def test_the_embedder_votes_only_where_it_reads_the_query() -> None:
     options = PruneOptions(max_tokens=50)
-    plain = await prune([document()], "河 Danube", options=options, reader=Blend(None))
-    assert await prune([document()], "河 Danube", options=options, reader=Blend(Letters())) == plain
-    assert (await prune([document()], "Danube", options=options, reader=Blend(Letters()))).pages
+    plain = await prune([document()], Question("河 Danube"), options=options, reader=Blend(None))
+    assert (
+        await prune([document()], Question("河 Danube"), options=options, reader=Blend(Letters()))
+        == plain
+    )
+    assert (
+        await prune([document()], Question("Danube"), options=options, reader=Blend(Letters()))
+    ).pages
 
 
 async def test_a_budget_too_small_for_any_unit_still_gives_its_beginning() -> None:
@@ -179,7 +187,7 @@ async def test_a_page_that_begins_with_a_word_over_the_budget_gives_the_beginnin
     for word in ("a" * 700, "&lt;" * 300, "天" * 400):
         options = PruneOptions(max_tokens=70, format=form, method=method)
         result = await prune(
-            [document(f"<p>{word} ends</p>")], "ends", options=options, reader=Blend(None)
+            [document(f"<p>{word} ends</p>")], Question("ends"), options=options, reader=Blend(None)
         )
         assert 0 < result.tokens <= 70
 
@@ -191,13 +199,18 @@ async def test_impossible_arguments_are_refused() -> None:
 
 async def test_the_papers_method_deletes_the_lowest_blocks_and_repairs_the_structure() -> None:
     options = PruneOptions(max_tokens=120, method="paper")
-    result = await prune([document()], "Danube countries", options=options, reader=Blend(None))
+    result = await prune(
+        [document()], Question("Danube countries"), options=options, reader=Blend(None)
+    )
     text = result.pages[0].text
     assert result.tokens <= 120
     assert "ten countries" in text
     assert text_of(clean(text)).split() == text_of(clean(text.replace("><", "> <"))).split()
     whole = await prune(
-        [document()], "", options=PruneOptions(max_tokens=9000, method="paper"), reader=Blend(None)
+        [document()],
+        Question(""),
+        options=PruneOptions(max_tokens=9000, method="paper"),
+        reader=Blend(None),
     )
     assert sorted(text_of(clean(whole.pages[0].text)).split()) == sorted(
         text_of(document().root).split()
@@ -240,7 +253,7 @@ async def test_the_budget_holds_exactly_whatever_the_pages(
 ) -> None:
     documents = [document("".join(parts)) for parts in pages]
     options = PruneOptions(max_tokens=tokens, format=form, method=method)
-    result = await prune(documents, query, options=options, reader=Blend(None))
+    result = await prune(documents, Question(query), options=options, reader=Blend(None))
     assert result.tokens == count_tokens("\n".join(page.text for page in result.pages))
     assert result.tokens <= tokens
     if tokens >= 20 and any(one.blocks for one in documents):

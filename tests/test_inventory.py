@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.question.parse import inventory_of
+from pipeline.question.wants import inventory_of
 from tests.support import Connect, data_of, text_of
 
 pytestmark = pytest.mark.anyio

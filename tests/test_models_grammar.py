@@ -8,7 +8,7 @@ import pytest
 
 from models.llama.model import LlamaGenerator
 from models.protocols import Said
-from pipeline.question.parse import SCHEMA
+from pipeline.search.parse import SCHEMA
 from pipeline.segment.density import ENTITIES
 from tests.support.extras import LLAMA
 

@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 from mcp import Client
 
-from pipeline.question.parse import MOST_PARTS, Parser, cut_parts, parse
+from pipeline.question.parts import MOST_PARTS
+from pipeline.question.question import Question
+from pipeline.search.parse import Parser, parse
 from pipeline.text.words import languages
 from tests.support import Connect, Site, data_of, text_of
 from tests.test_generate_parse import GOOD, TODAY, Scripted
@@ -144,6 +146,10 @@ IN_EVERY_LANGUAGE = {
 """Two questions joined, two things compared, and one question."""
 
 
+def parts_of(question: str) -> list[str]:
+    return [part.text for part in Question(question).parts]
+
+
 @pytest.mark.parametrize(
     ("question", "parts"),
     [
@@ -199,7 +205,7 @@ IN_EVERY_LANGUAGE = {
     ],
 )
 def test_a_question_is_cut_into_what_must_be_answered(question: str, parts: list[str]) -> None:
-    cut = cut_parts(question)
+    cut = parts_of(question)
     assert len(cut) == len(parts)
     assert all(found.startswith(wanted) for found, wanted in zip(cut, parts, strict=True)), cut
 
@@ -207,11 +213,11 @@ def test_a_question_is_cut_into_what_must_be_answered(question: str, parts: list
 @pytest.mark.parametrize("language", sorted(IN_EVERY_LANGUAGE))
 def test_every_language_of_the_word_tables_is_cut_at_its_own_words(language: str) -> None:
     joined, compared, one = IN_EVERY_LANGUAGE[language]
-    assert len(cut_parts(joined)) == 2
-    sides = cut_parts(compared)
+    assert len(parts_of(joined)) == 2
+    sides = parts_of(compared)
     assert len(sides) == 2
     assert all(len(part) < len(compared) for part in sides), sides
-    assert not cut_parts(one)
+    assert not parts_of(one)
 
 
 def test_no_language_of_the_word_tables_was_forgotten() -> None:
@@ -227,7 +233,7 @@ def test_no_language_of_the_word_tables_was_forgotten() -> None:
     ],
 )
 def test_a_comparison_of_several_has_a_part_for_each(question: str) -> None:
-    parts = cut_parts(question)
+    parts = parts_of(question)
     assert [[name for name in ("Nordia", "Velmo", "Prask") if name in part] for part in parts] == [
         ["Nordia"],
         ["Velmo"],
@@ -253,11 +259,11 @@ def test_a_comparison_of_several_has_a_part_for_each(question: str) -> None:
     ],
 )
 def test_a_question_that_is_one_stays_whole(question: str) -> None:
-    assert cut_parts(question) == ()
+    assert parts_of(question) == []
 
 
 def test_no_question_of_a_long_list_is_lost() -> None:
-    cut = cut_parts(
+    cut = parts_of(
         "Answer:\n" + "\n".join(f"{n}. What is the {n}th lake of Tarnholt?" for n in range(1, 20))
     )
     assert len(cut) == MOST_PARTS
@@ -274,9 +280,9 @@ async def test_a_generator_names_parts_that_rules_miss_and_none_from_elsewhere()
     ):
         answer = GOOD | {"parts": said, "queries": [{"text": "Quoxholm founder", "language": "en"}]}
         model = Scripted(json.dumps(answer))
-        found = await parse(question, Parser(model, None, 30.0), today=TODAY)
+        found = await parse(Question(question), Parser(model, None, 30.0), today=TODAY)
         assert len(found.parts) == kept
-        assert all(any(part == query.text for query in found.queries) for part in found.parts)
+        assert all(any(part.text == query.text for query in found.queries) for part in found.parts)
 
 
 async def ask(client: Client, tool: str, question: str, **more: Any) -> tuple[str, dict[str, Any]]:

@@ -17,6 +17,7 @@ from starlette.responses import JSONResponse, Response
 
 from errors import Busy
 from pipeline.document.page import SearchQuery, SearchResult
+from pipeline.question.question import Question
 from pipeline.research import research
 from pipeline.search.chain import Findings
 from pipeline.sources.gather import Wanted
@@ -404,7 +405,7 @@ async def test_research_whose_time_is_up_answers_from_what_the_search_said(tmp_p
     async def at_once(call: Call) -> None:
         """Let every step begin."""
 
-    wanted = Wanted("When was the harbour light built?", 8)
+    wanted = Wanted(Question("When was the harbour light built?"), 8)
     async with open_services(read_settings({"cache": str(tmp_path)}, {})) as services:
         with Call(time.monotonic(), light=False, go_on=at_once).running():
             found = await research(

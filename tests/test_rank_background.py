@@ -9,6 +9,7 @@ import pytest
 
 from models.onnx import OnnxEmbedder
 from models.protocols import Embedder, TextKind, Vectors, unit_rows
+from pipeline.question.question import Question
 from pipeline.reading.background import SCALE, Background, background_of, background_texts, measured
 from pipeline.reading.bm25 import PageUnits
 from pipeline.reading.relevance import Blend
@@ -93,21 +94,24 @@ async def test_cosines_from_seven_tenths_on_say_what_the_model_behind_says(
 ) -> None:
     shifted = Shifted(embedder)
     own, other = [
-        [await Blend(one).read(question, [PAGE_UNITS]) for question in (UNRELATED, RELATED)]
+        [
+            await Blend(one).read(Question(question), [PAGE_UNITS])
+            for question in (UNRELATED, RELATED)
+        ]
         for one in (embedder, shifted)
     ]
     for question, first, second in zip((UNRELATED, RELATED), own, other, strict=True):
-        assert judge(question, first).word == judge(question, second).word
-    assert judge(UNRELATED, other[0]).word == "none"
-    assert judge(RELATED, other[1]).word != "none"
+        assert judge(Question(question), first).word == judge(Question(question), second).word
+    assert judge(Question(UNRELATED), other[0]).word == "none"
+    assert judge(Question(RELATED), other[1]).word != "none"
 
 
 @pytest.mark.anyio
 @pytest.mark.slow
 async def test_a_model_of_random_weights_gives_no_cosines_and_silences_no_none() -> None:
-    found = await Blend(Chance()).read(UNRELATED, [PAGE_UNITS])
+    found = await Blend(Chance()).read(Question(UNRELATED), [PAGE_UNITS])
     assert found.cosines is None
-    assert judge(UNRELATED, found).word == "none"
+    assert judge(Question(UNRELATED), found).word == "none"
 
 
 @pytest.mark.anyio

@@ -13,6 +13,7 @@ from models.protocols import Embedder, Reranker, TextKind, Vectors
 from pipeline.document.page import Document, Page, SearchResult
 from pipeline.document.units import LONGEST
 from pipeline.html.document import read_document
+from pipeline.question.question import Question
 from pipeline.reading.relevance import SIZES
 from pipeline.search.mixed import RankedPage, RankForm, best_passages, cut_passages, mixed_rank
 from pipeline.text.tokens import count_tokens
@@ -48,7 +49,12 @@ def rank(
 
     async def main() -> tuple[RankedPage, ...]:
         return await mixed_rank(
-            question, results, documents or {}, embedder=embedder, reranker=reranker, form=form
+            Question(question),
+            results,
+            documents or {},
+            embedder=embedder,
+            reranker=reranker,
+            form=form,
         )
 
     return anyio.run(main)
@@ -258,7 +264,8 @@ def test_passages_do_not_run_over_a_heading_and_carry_it() -> None:
         ("Trains", "The train leaves at ten."),
     ]
     assert (
-        best_passages(page, "When does the train leave?", limit=1)[0].heading_path[-1] == "Trains"
+        best_passages(page, Question("When does the train leave?"), limit=1)[0].heading_path[-1]
+        == "Trains"
     )
 
 
@@ -275,4 +282,4 @@ def test_what_speaks_to_a_model_is_a_passage_by_itself() -> None:
 
 def test_a_page_without_text_has_no_passages() -> None:
     assert cut_passages(document("https://p.org")) == []
-    assert best_passages(document("https://p.org"), QUESTION, limit=3) == []
+    assert best_passages(document("https://p.org"), Question(QUESTION), limit=3) == []

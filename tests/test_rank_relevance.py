@@ -11,6 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from models.protocols import TextKind, Vectors
+from pipeline.question.question import Question
 from pipeline.reading.bm25 import PageUnits
 from pipeline.reading.relevance import EMBED_LONGEST, EMBED_TOKENS, Blend
 from pipeline.text.tokens import count_tokens
@@ -27,7 +28,7 @@ async def test_what_stands_above_a_unit_counts_for_it() -> None:
         "Adults pay 9 crowns.",
         above=["Fares › Day boat", "Fares › Night boat"],
     )
-    found = await Blend(None).read("What do adults pay on the night boat?", [units])
+    found = await Blend(None).read(Question("What do adults pay on the night boat?"), [units])
     assert int(found.values.argmax()) == 1
 
 
@@ -60,7 +61,7 @@ async def test_a_huge_page_is_embedded_only_within_the_budget() -> None:
         *[f"Sentence {i} tells of ferry {i % 7} and of the harbour wall. " * 3 for i in range(3000)]
     )
     model = Counting()
-    found = await Blend(model).read("Which ferry?", [units])
+    found = await Blend(model).read(Question("Which ferry?"), [units])
     assert 0 < sum(map(count_tokens, model.texts)) <= EMBED_TOKENS
     assert max(map(count_tokens, model.texts)) <= EMBED_LONGEST
     assert found.cosines is not None
@@ -72,7 +73,7 @@ async def test_a_huge_page_is_embedded_only_within_the_budget() -> None:
 async def test_an_embedder_that_does_not_read_the_script_is_left_out() -> None:
     model = Counting(reads=False)
     found = await Blend(model).read(
-        "湊川市の人口は何人ですか。", [page("人口は約八万人です。", language="ja")]
+        Question("湊川市の人口は何人ですか。"), [page("人口は約八万人です。", language="ja")]
     )
     assert (found.made_by, found.cosines, model.texts) == ("bm25", None, [])
 
@@ -94,8 +95,10 @@ async def test_a_reranker_has_the_last_word_on_the_best() -> None:
         "The Xiaomi lock costs less.",
         "Door locks have become clever.",
     )
-    plain = await Blend(None).read("How much does the Desmann lock cost?", [units])
-    turned = await Blend(None, Reversing()).read("How much does the Desmann lock cost?", [units])
+    plain = await Blend(None).read(Question("How much does the Desmann lock cost?"), [units])
+    turned = await Blend(None, Reversing()).read(
+        Question("How much does the Desmann lock cost?"), [units]
+    )
     assert turned.values.argsort().tolist() == plain.values.argsort().tolist()[::-1]
     assert turned.made_by == "rerank"
 
@@ -104,11 +107,12 @@ async def test_a_reranker_has_the_last_word_on_the_best() -> None:
 async def test_the_same_question_gives_the_same_scores_and_an_empty_page_none() -> None:
     units = page("The ferry leaves at nine.", "The harbour was dug in 1871.")
     first, again = [
-        await Blend(Counting()).read("When was the harbour dug?", [units, page()]) for _ in range(2)
+        await Blend(Counting()).read(Question("When was the harbour dug?"), [units, page()])
+        for _ in range(2)
     ]
     assert first.values.tolist() == again.values.tolist()
-    assert (await Blend(Counting()).read("When?", [page()])).values.tolist() == []
-    assert (await Blend(None).read("When?", [])).values.tolist() == []
+    assert (await Blend(Counting()).read(Question("When?"), [page()])).values.tolist() == []
+    assert (await Blend(None).read(Question("When?"), [])).values.tolist() == []
 
 
 @pytest.mark.anyio
@@ -117,7 +121,7 @@ async def test_a_cancelled_reading_leaves_no_thread_running() -> None:
         *[f"Sentence number {i} of a page that is far too long. " * 4 for i in range(200_000)]
     )
     with anyio.move_on_after(0.3) as scope:
-        await Blend(None).read("Which page is too long?", [units])
+        await Blend(None).read(Question("Which page is too long?"), [units])
     assert scope.cancelled_caught
     # The whole index takes tens of seconds; a stopped thread leaves the processor alone at once.
     with anyio.fail_after(5):
@@ -138,5 +142,5 @@ async def test_each_page_is_stemmed_in_its_own_language_and_a_question_reaches_a
         page("Die Tageskarten kosten fünf Euro.", language="de"),
         page("The tickets were sold."),
     ]
-    assert (await Blend(None).read("Tageskarte", pages)).values.tolist() == [1.0, 0.0]
-    assert int((await Blend(None).read("selling a ticket", pages)).values.argmax()) == 1
+    assert (await Blend(None).read(Question("Tageskarte"), pages)).values.tolist() == [1.0, 0.0]
+    assert int((await Blend(None).read(Question("selling a ticket"), pages)).values.argmax()) == 1

@@ -13,6 +13,7 @@ from cache.store import open_stores
 from models.onnx import OnnxReader
 from models.protocols import TextKind, Vectors, Window, WindowReading
 from pipeline.cached_models import CachedCrossEncoder
+from pipeline.question.question import Question
 from pipeline.reading.bm25 import PageUnits
 from pipeline.reading.relevance import WINDOWS, WINDOWS_OF_PAGES, Blend, Relevance, Reread
 from pipeline.work import Call
@@ -58,7 +59,7 @@ async def test_what_the_reader_finds_comes_before_what_only_shares_words() -> No
     ]
     page = PageUnits(texts, ["Pier"] * len(texts), "en")
     found = await Reread(Blend(None), Pointing("toilet")).read(
-        "Where are tickets sold in the hall?", [page]
+        Question("Where are tickets sold in the hall?"), [page]
     )
     assert int(found.values.argmax()) == 20
     assert found.read is not None
@@ -71,9 +72,11 @@ async def test_the_best_units_are_read_in_whole_sentences_of_one_page() -> None:
         PageUnits([f"{text} Page {n}." for text in FILLER], [f"Title {n}"] * 60, "en")
         for n in range(3)
     ]
-    first = await Blend(None).read("Which walks does paragraph 41 tell of?", pages)
+    first = await Blend(None).read(Question("Which walks does paragraph 41 tell of?"), pages)
     encoder = Pointing("41")
-    await Reread(Blend(None), encoder).read("Which walks does paragraph 41 tell of?", pages)
+    await Reread(Blend(None), encoder).read(
+        Question("Which walks does paragraph 41 tell of?"), pages
+    )
     # One paragraph has the number that is asked for: what is below half of its score is not read
     # beyond the first ones.
     assert len(encoder.shown) == WINDOWS
@@ -90,7 +93,7 @@ async def test_of_pages_that_are_alike_as_many_windows_are_read_as_a_call_may() 
     ] * 90
     pages = [PageUnits(texts, [f"Title {n}"] * len(texts), "en") for n in range(12)]
     encoder = Pointing("roofs")
-    await Reread(Blend(None), encoder).read("Where do gulls nest?", pages)
+    await Reread(Blend(None), encoder).read(Question("Where do gulls nest?"), pages)
     assert len(encoder.shown) == WINDOWS_OF_PAGES
 
 
@@ -98,9 +101,11 @@ async def test_of_pages_that_are_alike_as_many_windows_are_read_as_a_call_may() 
 async def test_a_question_that_the_reader_cannot_read_is_left_to_the_blend() -> None:
     page = PageUnits(FILLER, [""] * 60, "en")
     encoder = Pointing("gulls")
-    found = await Reread(Blend(None), encoder).read("Πού είναι οι γλάροι;", [page])
+    found = await Reread(Blend(None), encoder).read(Question("Πού είναι οι γλάροι;"), [page])
     assert (encoder.shown, found.read) == ([], None)
-    assert (await Reread(Blend(None), encoder).read("Where are gulls?", [])).values.tolist() == []
+    assert (
+        await Reread(Blend(None), encoder).read(Question("Where are gulls?"), [])
+    ).values.tolist() == []
 
 
 @pytest.mark.anyio
@@ -126,7 +131,9 @@ async def test_the_carried_reader_finds_an_answer_in_other_words() -> None:
         *FILLER[15:40],
     ]
     page = PageUnits(texts, ["Ferry › Rules"] * len(texts), "en")
-    found = await Reread(Blend(None), OnnxReader()).read("May I bring my pet on the boat?", [page])
+    found = await Reread(Blend(None), OnnxReader()).read(
+        Question("May I bring my pet on the boat?"), [page]
+    )
     assert found.read is not None
     assert int(found.read.argmax()) == 15
 
@@ -161,11 +168,11 @@ async def test_of_a_long_text_all_is_embedded_only_where_no_window_answers(
     page = PageUnits(texts, [""] * len(texts), "en")
     embedder = Counting()
     reader = Reread(Blend(embedder), Pointing(answers))
-    found = await reader.read("Which walks does berth 7 have?", [page])
+    found = await reader.read(Question("Which walks does berth 7 have?"), [page])
     assert found.long
     assert least < embedder.passages < most
     pages = [PageUnits(texts[:800], [""] * 800, "en"), PageUnits(texts[800:], [""] * 700, "en")]
-    several = await reader.read("Which walks does berth 7 have?", pages)
+    several = await reader.read(Question("Which walks does berth 7 have?"), pages)
     assert not several.long
 
 
@@ -195,7 +202,7 @@ async def test_a_long_text_is_scored_the_same_wherever_time_ends_and_it_is_said(
     async def read(most: int) -> Relevance:
         reader = Reread(Blend(Stopping(most)), Pointing("nowhere"))
         with Call(time.monotonic() + 2, light=True, go_on=at_once).running():
-            return await reader.read("Which walks does berth 7 have?", [page])
+            return await reader.read(Question("Which walks does berth 7 have?"), [page])
 
     early, late = [await read(most) for most in (300, 700)]
     assert early.late

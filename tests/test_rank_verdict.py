@@ -13,6 +13,7 @@ from bench.html_questions import document, questions
 from bench.remembering import Remembering
 from models.onnx import OnnxEmbedder
 from pipeline.document.units import tag_sentences
+from pipeline.question.question import Question
 from pipeline.reading.bm25 import BM25, page_units
 from pipeline.reading.relevance import Blend
 
@@ -45,9 +46,11 @@ async def test_gold_sentences_are_kept_above_the_floor_and_no_fewer_than_by_plai
     embedder = OnnxEmbedder()
     ours, plain = [], []
     for case in read_cases(name, REQUESTS):
-        ours.append(measure((await Blend(embedder).read(case.request, [case.page])).values, case))
+        ours.append(
+            measure((await Blend(embedder).read(Question(case.request), [case.page])).values, case)
+        )
         words = BM25(case.page.texts, language=case.page.language or "en")
-        plain.append(measure(words.scores(case.request), case))
+        plain.append(measure(words.scores(Question(case.request)), case))
     assert np.mean(ours, axis=0)[2] >= RECALL_AT_256[name]
     assert np.mean(ours, axis=0)[2] >= np.mean(plain, axis=0)[2]
 

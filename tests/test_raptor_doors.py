@@ -14,6 +14,7 @@ import pytest
 from cache.store import open_stores
 from models.onnx import OnnxEmbedder
 from pipeline.messages import KEPT_SECONDS
+from pipeline.question.question import Question
 from pipeline.raptor.build import build_tree
 from pipeline.raptor.draw import draw, layout
 from pipeline.raptor.evidence import to_evidence, write_shown
@@ -26,7 +27,7 @@ from pipeline.reading.relevance import EMBED_TOKENS
 from pipeline.text.tokens import count_tokens
 from tests.support import LIBRARY, ROOT, Clock, Connect, data_of, text_of
 from tests.support.raptor_pages import SUBJECTS, Author, chapters, guided, page_of, prose
-from tools.common.context import FIRST
+from tools.common.answer import FIRST
 
 
 def a_file(folder: Path, name: str, subject: str, lines: int = 40) -> str:
@@ -102,7 +103,9 @@ async def test_shown_summaries_are_written_once_and_name_all_their_leaves(tmp_pa
     )
     document = chapters(30)
     tree = await build_tree([document], embedder=None, options=TreeOptions(), store=None)
-    found = await query_tree(tree, "ferry cheese", mode="collapsed", max_tokens=900, embedder=None)
+    found = await query_tree(
+        tree, Question("ferry cheese"), mode="collapsed", max_tokens=900, embedder=None
+    )
     shown = await write_shown(tree, found, Writer(author), store=stores.trees, seconds=60)
     written = [passage for passage in shown if passage.written]
     assert written
@@ -125,7 +128,9 @@ async def test_a_generator_that_is_gone_or_late_leaves_the_extracted_summaries(
 ) -> None:
     stores = open_stores(tmp_path, size_limit=10**8, clock=lambda: 1000.0)
     tree = await build_tree([chapters(30)], embedder=None, options=TreeOptions(), store=None)
-    found = await query_tree(tree, "ferry cheese", mode="collapsed", max_tokens=900, embedder=None)
+    found = await query_tree(
+        tree, Question("ferry cheese"), mode="collapsed", max_tokens=900, embedder=None
+    )
     gone = await write_shown(tree, found, Writer(Author("")), store=stores.trees, seconds=60)
     late = await write_shown(
         tree, found, Writer(Author("Too late.")), store=stores.trees, seconds=0
@@ -207,7 +212,7 @@ async def test_neighbouring_leaves_are_one_passage_with_one_link() -> None:
     document = chapters(30)
     tree = await build_tree([document], embedder=None, options=TreeOptions(), store=None)
     found = await query_tree(
-        tree, "record ferry harbour of Pell", mode="flat", max_tokens=900, embedder=None
+        tree, Question("record ferry harbour of Pell"), mode="flat", max_tokens=900, embedder=None
     )
     evidence = to_evidence(tree, found, {0: document})
     assert len(evidence) < len(found)

@@ -14,6 +14,7 @@ from models.protocols import Embedder
 from pipeline.document.page import Document, Page, Reading, Sentence
 from pipeline.html.document import read_document
 from pipeline.question.broad import is_broad
+from pipeline.question.question import Question
 from pipeline.raptor.build import build_tree
 from pipeline.raptor.query import ChosenNode, NodeMode, Traversal, lifted, query_tree, take
 from pipeline.raptor.tree import Clustering, Tree, TreeOptions
@@ -70,7 +71,7 @@ async def ask(
     tree: Tree, question: str, embedder: Embedder | None, **options: object
 ) -> tuple[ChosenNode, ...]:
     given = {"mode": "collapsed", "max_tokens": 2000, **options}
-    return await query_tree(tree, question, embedder=embedder, **given)  # type: ignore[arg-type]  # passed by name
+    return await query_tree(tree, Question(question), embedder=embedder, **given)  # type: ignore[arg-type]  # passed by name
 
 
 @pytest.mark.anyio

@@ -12,6 +12,7 @@ from models.onnx import OnnxEmbedder
 from models.protocols import Embedder
 from pipeline.cached_models import CachedEmbedder
 from pipeline.document.page import Document
+from pipeline.question.question import Question
 from pipeline.raptor.build import build_tree
 from pipeline.raptor.outline import outline
 from pipeline.raptor.query import query_tree
@@ -99,7 +100,9 @@ async def test_no_documents_make_an_empty_tree_that_answers_nothing() -> None:
     tree = await built([])
     assert tree.nodes == ()
     assert (
-        await query_tree(tree, "What is here?", mode="collapsed", max_tokens=2000, embedder=None)
+        await query_tree(
+            tree, Question("What is here?"), mode="collapsed", max_tokens=2000, embedder=None
+        )
         == ()
     )
     assert (await guided(tree, [], "What is here?", None)).evidence == ()
@@ -262,7 +265,7 @@ async def test_a_tree_comes_back_from_the_store_as_it_was(
     assert (found.sources, found.built_with) == (tree.sources, tree.built_with)
     assert (found.vectors == tree.vectors).all()
     for question in ("When does the ferry leave?", "record bird 3", "xyzzy"):
-        assert (found.word_scores(question) == tree.word_scores(question)).all()
+        assert (found.word_scores(Question(question)) == tree.word_scores(Question(question))).all()
     # What lies there is JSON and a plain array, no pickle.
     assert isinstance(stores.trees.get_json(tree.id), dict)
     assert stores.trees.get_bytes(f"{tree.id}:vectors") == tree.vectors.astype("<f2").tobytes()

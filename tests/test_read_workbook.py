@@ -15,6 +15,7 @@ from openpyxl.worksheet.worksheet import Worksheet
 
 from pipeline.document.page import Document, Page
 from pipeline.html.document import read_document
+from pipeline.question.question import Question
 from pipeline.read.convert import Raw, to_page
 from pipeline.tables.asked import ask_tables
 from tests.support import Connect, text_of
@@ -108,7 +109,7 @@ async def test_sums_count_a_merged_number_once_or_are_refused(
         said = await asked(connect, tmp_path, part)
         assert "cover several rows" in said, part
     assert "Dora | Arn | 30" in await asked(connect, tmp_path, "table 1 where Boat = Dora")
-    assert ask_tables("What is the sum of the fees of Arn?", [read(body)]) is None
+    assert ask_tables(Question("What is the sum of the fees of Arn?"), [read(body)]) is None
 
 
 @pytest.mark.parametrize(
@@ -197,7 +198,7 @@ def test_formulas_that_were_never_computed_are_shown_and_nothing_is_computed_ove
     page = page_of(body)
     assert "=60+20" in page.html
     assert page.unread == "1 formula without a value"
-    assert ask_tables("What is the sum of the costs?", [read(body)]) is None
+    assert ask_tables(Question("What is the sum of the costs?"), [read(body)]) is None
 
 
 def test_notes_charts_and_raised_digits_are_read() -> None:

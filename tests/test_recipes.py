@@ -1,6 +1,7 @@
 """Recipes: what they are taught from, a run that is interrupted, and the file that comes out of
 one."""
 
+import copy
 import importlib
 import json
 from itertools import islice
@@ -64,6 +65,13 @@ def _run(folder: Path, *, base: Any = None, pairs: bool = False, **others: Any) 
         pytest.skip(str(error))
 
 
+def _copied(base: Any) -> Any:
+    """Return a base with weights of its own, without reading the file again."""
+    other = copy.copy(base)
+    other.model = copy.deepcopy(base.model).requires_grad_(True)
+    return other
+
+
 def _losses(folder: Path) -> list[float]:
     return losses(
         [json.loads(line) for line in (folder / lora.LOG).read_text("utf-8").splitlines()]
@@ -89,43 +97,46 @@ def base() -> Any:
 def test_a_run_that_was_interrupted_ends_with_the_weights_of_one_that_was_not(
     tmp_path: Path, base: Any, pairs: bool, rank: int
 ) -> None:
-    # Where all weights learn, those of the base are gone after a run.
-    shared = base if rank else None
-    whole = _run(tmp_path / "whole", base=shared, pairs=pairs, rank=rank)
-    whole.go(4)
+    def begun(folder: str) -> Any:
+        # Where all weights learn, those of the base are gone after a run.
+        shared = base if rank else _copied(base)
+        return _run(tmp_path / folder, base=shared, pairs=pairs, rank=rank)
+
+    whole = begun("whole")
+    whole.go(2)
     wanted = _adapter(whole)
-    first = _run(tmp_path / "parts", base=shared, pairs=pairs, rank=rank)
-    first.go(2)
-    second = _run(tmp_path / "parts", base=shared, pairs=pairs, rank=rank)
-    assert second.step == 2
-    second.go(2)
+    first = begun("parts")
+    first.go(1)
+    second = begun("parts")
+    assert second.step == 1
+    second.go(1)
     found = _adapter(second)
     assert wanted.keys() == found.keys()
     assert all(torch.equal(wanted[name], found[name]) for name in wanted)
     rows = [
         json.loads(line) for line in (tmp_path / "parts" / lora.LOG).read_text("utf-8").splitlines()
     ]
-    assert [row["step"] for row in rows if "cpu" in row] == [1, 2, 3, 4]
+    assert [row["step"] for row in rows if "cpu" in row] == [1, 2]
 
 
 @pytest.mark.parametrize("name", sorted(datasheet.MAKERS))
-def test_each_recipe_takes_three_steps_on_samples_of_its_own_and_is_resumed_among_them(
+def test_each_recipe_takes_two_steps_on_samples_of_its_own_and_is_resumed_among_them(
     tmp_path: Path, shared: Path, base: Any, name: str
 ) -> None:
     made = list(islice(datasheet.MAKERS[name]("dev", 0), 20))
-    config = lora.Config(**CONFIG | {"steps": 3, "most_tokens": 600})
+    config = lora.Config(**CONFIG | {"steps": 2, "most_tokens": 400})
     base.begin_anew(config)
     run = lora.Run(config, base, {"train": made, "dev": made}, tmp_path / "whole")
     assert run.go()["loss"] > 0
     wanted = _adapter(run)
-    for steps in (2, 1):
+    for steps in (1, 1):
         base.begin_anew(config)
         run = lora.Run(config, base, {"train": made, "dev": made}, tmp_path / "parts")
         run.go(steps)
     found = _adapter(run)
     assert all(torch.equal(wanted[name], found[name]) for name in wanted)
     assert _losses(tmp_path / "whole") == _losses(tmp_path / "parts")
-    assert len(_losses(tmp_path / "parts")) == 3
+    assert len(_losses(tmp_path / "parts")) == 2
 
 
 def test_the_first_steps_of_a_run_are_repeated_from_the_places_of_their_samples(
@@ -171,9 +182,9 @@ def test_a_run_is_not_gone_on_with_other_samples(tmp_path: Path, base: Any) -> N
 
 @pytest.mark.anyio
 async def test_a_tuned_model_is_written_as_gguf_and_answers_as_it_did_in_training(
-    tmp_path: Path,
+    tmp_path: Path, base: Any
 ) -> None:
-    run = _run(tmp_path)
+    run = _run(tmp_path, base=_copied(base))
     for weight in run.weights:
         torch.nn.init.normal_(weight, std=0.02, generator=torch.Generator().manual_seed(1))
     asked, options = "When does boat 3 leave?", ("At 3 o'clock.", "Never.")

@@ -23,6 +23,7 @@ from models.onnx import OnnxEmbedder
 from models.protocols import TextKind, Vectors
 from pipeline.document.page import SearchOutcome, SearchQuery
 from pipeline.fetch.files import Files
+from pipeline.question.question import Question
 from pipeline.read.converter import Converter
 from pipeline.search.folder import OUTLINES, QUIET, FolderLimits, FolderProvider
 from pipeline.search.listing import list_files
@@ -48,7 +49,7 @@ def ask(
 
 def found_by(index: WordIndex, word: str, language: str) -> list[str]:
     """The paths of the files of an index that have a word, best first."""
-    indexed, scores = index.scores(word, language=language)
+    indexed, scores = index.scores(Question(word), language=language)
     pairs = [
         (file.stamp.path, float(score))
         for file, score in zip(indexed.files, scores, strict=True)

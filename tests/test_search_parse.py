@@ -4,14 +4,20 @@ from datetime import date
 
 import pytest
 
-from pipeline.document.page import Freshness, ParsedRequest
-from pipeline.question.parse import MAX_QUERIES, cut_parts, parse_request
+from pipeline.document.page import ParsedRequest
+from pipeline.question.question import Question
+from pipeline.question.wants import Freshness
+from pipeline.search.parse import MAX_QUERIES, parse_request
 
 TODAY = date(2026, 11, 21)
 
 
+def parts_of(question: str) -> list[str]:
+    return [part.text for part in Question(question).parts]
+
+
 def parse(question: str) -> ParsedRequest:
-    return parse_request(question, today=TODAY)
+    return parse_request(Question(question), today=TODAY)
 
 
 @pytest.mark.parametrize(
@@ -209,7 +215,7 @@ def test_hostile_requests_end_in_time() -> None:
     ],
 )
 def test_sides_that_a_question_says_it_compares(request_: str, sides: tuple[str, ...]) -> None:
-    assert cut_parts(request_) == sides
+    assert tuple(parts_of(request_)) == tuple(sides)
 
 
 @pytest.mark.parametrize(
@@ -227,6 +233,6 @@ def test_sides_that_a_question_says_it_compares(request_: str, sides: tuple[str,
     ],
 )
 def test_a_request_that_needs_no_search_is_searched_and_noted(request_: str, said: str) -> None:
-    parsed = parse_request(request_, today=date(2026, 11, 26))
+    parsed = parse_request(Question(request_), today=date(2026, 11, 26))
     assert parsed.queries[0].text == request_
     assert said in "".join(parsed.notes) and bool(parsed.notes) == bool(said)

@@ -13,8 +13,9 @@ import pytest
 
 from bench.providers import OWN, SCHOLARLY, SERVICES, SHARED, Loopback, Reply, loopback
 from pipeline.document.page import SearchOutcome, SearchQuery
-from pipeline.question.parse import parse_request
+from pipeline.question.question import Question
 from pipeline.search.chain import Chain, Findings
+from pipeline.search.parse import parse_request
 from pipeline.search.web_api import WebApi
 from tests.support import Clock
 from tests.support.model_server import loopback_client
@@ -348,7 +349,10 @@ def test_each_catalogue_is_tried_with_ten_failures_or_more(name: str) -> None:
 def test_questions_for_published_research_are_told_from_others(
     question: str, scholarly: bool
 ) -> None:
-    assert parse_request(question, today=date(2026, 11, 22)).queries[0].scholarly == scholarly
+    assert (
+        parse_request(Question(question), today=date(2026, 11, 22)).queries[0].scholarly
+        == scholarly
+    )
 
 
 @pytest.mark.parametrize(("question", "asked"), [(QUESTION, 1), ("How deep is Lake Orvane?", 0)])
@@ -367,7 +371,7 @@ def test_catalogues_are_asked_beside_the_web_for_research_alone(
                 catalogue = WebApi(SCHOLARLY["openalex"], client, base_url=api.address)
                 from_web = WebApi(SERVICES["tavily"], client, base_url=web.address)
                 chain = Chain([from_web], None, Clock(), scholarly=[catalogue])
-                parsed = parse_request(question, today=date(2026, 11, 22))
+                parsed = parse_request(Question(question), today=date(2026, 11, 22))
                 return await chain.search(parsed.queries[:1], limit=10)
 
         found = anyio.run(main)

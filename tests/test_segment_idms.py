@@ -15,6 +15,7 @@ from models.onnx import OnnxEmbedder
 from models.protocols import Said
 from pipeline.document.page import Page
 from pipeline.html.document import read_document
+from pipeline.question.question import Question
 from pipeline.raptor.build import build_tree
 from pipeline.raptor.tree import TreeOptions
 from pipeline.segment.idms import Idms, IdmsOptions
@@ -232,8 +233,8 @@ async def test_the_index_reads_the_written_form_and_the_leaf_stays_as_it_stands(
     assert idms.ways["condensed"] > 0
     assert [leaf.text for leaf in formed.leaves] == [leaf.text for leaf in plain.leaves]
     assert "splendid" not in formed.leaves[0].text
-    assert plain.word_scores("splendid").max() == 0
-    found = formed.word_scores("splendid") > 0
+    assert plain.word_scores(Question("splendid")).max() == 0
+    found = formed.word_scores(Question("splendid")) > 0
     assert 0 < found.sum() < len(formed.leaves)
     changed = np.abs(formed.vectors[: len(found)] - plain.vectors[: len(found)]).max(axis=1) > 1e-3
     assert changed.tolist() == found.tolist()

@@ -16,6 +16,7 @@ from mcp_types import CallToolResult, TextResourceContents
 from bench.sessions import kill_runs
 from cache.store import open_stores
 from pipeline.document.page import Evidence, Score
+from pipeline.question.question import Question
 from pipeline.session.session import MOST_BYTES, AskedPart, Ongoing, find_session
 from tests.support import LIBRARY, Connect, Site, data_of, text_of
 from tests.support.cache_server import cache_server
@@ -172,7 +173,7 @@ async def test_a_session_that_grows_over_its_cap_loses_its_oldest_questions(tmp_
     handle = ""
     for number in range(12):
         question = f"What is number {number}?"
-        ongoing = await Ongoing.begin(stores, question, handle=handle, owner="", roots=())
+        ongoing = await Ongoing.begin(stores, Question(question), handle=handle, owner="", roots=())
         handle = ongoing.session.handle
         words = f"Number {number}: {'ä' * (MOST_BYTES // 10)}"
         passage = Evidence(

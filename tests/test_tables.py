@@ -18,6 +18,7 @@ from errors import UsageError
 from pipeline.document.page import Document, Page
 from pipeline.document.table import Table
 from pipeline.html.document import read_document
+from pipeline.question.question import Question
 from pipeline.tables.asked import ask_parts, ask_tables
 from pipeline.tables.query import compute, parse_query, rows_of
 from pipeline.tables.table import tables_of
@@ -58,7 +59,7 @@ def stock() -> Document:
 
 def told(question: str, document: Document) -> tuple[str, list[str]] | None:
     """The value that is told, and the names of the rows that it stands on."""
-    found = ask_tables(question, [document])
+    found = ask_tables(Question(question), [document])
     return (found.value, [found.table.rows[row][0] for row in found.rows]) if found else None
 
 
@@ -155,7 +156,7 @@ def test_two_tables_that_tell_different_things_tell_nothing() -> None:
     )
     document = read_document(Page("https://t.test/", "https://t.test/", "", html, "text/html"))
     assert len(tables_of(document)) == 2
-    assert ask_tables("Which team has the most wins?", [document]) is None
+    assert ask_tables(Question("Which team has the most wins?"), [document]) is None
 
 
 def query(text: str) -> list[str]:
@@ -565,7 +566,7 @@ def test_no_other_table_tells_what_the_one_that_is_meant_cannot() -> None:
     unread = replace(unread, page=replace(unread.page, unread="rows that are hidden"))
     assert told("What is the total of tons?", counted) == ("21", ["North", "South", "East"])
     for other in (mixed, unread):
-        assert ask_tables("What is the total of tons?", [counted, other]) is None
+        assert ask_tables(Question("What is the total of tons?"), [counted, other]) is None
 
 
 def test_a_file_that_names_no_language_is_asked_in_its_own() -> None:
@@ -605,7 +606,7 @@ def test_a_name_with_its_code_is_one_thing_and_a_named_file_is_the_one_that_is_m
         replace(other, page=replace(other.page, final_url="file:///data/other.csv")),
         replace(stock(), page=page),
     ]
-    assert [told.value for told in ask_parts(question, (), documents)] == values
+    assert [told.value for told in ask_parts(Question(question), (), documents)] == values
 
 
 def test_a_table_and_its_longer_form_that_agree_tell_together_and_others_tell_nothing() -> None:
@@ -616,10 +617,10 @@ def test_a_table_and_its_longer_form_that_agree_tell_together_and_others_tell_no
     )
     other = table("Bird, Weight g", [("Swan", "9,800"), ("Duck", "1,100"), ("Coot", "800")])
 
-    found = ask_tables("Which bird is the heaviest?", [short, longer])
+    found = ask_tables(Question("Which bird is the heaviest?"), [short, longer])
     assert found is not None
     assert found.value == "510"
-    assert ask_tables("Which bird is the heaviest?", [short, other]) is None
+    assert ask_tables(Question("Which bird is the heaviest?"), [short, other]) is None
 
 
 SHIPS: list[tuple[object, ...]] = [
@@ -641,7 +642,7 @@ SHIPS: list[tuple[object, ...]] = [
     ],
 )
 def test_a_measure_by_a_column_is_told_for_each_of_its_values(question: str, what: str) -> None:
-    found = ask_tables(question, [table("Ship, State, Tons", SHIPS)])
+    found = ask_tables(Question(question), [table("Ship, State, Tons", SHIPS)])
     assert found is not None
     assert found.what == what
     assert (found.value == "") == (":" in what)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from mcp import Client
 
+from pipeline.question.question import Question
 from pipeline.question.turns import completed, subject
 from tests.support import LIBRARY, Connect, data_of, text_of
 
@@ -27,7 +28,7 @@ def rows(kind: str) -> list[dict[str, str]]:
 @pytest.mark.parametrize("part", ["dev", "held"])
 def test_nine_of_ten_follow_ups_get_the_names_that_they_leave_out(part: str) -> None:
     asked = [row for row in rows("refers") if row["set"] == part]
-    found = [completed(row["question"], row["before"]) for row in asked]
+    found = [completed(Question(row["question"]), row["before"]) for row in asked]
     right = sum(
         bool(one) and all(word in one for word in row["must"].split())
         for one, row in zip(found, asked, strict=True)
@@ -41,7 +42,7 @@ def test_complete_questions_stay_as_they_are() -> None:
     whole = [json.loads(line)["question"] for line in lines]
     draw = random.Random(0)
     asked += [(question, draw.choice(whole)) for question in whole]
-    changed = [question for question, before in asked if completed(question, before)]
+    changed = [question for question, before in asked if completed(Question(question), before)]
     assert len(changed) <= FALSE * len(asked), changed
 
 
@@ -58,7 +59,7 @@ def test_complete_questions_stay_as_they_are() -> None:
     ],
 )
 def test_what_a_follow_up_is_understood_as(question: str, understood: str) -> None:
-    assert completed(question, BEFORE) == understood
+    assert completed(Question(question), BEFORE) == understood
 
 
 @pytest.mark.parametrize(
@@ -80,12 +81,12 @@ def test_what_a_follow_up_is_understood_as(question: str, understood: str) -> No
 def test_a_fragment_takes_the_place_of_what_has_its_form(
     before: str, question: str, understood: str
 ) -> None:
-    assert completed(question, before) == understood
+    assert completed(Question(question), before) == understood
 
 
 def test_a_third_question_still_knows_what_the_first_was_about() -> None:
-    second = completed("What is its default?", BEFORE)
-    third = completed("How do I change it?", second)
+    second = completed(Question("What is its default?"), BEFORE)
+    third = completed(Question("How do I change it?"), second)
     assert third == "How do I change it? (default, --threshold option of massif)"
 
 
@@ -98,7 +99,7 @@ def test_a_long_question_is_taken_up_by_its_beginning_and_its_names() -> None:
 
 
 def test_without_an_earlier_question_nothing_is_completed() -> None:
-    assert completed("What is its default?", "") == ""
+    assert completed(Question("What is its default?"), "") == ""
 
 
 @pytest.mark.anyio

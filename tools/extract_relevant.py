@@ -22,6 +22,7 @@ from pipeline.evidence.show import (
     told_parts,
 )
 from pipeline.evidence.values import rows_shown, told_values, values_room
+from pipeline.question.question import Question
 from pipeline.reading.extract import extract, left_unread, unless_cut
 from pipeline.reading.rows import named_rows_first
 from pipeline.sources.gather import Loaded, load_sources, room_for
@@ -29,31 +30,27 @@ from pipeline.text.frame import new_mark, place_of
 from pipeline.text.tokens import count_tokens
 from pipeline.view import view_evidence
 from pipeline.work import LONG_SHARE, in_thread
+from tools.common.answer import (
+    Ending,
+    answer,
+    behind,
+    drawn,
+    larger,
+    next_line,
+    notes_of,
+    repeated,
+)
 from tools.common.check_draft import LONGEST_DRAFT, DraftFound, check_draft
 from tools.common.context import (
     BUDGET,
     FRESH,
-    Next,
     ToolContext,
-    answer,
-    behind,
     check_budget,
-    computed_in,
-    drawn,
-    found_in,
-    larger,
-    next_line,
-    notes_of,
     noticed,
-    repeated,
     reporter,
     services_of,
-    tell_age,
-    tell_failures,
-    tell_notes,
-    tell_rest,
-    write_next,
 )
+from tools.common.results import Next, found_in
 from tools.common.tool import Tool
 
 NAME: Final = "extract_relevant"
@@ -94,16 +91,17 @@ async def extract_relevant(
         raise UsageError(
             missing, hint='Call extract_relevant(question="…", sources=["https://…"]).'
         )
+    asked = Question(question)
     services, noticing = noticed(services_of(ctx), anew=fresh)
     report = reporter(ctx)
     # 1. Read the sources
     seconds = services.seconds * LONG_SHARE
     loaded = await load_sources(
-        sources, services, seconds=seconds, report=report, question=question
+        sources, services, seconds=seconds, report=report, question=asked
     )
     # 2. The core's reading of all of them
     reading = await extract(
-        question, loaded.documents, reader=services.reader, asking=services.asking
+        asked, loaded.documents, reader=services.reader, asking=services.asking
     )
     unread = left_unread(reading, loaded.documents)
     loaded = replace(loaded, failures=(*loaded.failures, *unread))
@@ -116,25 +114,18 @@ async def extract_relevant(
         following.append(Next(tool="research", arguments={}))
     elif assembled.left_out:
         following.extend(larger(NAME, max_tokens or UNASKED))
-    tell_rest(sheet, loaded.failures)
-    if reading.verdict == "none" or hint_room(max_tokens or UNASKED):
-        write_next(sheet, following, NAME)
-    tell_failures(sheet, loaded.failures)
     pages = tuple(behind(assembled.evidence, loaded.documents))
-    tell_notes(sheet, pages)
-    tell_age(sheet, pages, noticing.ages)
-    rows = rows_shown(reading.computed, loaded.documents, assembled.evidence)
-    computed = computed_in(reading.computed, loaded.documents, rows)
+    ending = Ending(NAME, sheet, following, loaded.failures, pages, noticing.ages)
+    none = reading.verdict == "none"
+    ending.write(hinted=none or bool(hint_room(max_tokens or UNASKED)))
     data = found_in(
         ExtractRelevantResult,
         reading,
         assembled,
         loaded.documents,
-        loaded.failures,
-        computed=computed,
+        loaded.documents,
         notes=notes_of(pages),
-        next=following,
-        tokens=sheet.tokens,
+        **ending.facts,
     )
     view = await drawn(
         ctx, view_evidence, question, assembled, loaded.documents, reading, max_tokens

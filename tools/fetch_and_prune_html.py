@@ -5,7 +5,7 @@ Not for: choosing sentences (`extract_relevant`) or trees over long documents (`
 """
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Annotated, Final, Literal
 
@@ -15,7 +15,6 @@ from pydantic import Field
 from errors import UsageError
 from pipeline.document.cite import cite
 from pipeline.document.page import Document, Trust
-from pipeline.document.table import Told
 from pipeline.evidence.assemble import UNASKED
 from pipeline.evidence.show import (
     FRAME_SHARE,
@@ -33,7 +32,7 @@ from pipeline.evidence.values import FORMS, told_values
 from pipeline.fetch.handles import page_handle
 from pipeline.prune.paper import is_pruner, path_scorer
 from pipeline.prune.prune import Pruned, PrunedPage, PruneOptions, prune
-from pipeline.question.parse import cut_parts
+from pipeline.question.question import NOTHING, Question
 from pipeline.services import Services
 from pipeline.sources.changes import earlier
 from pipeline.sources.gather import Loaded, load_sources, room_for
@@ -49,32 +48,33 @@ from pipeline.text.frame import framed, new_mark, one_line, speaks_to_models
 from pipeline.text.tokens import count_each, count_tokens
 from pipeline.view import view_pages
 from pipeline.work import LONG_SHARE, STEP_SHARE, Report, in_thread
-from tools.common.context import (
-    APART,
-    BUDGET,
+from tools.common.answer import (
     FIRST,
+    Ending,
+    answer,
+    drawn,
+    failures_of,
+    repeated,
+    write_next,
+)
+from tools.common.context import (
+    BUDGET,
     FRESH,
+    ToolContext,
+    check_budget,
+    noticed,
+    reporter,
+    services_of,
+)
+from tools.common.results import (
+    APART,
     HIDDEN,
     SPEAKS,
     TRUST,
     ComputedValue,
     Next,
     Part,
-    ToolContext,
-    answer,
-    check_budget,
     computed_in,
-    drawn,
-    failures_of,
-    noticed,
-    repeated,
-    reporter,
-    services_of,
-    tell_age,
-    tell_failures,
-    tell_notes,
-    tell_rest,
-    write_next,
 )
 from tools.common.tool import Tool
 
@@ -176,22 +176,22 @@ async def fetch_and_prune_html(  # noqa: PLR0913, PLR0917  a tool's arguments ar
     For more, repeat the call with its cursor. To find pages use search_web or research.
     """
     check_budget(max_tokens)
+    asked = Question(question)
     services, noticing = noticed(services_of(ctx), anew=fresh)
     number = _number(
         cursor,
         key := _key(list(sources), question, max_tokens, format, references, part),
     )
     # 1. Read the sources
-    loaded, part, before = await _load(sources, part, question, services, reporter(ctx))
+    loaded, part, before = await _load(sources, part, asked, services, reporter(ctx))
     # 2. Plan what stands around the pages' words
     mark = new_mark()
     heads = _heads(loaded.documents, max_tokens or WIDE, mark)
     frame = count_tokens(notice_within(mark, max_tokens or WIDE))
     frame += sum(count_tokens(head.over(".", mark)) + 1 for head in heads)
     unread = room_for(loaded.failures, max_tokens or WIDE)
-    computed = await in_thread(
-        _computed, "" if part or number > 1 else question, loaded.documents
-    )
+    about = NOTHING if part or number > 1 else asked
+    computed = await in_thread(ask_parts, about, about.parts, loaded.documents)
     told = told_values(computed, loaded.documents, mark, max_tokens or UNASKED)
     frame += count_tokens(told) + 1 if told else 0
     hint = _hint(part, max_tokens)
@@ -212,7 +212,7 @@ async def fetch_and_prune_html(  # noqa: PLR0913, PLR0917  a tool's arguments ar
         options = PruneOptions(
             room, FORMS[format], references, services.pruning, number
         )
-        pruned = await _pruned(loaded.documents, question, options, services)
+        pruned = await _pruned(loaded.documents, asked, options, services)
     # 4. Write it out, and how to go on
     further = f"{number + 1}.{key}"
     most = max_tokens or pruned.budget + frame + hint_room(WIDE) + unread + cited
@@ -227,13 +227,12 @@ async def fetch_and_prune_html(  # noqa: PLR0913, PLR0917  a tool's arguments ar
         _data, loaded, pruned, further, following, citations=references
     )
     await in_thread(_tell_citations, sheet, data.pages, hint + unread)
-    tell_rest(sheet, loaded.failures)
-    _tell_next(sheet, data, pruned, part, max_tokens)
-    _add_notes(sheet, loaded, pruned, noticing.ages)
-    data.computed, data.tokens = (
-        computed_in(computed, loaded.documents, kept),
-        sheet.tokens,
-    )
+    pages = [document.page for document in loaded.documents]
+    ending = Ending(NAME, sheet, following, loaded.failures, pages, noticing.ages)
+    own = partial(_tell_own, data, pruned, part, max_tokens)
+    ending.write(own, hinted=False)
+    data.computed = computed_in(computed, loaded.documents, kept)
+    data.tokens = sheet.tokens
     view = await drawn(ctx, view_pages, question, loaded.documents, pruned)
     return answer(sheet.text, data, view=view)
 
@@ -251,7 +250,11 @@ def _key(*arguments: object) -> str:
 
 
 async def _load(
-    sources: Sequence[str], part: str, question: str, services: Services, report: Report
+    sources: Sequence[str],
+    part: str,
+    question: Question,
+    services: Services,
+    report: Report,
 ) -> tuple[Loaded, str, list[Document | None]]:
     """Return the documents of the sources, the place in them that is left to be read, and where
     that is what changed, each document as it was."""
@@ -270,21 +273,13 @@ async def _load(
     return loaded, part.strip(), before
 
 
-def _computed(question: str, documents: Sequence[Document]) -> tuple[Told, ...]:
-    return ask_parts(question, cut_parts(question), documents) if question else ()
-
-
 async def _pruned(
     documents: Sequence[Document],
-    question: str,
+    question: Question,
     options: PruneOptions,
     services: Services,
 ) -> Pruned:
-    led = (
-        None
-        if question.strip()
-        else await in_thread(read_from_address, documents, options)
-    )
+    led = None if question else await in_thread(read_from_address, documents, options)
     if led is not None:
         return led
     writer = services.generator
@@ -377,18 +372,17 @@ def _speaks(page: PrunedPage, loaded: Loaded) -> bool:
     )
 
 
-def _add_notes(
-    sheet: Sheet, loaded: Loaded, pruned: Pruned, ages: Mapping[str, float]
-) -> None:
-    tell_failures(sheet, loaded.failures)
-    if pruned.scored_by:
-        sheet.add_cut(f"Scores: words, embeddings, {one_line(pruned.scored_by)}.")
-    tell_notes(sheet, (document.page for document in loaded.documents))
-    tell_age(sheet, (document.page for document in loaded.documents), ages)
-
-
 def _shown(page: PrunedPage) -> str:
     return "\n".join(filter(None, (page.said, page.text)))
+
+
+def _tell_own(
+    data: FetchAndPruneResult, pruned: Pruned, part: str, max_tokens: int, sheet: Sheet
+) -> None:
+    """Write the calls that go on, and what scored beside the core."""
+    _tell_next(sheet, data, pruned, part, max_tokens)
+    if pruned.scored_by:
+        sheet.add_cut(f"Scores: words, embeddings, {one_line(pruned.scored_by)}.")
 
 
 def _tell_next(

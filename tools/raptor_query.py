@@ -18,6 +18,7 @@ from pipeline.evidence.assemble import Assembled, assemble
 from pipeline.evidence.show import Sheet, hint_room, notice_within
 from pipeline.fetch.handles import find_page, page_handle
 from pipeline.question.broad import is_broad
+from pipeline.question.question import Question
 from pipeline.raptor.build import build_tree
 from pipeline.raptor.evidence import fit_evidence, write_shown
 from pipeline.raptor.overview import overview
@@ -38,25 +39,21 @@ from pipeline.sources.gather import (
 from pipeline.text.frame import new_mark, one_line
 from pipeline.view import view_evidence
 from pipeline.work import LONG_SHARE, STEP_SHARE, Report, in_thread, time_left
-from tools.common.context import (
-    Next,
-    Quoted,
-    ToolContext,
+from tools.common.answer import (
+    Ending,
     answer,
     behind,
     drawn,
-    failures_of,
     larger,
     notes_of,
     repeated,
+)
+from tools.common.context import (
+    ToolContext,
     reporter,
     services_of,
-    shown_in,
-    tell_failures,
-    tell_notes,
-    tell_rest,
-    write_next,
 )
+from tools.common.results import Next, Quoted, shown_in
 from tools.common.tool import Tool
 
 NAME: Final = "raptor_query"
@@ -116,9 +113,10 @@ async def raptor_query(
     the next question. For single pages use extract_relevant.
     """
     services, report = services_of(ctx), reporter(ctx)
+    about = Question(question)
     # 1. The tree: kept, grown, or built
     idms = _idms(services) if chunking == "idms" else None
-    tree, loaded = await _tree(sources, question, chunking, services, report, idms)
+    tree, loaded = await _tree(sources, about, chunking, services, report, idms)
     partly = [
         in_part(one.url, one.unread, one.rest)
         for one in (tree.sources if tree else ())
@@ -132,7 +130,7 @@ async def raptor_query(
     sheet.add(notice_within(mark, max_tokens))
     # 2. Passages within the budget: units as the core reads them, or nodes of the tree
     asked = _asked(tree, loaded, mode, Traversal(*map(int, walk.split("x"))))
-    found = await asked(question, services, max_tokens=sheet.room, mark=mark)
+    found = await asked(about, services, max_tokens=sheet.room, mark=mark)
     failures += found.unread
     sheet.add(found.assembled.shown.text)
     sheet.release()
@@ -140,43 +138,41 @@ async def raptor_query(
     following = [Next(tool=NAME, arguments={"sources": [tree.id]} if tree else {})]
     following += repeated(NAME, failures, beside=(tree.id,)) if tree else []
     following += larger(NAME, max_tokens) if tree and found.assembled.left_out else []
-    tell_rest(sheet, failures)
-    if tree is None or hint_room(max_tokens):
-        write_next(sheet, following, NAME)
-        _tell_tree(sheet, tree)
-    for line in idms.notes if tree and idms else ():
-        sheet.add_cut(one_line(line))
-    tell_failures(sheet, failures)
     pages = tuple(behind(found.assembled.evidence, found.documents))
-    tell_notes(sheet, pages)
-    data = _data(tree, mode, found, failures, following, sheet.tokens)
-    data.notes = [
-        *([] if tree else [UNBUILT]),
-        *(idms.notes if tree and idms else ()),
-        *notes_of(pages),
-    ]
+    ending = Ending(NAME, sheet, following, failures, pages)
+    hinted, cut = tree is None or bool(hint_room(max_tokens)), _cut_by(idms, tree)
+    ending.write(partial(_tell_tree, tree, cut, hinted), hinted=hinted)
+    data = _data(tree, mode, found, ending)
+    data.notes = [*([] if tree else [UNBUILT]), *cut, *notes_of(pages)]
     view = await drawn(
         ctx, view_evidence, question, found.assembled, found.documents, None, max_tokens
     )
     return answer(sheet.text, data, view=view)
 
 
-def _tell_tree(sheet: Sheet, tree: Tree | None) -> None:
-    """Write how large the tree is, where that fits whole; or, cut to what fits, that there is none
-    yet."""
+def _cut_by(idms: Idms | None, tree: Tree | None) -> list[str]:
+    """Return what is to be said of how leaves were cut by their subjects."""
+    return idms.notes if tree and idms else []
+
+
+def _tell_tree(
+    tree: Tree | None, cut: Sequence[str], hinted: bool, sheet: Sheet
+) -> None:
+    """Write how large the tree is, where that fits whole and is `hinted`; or, cut to what fits, that
+    there is none yet; and how its leaves were `cut`."""
     if tree is None:
         sheet.add_cut(UNBUILT)
-    else:
+    elif hinted:
         sheet.add(f"Tree of {len(tree.leaves)} leaves in {len(tree.layers)} layers.")
+    for line in cut:
+        sheet.add_cut(one_line(line))
 
 
 def _data(
     tree: Tree | None,
     mode: str,
     found: "_Found",
-    failures: Sequence[Failure],
-    following: list[Next],
-    tokens: int,
+    ending: Ending,
 ) -> RaptorQueryResult:
     facts: dict[str, object] = {
         "tree": tree.id if tree else "",
@@ -184,13 +180,9 @@ def _data(
         "layers": len(tree.layers) if tree else 0,
         "leaves": len(tree.leaves) if tree else 0,
         "summaries": sum(node.is_summary for node in tree.nodes) if tree else 0,
-        "failures": failures_of(failures),
-        "next": following,
-        "tokens": tokens,
     }
-    return RaptorQueryResult.model_validate(
-        facts | shown_in(found.assembled, found.documents)
-    )
+    shown = shown_in(found.assembled, found.documents)
+    return RaptorQueryResult.model_validate(facts | shown | ending.facts)
 
 
 class _Found(NamedTuple):
@@ -212,7 +204,7 @@ def _asked(
 
 
 async def _guided(
-    tree: Tree, question: str, services: Services, *, max_tokens: int, mark: str
+    tree: Tree, question: Question, services: Services, *, max_tokens: int, mark: str
 ) -> _Found:
     """Return units as the core reads them, or an overview where the question is about the whole,
     and their pages."""
@@ -222,7 +214,7 @@ async def _guided(
         if single
         else []
     )
-    if is_broad(question, titles):
+    if is_broad(question.text, titles):
         at_hand = await _pages(tree, range(len(tree.sources) == 1), services)
         tell = partial(overview, tree, at_hand, max_tokens=max_tokens, mark=mark)
         return _Found(await in_thread(tell), list(at_hand.values()))
@@ -245,7 +237,7 @@ async def _guided(
 
 async def _by_nodes(
     tree: Tree,
-    question: str,
+    question: Question,
     services: Services,
     *,
     mode: NodeMode,
@@ -293,7 +285,7 @@ def _idms(services: Services) -> Idms:
 
 async def _tree(
     sources: list[str],
-    question: str,
+    question: Question,
     chunking: Literal["sentences", "idms"],
     services: Services,
     report: Report,
@@ -350,7 +342,12 @@ async def _tree(
 
 
 async def _from_documents(
-    loaded: Loaded, question: str, services: Services, *, max_tokens: int, mark: str
+    loaded: Loaded,
+    question: Question,
+    services: Services,
+    *,
+    max_tokens: int,
+    mark: str,
 ) -> _Found:
     """Return units of the documents themselves, as the core reads them: better than nothing while
     there is no tree."""

@@ -5,6 +5,7 @@ Not for: writing the answer; it returns the enriched prompt, and the caller writ
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Annotated, Final, Literal
 
 from mcp_types import CallToolResult
@@ -14,8 +15,8 @@ from pipeline.document.cite import count_origins
 from pipeline.document.page import SearchQuery
 from pipeline.evidence.assemble import UNASKED
 from pipeline.evidence.show import HINT_TOKENS, WIDE, Sheet, hint_room
-from pipeline.evidence.values import rows_shown
-from pipeline.question.parse import is_site, split_sites
+from pipeline.question.question import Question
+from pipeline.question.wants import is_site, split_sites
 from pipeline.research import Researched
 from pipeline.research import research as run
 from pipeline.services import Once, Services
@@ -26,30 +27,26 @@ from pipeline.sources.sites import SiteSearch, Twins
 from pipeline.text.frame import one_line
 from pipeline.view import view_evidence
 from pipeline.work import Report
-from tools.common.context import (
-    APART,
-    BUDGET,
-    Found,
-    Next,
-    Part,
-    ToolContext,
+from tools.common.answer import (
+    Ending,
     behind,
-    check_budget,
-    computed_in,
     drawn,
     failures_of,
-    found_in,
     larger,
     notes_of,
-    owner_of,
     repeated,
+    told,
+)
+from tools.common.answer import answer as reply
+from tools.common.context import (
+    BUDGET,
+    ToolContext,
+    check_budget,
+    owner_of,
     reporter,
     services_of,
-    tell_notes,
-    told,
-    write_next,
 )
-from tools.common.context import answer as reply
+from tools.common.results import APART, Found, Next, Part, found_in
 from tools.common.tool import Tool
 
 NAME: Final = "research"
@@ -123,18 +120,20 @@ async def research(
     into one page use extract_relevant.
     """
     check_budget(max_tokens)
-    asked, sites = split_sites(question)
+    whole = Question(question)
+    bare, sites = split_sites(whole.text)
+    asked = Question(bare) if sites else whole
     report = reporter(ctx)
     services = _at(sites, services_of(ctx), report)
     ongoing = await Ongoing.begin(
         services.stores,
-        question,
+        whole,
         handle=session,
         owner=owner_of(ctx),
         roots=services.roots,
     )
     # A follow-up is asked with what it refers to.
-    asked = split_sites(ongoing.understood)[0] or asked
+    asked = Question(split_sites(ongoing.understood)[0]) or asked
     wanted = Wanted(
         asked, max_pages, freshness, filters=SearchQuery("", site=" ".join(sites))
     )
@@ -143,7 +142,9 @@ async def research(
     await ctx.report_progress(0, 10, handle)
     # The session's handle takes some 25 tokens.
     most = max_tokens - HINT_TOKENS if max_tokens >= WIDE else max_tokens
-    line = f"Understood as: {one_line(asked)}" if ongoing.understood else ongoing.held
+    line = (
+        f"Understood as: {one_line(asked.text)}" if ongoing.understood else ongoing.held
+    )
     found = await run(
         wanted,
         ongoing.over(services),
@@ -152,7 +153,7 @@ async def research(
         write=answer,
         told=line,
     )
-    before = await _keep(found, ongoing, question)
+    before = await _keep(found, ongoing, whole)
     known = found.known
     missing = known.gathered.missing()
     following = repeated(
@@ -160,7 +161,8 @@ async def research(
     )
     following += [
         Next(
-            tool=NAME, arguments={"question": f"{one.rest} {asked}", "session": handle}
+            tool=NAME,
+            arguments={"question": f"{one.rest} {asked.text}", "session": handle},
         )
         for one in missing
         if is_site(one.rest)
@@ -176,21 +178,18 @@ async def research(
         )
     sheet = Sheet(max_tokens or found.tokens + hint_room(UNASKED) + HINT_TOKENS)
     sheet.add(found.text)
-    if not found.assembled.evidence or hint_room(max_tokens or UNASKED):
-        write_next(sheet, following, NAME)
-        # Below `WIDE` it takes no room from words: it is written where the calls leave some,
-        # without its scheme.
-        short = 0 < max_tokens < WIDE
-        if not 0 < max_tokens < SESSION_FROM:
-            sheet.add(f"Session: {handle.rpartition('/')[2] if short else handle}")
-    if before:
-        sheet.add(
-            f"Shown before: "
-            f"{'all' if len(before) == len(found.assembled.evidence) else ', '.join(before)}"
-        )
     pages = tuple(behind(found.assembled.evidence, known.gathered.documents.values()))
-    tell_notes(sheet, pages)
-    data = _data(found, following, sheet.tokens, handle, before)
+    # What was not read is in the enriched prompt.
+    ending = Ending(NAME, sheet, following, pages=pages)
+    hinted = not found.assembled.evidence or bool(hint_room(max_tokens or UNASKED))
+    told_handle = handle if hinted and not 0 < max_tokens < SESSION_FROM else ""
+    # Below `WIDE` it takes no room from words: it is written where the calls leave some, without
+    # its scheme.
+    told_handle = (
+        told_handle.rpartition("/")[2] if 0 < max_tokens < WIDE else told_handle
+    )
+    ending.write(partial(_tell_session, found, told_handle, before), hinted=hinted)
+    data = _data(found, ending, handle, before)
     data.understood = one_line(ongoing.understood)
     data.notes += notes_of(pages)
     view = await drawn(
@@ -215,13 +214,24 @@ def _at(sites: Sequence[str], services: Services, report: Report) -> Services:
     )
 
 
-async def _keep(found: Researched, ongoing: Ongoing, question: str) -> list[str]:
+def _tell_session(
+    found: Researched, handle: str, before: Sequence[str], sheet: Sheet
+) -> None:
+    """Write the handle of the session, where one is to be told, and what it had shown `before`."""
+    if handle:
+        sheet.add(f"Session: {handle}")
+    if before:
+        whole = len(before) == len(found.assembled.evidence)
+        sheet.add(f"Shown before: {'all' if whole else ', '.join(before)}")
+
+
+async def _keep(found: Researched, ongoing: Ongoing, question: Question) -> list[str]:
     """Write what was found to the session; return the labels of passages that it had shown
     before."""
     gathered, reading = found.known.gathered, found.known.reading
     known = await ongoing.keep(
         [
-            Asked(one.question or question, one.verdict, one.reason)
+            Asked((one.question or question).text, one.verdict, one.reason)
             for one in reading.parts or (reading,)
         ],
         [query.text for query in gathered.parsed.queries],
@@ -237,11 +247,7 @@ async def _keep(found: Researched, ongoing: Ongoing, question: str) -> list[str]
 
 
 def _data(
-    found: Researched,
-    following: list[Next],
-    tokens: int,
-    handle: str,
-    before: list[str],
+    found: Researched, ending: Ending, handle: str, before: list[str]
 ) -> ResearchResult:
     gathered, reading = found.known.gathered, found.known.reading
     cited = dict(
@@ -251,17 +257,10 @@ def _data(
         ResearchResult,
         reading,
         found.assembled,
+        found.known.documents,
         gathered.documents.values(),
-        gathered.failures,
         session=handle,
         before=before,
-        computed=computed_in(
-            reading.computed,
-            found.known.documents,
-            rows_shown(
-                reading.computed, found.known.documents, found.assembled.evidence
-            ),
-        ),
         queries=[query.text for query in gathered.parsed.queries[1:]],
         providers=list(
             dict.fromkeys(told(outcome, found.mark) for outcome in gathered.outcomes)
@@ -286,8 +285,7 @@ def _data(
             )
             if note
         ],
-        next=following,
-        tokens=tokens,
+        **ending.facts | {"failures": failures_of(gathered.failures)},
     )
 
 

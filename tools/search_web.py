@@ -6,6 +6,7 @@ Not for: reading pages at length (`fetch_and_prune_html`) or gathering evidence 
 import re
 from collections.abc import Sequence
 from datetime import date
+from functools import partial
 from typing import Annotated, Final, Literal
 
 from mcp_types import CallToolResult
@@ -15,6 +16,7 @@ from errors import UsageError
 from pipeline.document.page import Document, SearchQuery, Trust
 from pipeline.evidence.show import Sheet, shortened, told_speaking
 from pipeline.fetch.handles import page_handle
+from pipeline.question.question import Question
 from pipeline.search.mixed import RankedPage
 from pipeline.sources.gather import Gathered, Wanted, gather_pages
 from pipeline.text.frame import (
@@ -30,24 +32,13 @@ from pipeline.text.frame import (
     speaks_to_models,
 )
 from pipeline.text.tokens import count_tokens
+from tools.common.answer import Ending, answer, larger, repeated, told
 from tools.common.context import (
-    APART,
-    SPEAKS,
-    TRUST,
-    Next,
-    Part,
     ToolContext,
-    answer,
-    failures_of,
-    larger,
-    repeated,
     reporter,
     services_of,
-    tell_failures,
-    tell_rest,
-    told,
-    write_next,
 )
+from tools.common.results import APART, SPEAKS, TRUST, Next, Part
 from tools.common.tool import Tool
 
 DAY: Final = r"^(\d{4}-\d{2}-\d{2})?$"
@@ -159,7 +150,8 @@ async def search_web(  # noqa: PLR0913, PLR0917  a tool's arguments are its sche
         safe=safe_search,
         page=page,
     )
-    wanted = Wanted(question, max_results, freshness, language, rank, filters=filters)
+    asked = Question(question)
+    wanted = Wanted(asked, max_results, freshness, language, rank, filters=filters)
     gathered = await gather_pages(wanted, services_of(ctx), report=reporter(ctx))
     hits = [
         _hit(one, gathered.documents.get(one.result.url)) for one in gathered.ranked
@@ -169,26 +161,19 @@ async def search_web(  # noqa: PLR0913, PLR0917  a tool's arguments are its sche
     following = _following(
         wanted, gathered, hits, larger(NAME, max_tokens) if shown < len(hits) else None
     )
-    tell_rest(sheet, gathered.failures)
-    write_next(sheet, following, NAME)
-    _add_notes(sheet, gathered, mark)
-    data = SearchWebResult(
-        queries=[query.text for query in gathered.parsed.queries],
-        entities=list(gathered.parsed.entities),
-        freshness=gathered.parsed.queries[0].freshness,
-        parsed_by=gathered.parsed.made_by,
-        hits=hits,
-        providers=list(
-            dict.fromkeys(told(outcome, mark) for outcome in gathered.outcomes)
-        ),
-        failures=failures_of(gathered.failures),
-        notes=list(
-            filter(None, (*map(one_line, gathered.parsed.notes), gathered.notice))
-        ),
-        next=following,
-        tokens=sheet.tokens,
-    )
-    return answer(sheet.text, data)
+    ending = Ending(NAME, sheet, following, gathered.failures)
+    ending.write(partial(_tell_search, gathered, mark))
+    providers = dict.fromkeys(told(outcome, mark) for outcome in gathered.outcomes)
+    facts: dict[str, object] = {
+        "queries": [query.text for query in gathered.parsed.queries],
+        "entities": list(gathered.parsed.entities),
+        "freshness": gathered.parsed.queries[0].freshness,
+        "parsed_by": gathered.parsed.made_by,
+        "hits": hits,
+        "providers": list(providers),
+        "notes": _notes(gathered),
+    }
+    return answer(sheet.text, SearchWebResult.model_validate(facts | ending.facts))
 
 
 def _following(
@@ -295,15 +280,20 @@ def _sheet(
     return sheet, shown
 
 
-def _add_notes(sheet: Sheet, gathered: Gathered, mark: str) -> None:
+def _notes(gathered: Gathered) -> list[str]:
+    notes = (*map(one_line, gathered.parsed.notes), gathered.notice)
+    return list(filter(None, notes))
+
+
+def _tell_search(gathered: Gathered, mark: str, sheet: Sheet) -> None:
+    """Write which providers did not answer as asked, and what is to be said of the search."""
     for outcome in gathered.outcomes:
         if outcome.status != "ok" or outcome.reason:
             sheet.add(told(outcome, mark)) or sheet.add_cut(
                 f"{outcome.provider}: {outcome.status}"
             )
-    for line in filter(None, (*map(one_line, gathered.parsed.notes), gathered.notice)):
+    for line in _notes(gathered):
         sheet.add_cut(line)
-    tell_failures(sheet, gathered.failures)
 
 
 def _entry(ranked: RankedPage, hit: Hit, mark: str, passage: str) -> str:

@@ -20,6 +20,7 @@ from typing import Final
 
 from pipeline.document.page import Sentence
 from pipeline.document.units import numbered
+from pipeline.question.question import Question as Asked
 from pipeline.reading.ask import ROOM, Candidate, Way, show_candidates
 from pipeline.reading.bm25 import BM25
 from pipeline.text.frame import framed, new_mark, notice, one_line
@@ -148,7 +149,7 @@ def _candidates(
     middle = sorted(one.near)[len(one.near) // 2]
     begin = max(0, middle - NEAREST // 2)
     near = list(range(begin, min(len(text.sentences), begin + NEAREST)))
-    scores = BM25([text.sentences[place] for place in near]).scores(one.question)
+    scores = BM25([text.sentences[place] for place in near]).scores(Asked(one.question))
     nearest = [
         near[i] for i in sorted(range(len(near)), key=lambda i: -float(scores[i]))
     ]

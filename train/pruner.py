@@ -29,6 +29,7 @@ from pipeline.prune.paper import (
     numbered_html,
     paper_blocks,
 )
+from pipeline.question.question import Question
 from pipeline.reading.bm25 import BM25
 from pipeline.text.tokens import count_tokens
 from prompts import load
@@ -180,7 +181,7 @@ def _sample(
     if not most or hits.count(most) > 1:
         return None
     gold = hits.index(most)
-    scores = index.scores(row["question"])
+    scores = index.scores(Question(row["question"]))
     others = sorted(
         (i for i, count in enumerate(hits) if not count),
         key=lambda i: -float(scores[i]),

@@ -50,7 +50,7 @@ LISTED_LONG: Final = 10 * LISTED
 _FENCED: Final = re.compile(r"```(?:json)?\s*\n(?P<inner>.*?)\n?\s*```", re.DOTALL)
 
 
-class Question(NamedTuple):
+class ChatRequest(NamedTuple):
     """What is asked of a server."""
 
     said: Sequence[Mapping[str, str]]
@@ -87,7 +87,7 @@ def is_native(form: Form) -> bool:
 
 
 def request_of(
-    server: str, form: Form, asked: Question, tuning: Tuning
+    server: str, form: Form, asked: ChatRequest, tuning: Tuning
 ) -> dict[str, object]:
     """Return the body of a request in `form`, without the model's name."""
     if is_native(form):
@@ -120,13 +120,13 @@ def request_of(
     return {"messages": said, **body}
 
 
-def in_words(asked: Question) -> str:
+def in_words(asked: ChatRequest) -> str:
     """Return a sentence that asks for an answer under the schema."""
     form = json.dumps(asked.schema, ensure_ascii=False)
     return f"Answer with one JSON value and nothing else. It must be valid under this schema: {form}"
 
 
-def _native(asked: Question, tuning: Tuning) -> dict[str, object]:
+def _native(asked: ChatRequest, tuning: Tuning) -> dict[str, object]:
     options: dict[str, object] = {"num_predict": asked.max_tokens, **tuning.sampling()}
     options |= {"num_ctx": tuning.context} if tuning.context else {}
     body: dict[str, object] = {

@@ -31,8 +31,8 @@ from models.protocols import (
     unit_rows,
 )
 from models.remote.chat import (
+    ChatRequest,
     Form,
-    Question,
     Reply,
     forms_of,
     in_words,
@@ -261,7 +261,7 @@ class OpenAIGenerator(RemoteModel):
         """
         await self.prepare()
         said = _sendable(messages)
-        reply = await self._answer(Question(said, max_tokens, schema))
+        reply = await self._answer(ChatRequest(said, max_tokens, schema))
         if schema is None:
             return reply.text
         try:
@@ -271,13 +271,13 @@ class OpenAIGenerator(RemoteModel):
         except ModelError as error:
             if reply.cut:
                 raise
-            asked = Question(said, max_tokens, schema)
+            asked = ChatRequest(said, max_tokens, schema)
             wrong = f"That is not valid: {error.what[-QUOTED:]} {in_words(asked)}"
             said += [
                 {"role": "assistant", "content": printable(reply.text)},
                 {"role": "user", "content": wrong},
             ]
-        reply = await self._answer(Question(said, max_tokens, schema))
+        reply = await self._answer(ChatRequest(said, max_tokens, schema))
         return checked_json(json_in(reply.text), schema, model=self.name, cut=reply.cut)
 
     async def choose(
@@ -304,7 +304,7 @@ class OpenAIGenerator(RemoteModel):
             if isinstance(prompt, str)
             else _sendable(prompt)
         )
-        answer = await self._sent(Question(messages, 1, lists=True))
+        answer = await self._sent(ChatRequest(messages, 1, lists=True))
         try:
             listed = listed_tokens(answer)
         except ModelError:
@@ -331,7 +331,7 @@ class OpenAIGenerator(RemoteModel):
         except STRANGE as error:
             raise self._endpoint.nonsense("/completions", repr(error)) from error
 
-    async def _answer(self, asked: Question) -> Reply:
+    async def _answer(self, asked: ChatRequest) -> Reply:
         """Return the reply, asked again with room for thoughts where they took all of it.
 
         Raises `ModelError` where there is no answer beside the thoughts, `ContextExceeded` where
@@ -365,7 +365,7 @@ class OpenAIGenerator(RemoteModel):
             hint="Switch its thinking off on the server, or set a model that does not think.",
         )
 
-    async def _reply(self, asked: Question) -> Reply:
+    async def _reply(self, asked: ChatRequest) -> Reply:
         answer = await self._sent(asked)
         try:
             reply = read_reply(answer)
@@ -386,7 +386,7 @@ class OpenAIGenerator(RemoteModel):
             )
         return reply
 
-    async def _sent(self, asked: Question) -> Any:
+    async def _sent(self, asked: ChatRequest) -> Any:
         """Return what the server answers to the first form of the request that it takes, which is
         kept."""
         schema = asked.schema is not None

@@ -17,6 +17,7 @@ from pipeline.check.statements import Support, Supported, judge_statement
 from pipeline.document.cite import cite
 from pipeline.document.page import Document, Failure, Page, SearchResult
 from pipeline.document.units import tag_sentences
+from pipeline.question.question import Question
 from pipeline.reading.bm25 import PageUnits, page_units
 from pipeline.reading.relevance import Reader
 from pipeline.search.chain import Findings as Works
@@ -178,8 +179,9 @@ async def _statement(
             "not read",
             note=_gone(cited, unread) or "The sources hold no text.",
         )
-    relevance = await reader.read(text, [source.units for source in behind])
-    judged = await in_thread(judge_statement, text, units, relevance)
+    statement = Question(text)
+    relevance = await reader.read(statement, [source.units for source in behind])
+    judged = await in_thread(judge_statement, statement, units, relevance)
     if judged.support != "supported" and (gone := _gone(cited, unread)):
         return Checked("statement", text, "not read", note=gone)
     return await in_thread(_supported, text, judged, behind, units)

@@ -16,10 +16,10 @@ from typing import Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from pipeline.question.question import Question
 from pipeline.reading.bm25 import Floats, TermIndex, rarity
 from pipeline.reading.relevance import Relevance
 from pipeline.text.words import (
-    guess_language,
     index_terms,
     meanings,
     raw_words,
@@ -77,17 +77,17 @@ class Supported:
 
 
 def judge_statement(
-    statement: str, texts: Sequence[str], relevance: Relevance
+    statement: Question, texts: Sequence[str], relevance: Relevance
 ) -> Supported:
     """Return whether the units `texts` [units], in the order of `relevance` for this statement,
     support it."""
     if not texts:
         return Supported("not found", 0.0, ())
-    language = guess_language(statement) or "en"
+    language, text = statement.language, statement.text
     held, weights = _held(statement, relevance.index)
     rows, cited = _chosen(held, weights, relevance.values)
     # 1. Nearly the same words: what differs is said
-    differs = _difference(statement, texts[rows[0]], language)
+    differs = _difference(text, texts[rows[0]], language)
     if any(differs):
         return Supported("contradicted", 0.0, tuple(rows[:1]), differs)
     # 2. A table's row that measures it otherwise
@@ -95,13 +95,13 @@ def judge_statement(
     if held[first].any() or all(
         relevance.values[other] <= CLEAR * relevance.values[first] for other in others
     ):
-        differs = _measured_else(statement, texts[first])
+        differs = _measured_else(text, texts[first])
     if any(differs):
         return Supported("contradicted", 0.0, (first,), differs)
     # 3. How much of it the sentences hold together
     together = " ".join(texts[row] for row in rows)
     known = set(index_terms(together, language=language, keep_stop_words=True))
-    numbers, names = _numbers(statement), _names(statement, language)
+    numbers, names = _numbers(text), _names(text, language)
     found = (
         1.0,
         float(held[rows].any(axis=0) @ weights),
@@ -115,7 +115,7 @@ def judge_statement(
     return Supported(likelier, round(confidence, 3), tuple(rows[:cited]))
 
 
-def _held(statement: str, index: TermIndex) -> tuple[NDArray[np.bool_], Floats]:
+def _held(statement: Question, index: TermIndex) -> tuple[NDArray[np.bool_], Floats]:
     """Return which of the statement's terms stand in each unit [units, terms], and what each
     weighs, 1 together."""
     held = (index.counts(index.terms(statement))[0] > 0).T

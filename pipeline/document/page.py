@@ -15,13 +15,15 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
+from pipeline.question.question import NOTHING, Question
+from pipeline.question.wants import Freshness
+
 if TYPE_CHECKING:
     from pipeline.document.table import Told
     from pipeline.document.tree import Node
 
 Given = TypeVarTuple("Given")
 Made = TypeVar("Made")
-Freshness = Literal["any", "day", "week", "month", "year"]
 SafeSearch = Literal["", "off", "moderate", "strict"]
 SearchStatus = Literal[
     "ok",
@@ -106,6 +108,14 @@ class SearchQuery:
     """Whether it asks for published research, which catalogues of it are asked for besides."""
     dois: tuple[str, ...] = ()
     """Works that are asked for by these names, in place of words."""
+    asked: Question | None = field(default=None, compare=False, repr=False)
+    """The question that its text is the whole of, for who asked it has analysed it."""
+
+    @property
+    def question(self) -> Question:
+        """What it asks."""
+        known = self.asked is not None and self.asked.text == self.text
+        return self.asked if self.asked is not None and known else Question(self.text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +126,7 @@ class ParsedRequest:
     """1..n queries; the raw request is always the first."""
     entities: tuple[str, ...] = ()
     """Names and unknown words, kept whole and verbatim."""
-    parts: tuple[str, ...] = ()
+    parts: tuple[Question, ...] = ()
     """What must each be answered, each to be understood alone; empty where the request is one
     question."""
     made_by: Literal["rules", "model"] = "rules"
@@ -389,7 +399,7 @@ class Reading:
     """Addresses of documents that there was no time to read; their units are not among `tagged`."""
     late: bool = False
     """Whether time ended before a long text was compared with the question as far as others are."""
-    question: str = ""
+    question: Question = NOTHING
     """What was asked; empty for several parts together, each of which has its own."""
     parts: "tuple[Reading, ...]" = ()
     """The readings of the parts of a question with several, over the same units; this one is of all

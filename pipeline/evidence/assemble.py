@@ -15,7 +15,6 @@ import numpy as np
 
 from pipeline.document.cite import Copies, cite, cite_copy, place_of
 from pipeline.document.page import Document, Evidence, Reading, Score, least_trust
-from pipeline.evidence.named import asked_whole
 from pipeline.evidence.passages import CRUMB, END, PassageMaker, UnitRange
 from pipeline.evidence.show import (
     HEADING_TOKENS,
@@ -28,14 +27,12 @@ from pipeline.evidence.show import (
     show_evidence,
     told_speaking,
 )
-from pipeline.question.parse import question_word
 from pipeline.reading.bm25 import Floats
 from pipeline.reading.relevance import WORTH
 from pipeline.reading.verdict import NONE
 from pipeline.text.frame import inert, speaks_to_models
-from pipeline.text.literals import literals
 from pipeline.text.tokens import count_each, count_tokens, cut_to_tokens
-from pipeline.text.words import guess_language, index_terms
+from pipeline.text.words import index_terms
 from pipeline.work import check_cancelled, traced
 
 ROUNDS: Final = 8
@@ -287,7 +284,7 @@ def most_unasked(reading: Reading) -> int:
     )
     if unlikely or asks_one_thing(reading):
         return UNASKED_BRIEF
-    return UNASKED_WHOLE if any(asked_whole(reading.question)) else UNASKED
+    return UNASKED_WHOLE if any(reading.question.whole) else UNASKED
 
 
 def least_unasked(reading: Reading) -> float:
@@ -302,8 +299,8 @@ def asks_one_thing(reading: Reading) -> bool:
     Not a procedure, a list or parts; and a message that was pasted wants its remedy as well.
     """
     question = reading.question
-    asking = bool(question_word(question)) or question.rstrip().endswith(QUESTION_MARKS)
-    whole = bool(reading.parts) or any(asked_whole(question))
+    asking = bool(question.word) or question.text.rstrip().endswith(QUESTION_MARKS)
+    whole = bool(reading.parts) or any(question.whole)
     return reading.verdict == "answered" and asking and not whole
 
 
@@ -333,9 +330,9 @@ class _Writer:
         self.max_tokens = max_tokens
         self.unquoted = 0
         """Units left out since they speak to a model."""
-        self._language = guess_language(reading.question) or "en"
-        self._terms = set(index_terms(reading.question, language=self._language))
-        self._longest = 2 * len(reading.question)
+        self._language = reading.question.language
+        self._terms = set(reading.question.terms())
+        self._longest = 2 * len(reading.question.text)
         self.said: dict[str, list[int]] = {}
         """Key of each statement to the rows that say it, best first."""
         self.maker = PassageMaker(
@@ -440,7 +437,7 @@ class _Writer:
         All, where it shares none, or where one place may not be enough.
         """
         reading = self.reading
-        called = [literal.casefold() for literal in literals(reading.question)]
+        called = [literal.casefold() for literal in reading.question.literals]
         if not (order and called and asks_one_thing(reading)):
             return order
         texts = {row: self.places[row][1].text.casefold() for row in order}

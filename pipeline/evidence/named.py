@@ -6,42 +6,23 @@ question or means the same there (`sections.same` in the word tables). Not for: 
 (`passages.py`).
 """
 
-import re
 from collections.abc import Iterator, Sequence
-from functools import cache
 from typing import Final, NamedTuple
 
 from pipeline.document.page import Document, Sentence
-from pipeline.question.parse import question_word
+from pipeline.question.question import Question
 from pipeline.text.words import (
-    guess_language,
     index_terms,
-    is_cjk,
     meanings,
     raw_words,
-    whole_words,
-    words,
 )
 
 CERTAIN: Final = 2
 """Words of a heading from which it is no accident that the question has them all."""
 LONG: Final = 5
 """Words of a heading from which the question may lack one of them."""
-HEAD: Final = 30
-"""Characters at the beginning of a question in which it says that it wants all of something."""
 MOST_UNITS: Final = 400
 """Units of a section beyond which it is a chapter, and never whole in an answer."""
-
-
-class Asked(NamedTuple):
-    """What a question wants whole."""
-
-    all: bool
-    """Every item of a list: "list the exit codes"."""
-    sample: bool
-    """An example, a listing, a script."""
-    steps: bool
-    """How something is done."""
 
 
 class Section(NamedTuple):
@@ -51,42 +32,15 @@ class Section(NamedTuple):
     stop: int
 
 
-def asked_whole(question: str) -> Asked:
-    """Return what a question wants whole, by the words of its language.
-
-    A question that asks about an example or about all of something ("Which line of the sample …")
-    does not want it.
-    """
-    language = guess_language(question) or "en"
-    listing, sample, steps = _patterns(language)
-    head = question if is_cjk(question) else question[:HEAD]
-    how = steps.search(question) is not None
-    wants_sample = sample.search(question) is not None and not question_word(
-        question, language
-    )
-    return Asked(
-        all=not how and listing.search(head) is not None, sample=wants_sample, steps=how
-    )
-
-
-@cache
-def _patterns(language: str) -> tuple[re.Pattern[str], ...]:
-    return tuple(
-        re.compile(whole_words(words(f"asked.{kind}", language)).pattern, re.IGNORECASE)
-        for kind in ("all", "sample", "steps")
-    )
-
-
 def named_sections(
     documents: Sequence[Document],
     tagged: Sequence[Sequence[Sentence]],
-    question: str,
-    asked: Asked,
+    question: Question,
 ) -> Iterator[Section]:
     """Yield the sections of all documents whose heading `question` names, numbered through all
     documents."""
-    language = guess_language(question) or "en"
-    known = _terms(question, language) | _alike(question, language)
+    language, asked = question.language, question.whole
+    known = {*question.terms(), *_alike(question.text, language)}
     first = 0
     for document, units in zip(documents, tagged, strict=True):
         title = _terms(document.page.title, language)

@@ -18,7 +18,7 @@ from pipeline.document.cite import one_place
 from pipeline.document.page import Document, Reading, Sentence
 from pipeline.document.tree import count_words
 from pipeline.document.units import is_aside
-from pipeline.evidence.named import asked_whole, named_sections
+from pipeline.evidence.named import named_sections
 from pipeline.evidence.show import SHORT_HEADING
 from pipeline.evidence.wholes import Whole, Wholes, find_wholes
 from pipeline.reading.relevance import WORTH
@@ -141,9 +141,9 @@ class PassageMaker:
         self._rows: dict[int, Counter[str]] = {}
         """Of tables, by their first unit, how many rows are below each header."""
         self._best = max(self._values, default=0.0)
-        self._asked = asked_whole(reading.question)
+        self._asked = reading.question.whole
         self._sections = list(
-            named_sections(documents, reading.tagged, reading.question, self._asked)
+            named_sections(documents, reading.tagged, reading.question)
         )
 
     def choose(

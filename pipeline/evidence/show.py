@@ -109,7 +109,7 @@ def told_parts(reading: Reading, labels: Sequence[str]) -> str:
     `labels` are of the passage that speaks best to each part, empty for none.
     """
     told = [
-        f'"{shortened(one_line(part.question), HEADING_TOKENS)}" '
+        f'"{shortened(one_line(part.question.text), HEADING_TOKENS)}" '
         f"{SAID[part.verdict]}{f' [{label}]' if label else ''}"
         for part, label in zip(reading.parts, labels, strict=False)
     ]

@@ -37,6 +37,7 @@ from pipeline.prune.paper import (
     rank_finer,
     spread_scores,
 )
+from pipeline.question.question import Question
 from pipeline.reading.bm25 import Floats, standardise, unit_range
 from pipeline.reading.extract import read_documents
 from pipeline.reading.relevance import WORTH, Reader, score_texts
@@ -108,7 +109,7 @@ class Pruned:
 @traced("prune")
 async def prune(
     documents: Sequence[Document],
-    question: str,
+    question: Question,
     *,
     options: PruneOptions,
     reader: Reader,
@@ -135,7 +136,6 @@ async def prune(
             f"Part {options.part} of {options.max_tokens} tokens cannot be made.",
             hint="Parts count from 1; the budget is zero or more tokens.",
         )
-    question = question.strip()
     if options.method != "winnow":
         printed = await _prune_as_printed(documents, question, options, embedder, finer)
         # The paper knows no blocks but texts: a page of described images has none, and is read as
@@ -357,7 +357,7 @@ class _Pages:
 
 async def _first_step(
     documents: Sequence[Document],
-    question: str,
+    question: Question,
     options: PruneOptions,
     embedder: Embedder | None,
 ) -> tuple[PaperBlocks, list[int]]:
@@ -369,16 +369,16 @@ async def _first_step(
         options.method == "paper"
         and texts
         and embedder is not None
-        and embedder.reads(question)
+        and embedder.reads(question.text)
     ):
-        asked = await embedder.embed([question], kind="query")
+        asked = await embedder.embed([question.text], kind="query")
         return found, best_first(await embedder.embed(texts, kind="passage") @ asked[0])
     return found, best_first(await score_texts(texts, question, embedder=embedder))
 
 
 async def _with_paths(
     documents: Sequence[Document],
-    question: str,
+    question: Question,
     reading: Reading,
     options: PruneOptions,
     embedder: Embedder | None,
@@ -388,7 +388,9 @@ async def _with_paths(
     unit."""
     found, order = await _first_step(documents, question, options, embedder)
     budget = options.max_tokens or UNASKED
-    ranking = await rank_finer(documents, question, found, order, finer, budget=budget)
+    ranking = await rank_finer(
+        documents, question.text, found, order, finer, budget=budget
+    )
     places = [(place, unit.block) for place, unit in reading.places]
     spread = await in_thread(spread_scores, documents, ranking, places)
     mixed = unit_range(standardise(reading.values) + np.float32(finer.weight) * spread)
@@ -403,7 +405,7 @@ def _made_by(finer: PathScorer, ranking: PathRanking) -> str:
 
 async def _prune_as_printed(
     documents: Sequence[Document],
-    question: str,
+    question: Question,
     options: PruneOptions,
     embedder: Embedder | None,
     finer: PathScorer | None,
@@ -423,7 +425,13 @@ async def _prune_as_printed(
         budget = options.max_tokens or UNASKED_PAGE
         words = options.block_words // 2
         ranking = await rank_finer(
-            documents, question, found, order, finer, budget=budget, max_words=words
+            documents,
+            question.text,
+            found,
+            order,
+            finer,
+            budget=budget,
+            max_words=words,
         )
         by = _made_by(finer, ranking)
         if ranking.shown:

@@ -4,7 +4,7 @@ option.
 A question refers back by a pronoun that nothing in it explains, by an opening such as "what about",
 or by asking for what is always of something ("the syntax"). The words for that are in
 `pipeline/text/words`, sections `turns.*`. A question that is complete by itself is left as it is.
-Not for: questions that one request joins (`pipeline/question/parse.py`), or how sessions are kept
+Not for: questions that one request joins (`pipeline/question/parts.py`), or how sessions are kept
 (`pipeline/session/session.py`).
 """
 
@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
+from pipeline.question.question import Question
 from pipeline.text.words import (
     any_of,
     find_entities,
@@ -71,10 +72,10 @@ class _TurnRules:
     of: re.Pattern[str]
 
 
-def completed(question: str, before: str) -> str:
-    """Return `question` with what it refers to in the question `before` it; empty where it is
+def completed(asked: Question, before: str) -> str:
+    """Return a question with what it refers to in the question `before` it; empty where it is
     complete by itself."""
-    question = question.strip().lstrip(_OPENED)
+    question = asked.text.strip().lstrip(_OPENED)
     if (
         not before.strip()
         or not question
@@ -83,7 +84,7 @@ def completed(question: str, before: str) -> str:
     ):
         return ""
     # A few words of their own may look like another language.
-    guessed = (guess_language(question), guess_language(f"{before} {question}"))
+    guessed = (asked.spoken, guess_language(f"{before} {question}"))
     tried = guessed if len(question.split()) <= _SHORT else guessed[:1]
     found = (
         _completed(question, before, _rules(code or "en"))

@@ -21,6 +21,7 @@ from errors import UsageError
 from models.protocols import Embedder
 from pipeline.document.page import Document, Reading, Sentence
 from pipeline.document.units import tag_sentences
+from pipeline.question.question import Question
 from pipeline.raptor.leaves import leaves_as_document
 from pipeline.raptor.summarise import SENTENCE_TOKENS
 from pipeline.raptor.tree import Tree, TreeNode
@@ -76,7 +77,7 @@ class ChosenNode(NamedTuple):
 @traced("read_tree")
 async def read_tree(
     tree: Tree,
-    question: str,
+    question: Question,
     pages: Pages,
     *,
     reader: Reader,
@@ -100,7 +101,7 @@ async def read_tree(
         ModelError: A model failed.
     """
     # 1. Candidates: the best leaves by words and kept vectors
-    question, vector = await _asked(tree, question, embedder)
+    vector = await _vector(tree, question, embedder)
     leaves = await in_thread(
         _candidates, tree, question, vector, max(EMBED_TOKENS, 2 * max_tokens)
     )
@@ -130,25 +131,24 @@ async def read_tree(
     return documents, lifted(documents, reading)
 
 
-async def _asked(
-    tree: Tree, question: str, embedder: Embedder | None
-) -> tuple[str, Floats | None]:
-    """The question without blanks around it, and its vector where the tree's vectors can be
-    compared with it."""
-    question = question.strip()
+async def _vector(
+    tree: Tree, question: Question, embedder: Embedder | None
+) -> Floats | None:
+    """Return the question's vector where the tree's vectors can be compared with it."""
     if not question:
         raise UsageError("The question is empty.", hint="Ask something of the sources.")
     if (
         embedder is None
         or embedder.name != tree.built_with.embedder
-        or not embedder.reads(question)
+        or not embedder.reads(question.text)
     ):
-        return question, None
-    return question, (await embedder.embed([question], kind="query"))[0]
+        return None
+    found: Floats = (await embedder.embed([question.text], kind="query"))[0]
+    return found
 
 
 def _candidates(
-    tree: Tree, question: str, vector: Floats | None, most: int
+    tree: Tree, question: Question, vector: Floats | None, most: int
 ) -> list[int]:
     """The best leaves of at most `most` tokens together, in reading order."""
     tokens = np.asarray([leaf.tokens for leaf in tree.leaves])
@@ -160,7 +160,7 @@ def _candidates(
     return sorted(order[kept].tolist())
 
 
-def _scores(tree: Tree, question: str, vector: Floats | None) -> Floats:
+def _scores(tree: Tree, question: Question, vector: Floats | None) -> Floats:
     """One score a leaf: words and cosine blended."""
     shared = tree.word_scores(question)
     if vector is None:
@@ -168,7 +168,7 @@ def _scores(tree: Tree, question: str, vector: Floats | None) -> Floats:
     return blend([shared, _cosines(tree.vectors[: len(tree.leaves)], vector)])
 
 
-def _node_scores(tree: Tree, question: str, vector: Floats | None) -> Floats:
+def _node_scores(tree: Tree, question: Question, vector: Floats | None) -> Floats:
     """One score a node: its cosine; without a vector the words of its leaves."""
     if vector is not None:
         return _cosines(tree.vectors, vector)
@@ -260,7 +260,7 @@ def _around(values: Floats) -> Floats:
 @traced("query_tree")
 async def query_tree(
     tree: Tree,
-    question: str,
+    question: Question,
     *,
     mode: NodeMode,
     max_tokens: int,
@@ -284,7 +284,7 @@ async def query_tree(
         UsageError: The question is empty.
         ModelError: The embedder failed.
     """
-    question, vector = await _asked(tree, question, embedder)
+    vector = await _vector(tree, question, embedder)
     repeats = (
         mode == "flat" or repeats or tree.built_with.options.clustering != "kmeans"
     )
@@ -295,7 +295,7 @@ async def query_tree(
 
 def _answer(
     tree: Tree,
-    question: str,
+    question: Question,
     vector: Floats | None,
     mode: NodeMode,
     max_tokens: int,

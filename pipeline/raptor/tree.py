@@ -21,6 +21,7 @@ from pydantic import TypeAdapter
 from cache.store import JsonValue, Store
 from pipeline.document.page import Document
 from pipeline.messages import KEPT_SECONDS
+from pipeline.question.question import Question
 from pipeline.reading.bm25 import BM25, Floats
 from pipeline.text.words import guess_language, index_terms
 
@@ -175,9 +176,9 @@ class Tree:
     _counted: dict[str, BM25] = field(default_factory=dict, init=False, repr=False)
     """By language of questions: the words of the leaves, counted at the first question."""
 
-    def word_scores(self, question: str) -> Floats:
+    def word_scores(self, question: Question) -> Floats:
         """Return the BM25 score of every leaf [leaves]; 0 where no word of `question` occurs."""
-        language = guess_language(question) or "en"
+        language = question.language
         if language not in self._counted:
             texts = [
                 f"{leaf.heading_line}\n{leaf.shown}\n{leaf.form}"

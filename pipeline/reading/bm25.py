@@ -29,8 +29,9 @@ from numpy.typing import NDArray
 
 from models.protocols import unit_rows
 from pipeline.document.page import Block, Document, Sentence
+from pipeline.question.question import Question
 from pipeline.text.frame import one_line
-from pipeline.text.words import fold, guess_language, heard, index_terms, language_of
+from pipeline.text.words import fold, index_terms, language_of
 from pipeline.work import check_cancelled
 
 Floats = NDArray[np.float32]
@@ -97,12 +98,10 @@ class BM25:
         self._text_of = np.repeat(np.arange(len(texts)), lengths)
         self._lengths = lengths.astype(np.float64)
 
-    def scores(self, query: str) -> Floats:
+    def scores(self, query: Question) -> Floats:
         """Return one score a text [n], 0 where no term of `query` occurs."""
-        cut = index_terms(query, language=self._language)
-        terms = dict.fromkeys(
-            cut or index_terms(query, language=self._language, keep_stop_words=True)
-        )
+        cut = query.terms(self._language)
+        terms = dict.fromkeys(cut or query.terms(self._language, keep_stop_words=True))
         numbers = [self._numbers[term] for term in terms if term in self._numbers]
         if not numbers:
             return np.zeros(len(self._lengths), dtype=np.float32)
@@ -283,16 +282,16 @@ class TermIndex:
                     above.setdefault(term, []).append(row)
                 row += 1
 
-    def terms(self, text: str) -> list[dict[str, str]]:
+    def terms(self, question: Question) -> list[dict[str, str]]:
         """Return the distinct terms of a question, each as {page language: index term}, without
         stop words."""
-        own = guess_language(text) or "en"
+        own = question.language
         languages = list(dict.fromkeys(self.languages)) or [own]
         forms = {
-            code: index_terms(text, language=code, keep_stop_words=True)
+            code: question.terms(code, keep_stop_words=True)
             for code in {own, *languages}
         }
-        content = set(index_terms(text, language=own)) or set(forms[own])
+        content = set(question.terms()) or set(forms[own])
         found: dict[str, dict[str, str]] = {}
         for place, term in enumerate(forms[own]):
             if term in content:
@@ -323,21 +322,20 @@ class TermIndex:
         """Return the number of the page of each unit."""
         return np.searchsorted(self.page_starts, units, side="right") - 1
 
-    def as_heard(self, question: str) -> dict[str, NDArray[np.bool_]]:
-        """Return what a question is for its pages (see `heard`), each text with the units that hear
-        it."""
-        texts = [heard(question, language) for language in self.languages] or [question]
+    def as_heard(self, question: Question) -> dict[Question, NDArray[np.bool_]]:
+        """Return what a question is for its pages, each wording with the units that hear it."""
+        heard = [question.heard_in(code) for code in self.languages] or [question]
         pages = self.owners(np.arange(self.size))
         return {
-            text: np.array([one == text for one in texts])[pages]
-            for text in dict.fromkeys(texts)
+            wording: np.array([one == wording for one in heard])[pages]
+            for wording in dict.fromkeys(heard)
         }
 
-    def question_counts(self, question: str) -> tuple[Floats, Floats]:
+    def question_counts(self, question: Question) -> tuple[Floats, Floats]:
         """Return `counts` of a question's terms, of each unit those of what its page hears."""
         pairs = [
-            (self.counts(self.terms(text)), units)
-            for text, units in self.as_heard(question).items()
+            (self.counts(self.terms(wording)), units)
+            for wording, units in self.as_heard(question).items()
         ]
         if len(pairs) == 1:
             return pairs[0][0]

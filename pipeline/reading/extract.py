@@ -23,7 +23,8 @@ from errors import ModelError, unopened
 from models.protocols import Generator
 from pipeline.document.page import Block, Document, Failure, Reading, Sentence, Verdict
 from pipeline.document.units import is_aside, tag_sentences
-from pipeline.question.parse import cut_parts
+from pipeline.question.kind import Choice
+from pipeline.question.question import NOTHING, Question
 from pipeline.reading.ask import (
     ASK_FROM,
     ROOM,
@@ -42,15 +43,8 @@ from pipeline.reading.verdict import judge
 from pipeline.tables.asked import FEWEST, ask_parts
 from pipeline.text.cells import number_of
 from pipeline.text.frame import LONGEST, one_line, told_failure
-from pipeline.text.literals import begins_with, literals
-from pipeline.text.words import (
-    heard,
-    index_terms,
-    meanings,
-    raw_words,
-    whole_words,
-    words,
-)
+from pipeline.text.literals import begins_with
+from pipeline.text.words import index_terms
 from pipeline.work import STEP_SHARE, check_cancelled, in_thread, time_left, traced
 
 _COMPARED: Final = (
@@ -79,12 +73,12 @@ class Asking:
 
 @traced("read")
 async def read_documents(
-    question: str,
+    question: Question,
     documents: Sequence[Document],
     *,
     reader: Reader,
     seconds: float = math.inf,
-    parts: Sequence[str] | None = None,
+    parts: Sequence[Question] | None = None,
     share: float = 1.0,
 ) -> Reading:
     """Return one score a unit of `documents`, all competing with each other, and whether any of
@@ -97,7 +91,7 @@ async def read_documents(
     # 1. Tag: sentences, items, rows, code
     pages, tagged, unread = await in_thread(_units, documents, seconds)
     # 2. Judge every unit, for each part of the question by itself
-    asked = cut_parts(question) if parts is None else tuple(parts)
+    asked = question.parts if parts is None else tuple(parts)
     share *= PARTS_WORK / len(asked) if asked else 1.0
     readings = [
         await read_units(one, documents, pages, tagged, reader=reader, share=share)
@@ -108,7 +102,7 @@ async def read_documents(
 
 
 async def read_units(
-    question: str,
+    question: Question,
     documents: Sequence[Document],
     pages: Sequence[PageUnits],
     tagged: tuple[tuple[Sentence, ...], ...],
@@ -183,7 +177,7 @@ def left_unread(reading: Reading, documents: Sequence[Document]) -> list[Failure
 
 
 def _judged(
-    question: str,
+    question: Question,
     documents: Sequence[Document],
     pages: Sequence[PageUnits],
     tagged: tuple[tuple[Sentence, ...], ...],
@@ -231,12 +225,12 @@ def _content_first(
 
 @traced("extract")
 async def extract(
-    question: str,
+    question: Question,
     documents: Sequence[Document],
     *,
     reader: Reader,
     asking: Asking | None = None,
-    parts: Sequence[str] | None = None,
+    parts: Sequence[Question] | None = None,
 ) -> Reading:
     """Return the reading of `documents`, heard by a model that writes too where `asking` names one.
 
@@ -258,7 +252,7 @@ async def extract(
 
 
 async def with_model(
-    question: str, documents: Sequence[Document], reading: Reading, asking: Asking
+    question: Question, documents: Sequence[Document], reading: Reading, asking: Asking
 ) -> Reading:
     """Return a reading of `documents` as `extract` makes it by rules, with what a model that writes
     says added."""
@@ -271,13 +265,13 @@ async def with_model(
         try:
             most = None if asking.way == "pages" else ROOM.candidates
             shown = _candidates(documents, reading, most)
-            chosen = await ask(question, shown, asking.generator, way=asking.way)
+            chosen = await ask(question.text, shown, asking.generator, way=asking.way)
             if reading.verdict != "answered" and bool(chosen.rows) == (
                 reading.verdict == "none"
             ):
                 # None shortens an answer, lines bring one back: both must be said twice
                 best = shown[: (len(shown) + 1) // 2]
-                again = await ask(question, best, asking.generator, way=asking.way)
+                again = await ask(question.text, best, asking.generator, way=asking.way)
                 both = [row for row in again.rows if row in chosen.rows]
                 chosen = replace(again, rows=tuple(both)) if chosen.rows else again
         except ModelError as error:
@@ -305,7 +299,7 @@ there where a budget has room, since one computed value of 160 is wrong."""
 
 
 def _with_tables(
-    question: str, documents: Sequence[Document], reading: Reading
+    question: Question, documents: Sequence[Document], reading: Reading
 ) -> Reading:
     """Return the reading with what tables tell of its question.
 
@@ -326,11 +320,11 @@ def _with_tables(
     )
 
 
-def _lead(parts: Sequence[str], documents: Sequence[Document]) -> bool:
+def _lead(parts: Sequence[Question], documents: Sequence[Document]) -> bool:
     """Whether all other parts ask further of what the first asks of a table: they repeat it in
     brackets (`in which month? (highest price)`)."""
     first, *others = parts
-    return all(f"({first}" in other for other in others) and bool(
+    return all(f"({first.text}" in other.text for other in others) and bool(
         ask_parts(first, (), documents)
     )
 
@@ -365,7 +359,7 @@ def _candidates(
 # Parts of a question
 
 
-def together(readings: Sequence[Reading], questions: Sequence[str]) -> Reading:
+def together(readings: Sequence[Reading], questions: Sequence[Question]) -> Reading:
     """Return one reading of all parts: those of its units that are near the best of a part take
     turns.
 
@@ -393,7 +387,7 @@ def together(readings: Sequence[Reading], questions: Sequence[str]) -> Reading:
         verdict=verdict,
         reason=reason,
         values=values,
-        question="",
+        question=NOTHING,
         parts=parts,
         absent=absent,
         lacking=(),
@@ -486,14 +480,14 @@ common word."""
 
 
 def lift_terms(
-    request: str, tagged: Sequence[Sequence[Sentence]], values: Floats
+    request: Question, tagged: Sequence[Sequence[Sentence]], values: Floats
 ) -> Floats:
     """Return the scores [size] with the units lifted that begin with a literal of `request`, as
     definitions do.
 
     Stems and vectors hardly tell `--merge` from `--keep`, or `^1.2.3` from `~1.2.3`.
     """
-    named = literals(request)
+    named = request.literals
     if not named:
         return values
     units = [unit.text for own in tagged for unit in own]
@@ -516,31 +510,9 @@ UNNAMED: Final = 0.6
 ("the shortest song" means one headed Length). At .9 timetables crowd out what "the last boat" is
 asked of (library at 1,000 tokens .833 to .783), at .4 table questions lose .04."""
 
-_ENDS: Final = whole_words(words("choosing.ends"))
-_LEAST: Final = whole_words(words("choosing.least"))
-_MOST: Final = whole_words(words("choosing.most"))
-"""Words that say no side by themselves (`le plus petit`, `самый`) stand on both."""
-_MEASURES: Final = meanings("choosing.measures")
-"""What the column is called whose extreme a word means."""
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """What a request's words choose by."""
-
-    ends: bool
-    least: bool
-    most: bool
-    measures: str = ""
-    """Names of columns that the words mean."""
-
-    def __bool__(self) -> bool:
-        """Whether they choose at all."""
-        return self.ends or self.least or self.most
-
 
 def lift_rows(
-    request: str,
+    request: Question,
     documents: Sequence[Document],
     tagged: Sequence[Sequence[Sentence]],
     values: Floats,
@@ -554,7 +526,7 @@ def lift_rows(
         tagged: Their sentences; all together are the rows of `values`.
         values: Scores [size], at least 0.
     """
-    choice = read_choice(request)
+    choice = request.choice
     if not choice or not len(values):
         return values
     gains: Floats = np.zeros_like(values)
@@ -573,23 +545,6 @@ def lift_rows(
         begin += len(sentences)
     lifted: Floats = np.maximum(values + gains * (values.max() - values), least)
     return lifted
-
-
-def read_choice(request: str) -> Choice:
-    """Return what the words of `request` choose by."""
-    text = request.lower()
-    ends, least, most = (
-        side.search(text) is not None for side in (_ENDS, _LEAST, _MOST)
-    )
-    spoken = {
-        form for word in raw_words(text) for form in (word, word.removesuffix("n"))
-    }  # German words end in n, too
-    return Choice(
-        ends,
-        least,
-        most,
-        " ".join(_MEASURES[word] for word in spoken & _MEASURES.keys()),
-    )
 
 
 def _tables(document: Document, sentences: Sequence[Sentence]) -> Iterator[range]:
@@ -614,7 +569,7 @@ def _table(document: Document, sentence: Sentence) -> tuple[str, str, tuple[str,
 
 
 def _chosen(
-    request: str,
+    request: Question,
     choice: Choice,
     document: Document,
     sentences: Sequence[Sentence],
@@ -629,8 +584,8 @@ def _chosen(
     named: dict[int, list[int]] = {}
     language = document.page.language
     asked = [
-        set(index_terms(text, language=language))
-        for text in (heard(request, language or "en"), choice.measures)
+        set(request.heard_in(language or "en").terms(language or "en")),
+        set(index_terms(choice.measures, language=language)),
     ]
     for name, numbers in _columns(
         [document.blocks[sentences[place].block] for place in table]

@@ -16,6 +16,7 @@ import numpy as np
 from pipeline.document.page import Document, Reading, Sentence
 from pipeline.document.tree import count_words
 from pipeline.question.broad import has_word_for_all, is_broad, names_summary
+from pipeline.question.question import Question
 from pipeline.reading.bm25 import Floats
 
 _SITE: Final = re.compile(r"\s[|·–—-]\s")
@@ -29,7 +30,9 @@ LEAST: Final = 0.5
 """Score of the deepest heading's first unit."""
 
 
-def outlined(question: str, documents: Sequence[Document], reading: Reading) -> Reading:
+def outlined(
+    question: Question, documents: Sequence[Document], reading: Reading
+) -> Reading:
     """Return `reading` as the outline of the document that `question` is about as a whole; itself
     for any other."""
     place = _about(question, documents, reading)
@@ -54,20 +57,22 @@ def outlined(question: str, documents: Sequence[Document], reading: Reading) -> 
 
 
 def _about(
-    question: str, documents: Sequence[Document], reading: Reading
+    question: Question, documents: Sequence[Document], reading: Reading
 ) -> int | None:
     """Return the document that a question is about as a whole, None where there is none, or where
     it is not clear."""
-    if is_broad(question):
+    if question.is_broad:
         return 0 if len(documents) == 1 and reading.tagged[0] else None
-    if not has_word_for_all(question):
+    if not has_word_for_all(question.text):
         return None
     read = [place for place, units in enumerate(reading.tagged) if units]
-    named = [place for place in read if is_broad(question, _names(documents[place]))]
+    named = [
+        place for place in read if is_broad(question.text, _names(documents[place]))
+    ]
     exact = [
         place
         for place in named
-        if is_broad(question, _names(documents[place]), parts=False)
+        if is_broad(question.text, _names(documents[place]), parts=False)
     ]
     # Of several the one whose title says least besides
     return min(

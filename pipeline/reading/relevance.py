@@ -28,6 +28,7 @@ from models.pair import fitting
 from models.protocols import CrossEncoder, Embedder, Reranker, Window, WindowReading
 from models.text import reads_latin
 from pipeline.document.page import ScoreMaker
+from pipeline.question.question import Question
 from pipeline.reading.background import Background, background_of
 from pipeline.reading.bm25 import (
     BM25,
@@ -44,11 +45,8 @@ from pipeline.reading.bm25 import (
 )
 from pipeline.text.tokens import count_each, cut_to_tokens
 from pipeline.text.words import (
-    also_in_english,
     count_letters,
     guess_language,
-    heard,
-    language_asked,
 )
 from pipeline.work import STEP_SHARE, in_thread, time_left
 
@@ -129,7 +127,7 @@ class Reader(Protocol):
     """Judges units against a question."""
 
     async def read(
-        self, question: str, pages: Sequence[PageUnits], *, share: float = 1.0
+        self, question: Question, pages: Sequence[PageUnits], *, share: float = 1.0
     ) -> Relevance:
         """Return one score a unit.
 
@@ -156,7 +154,7 @@ class Blend:
 
     async def read(
         self,
-        question: str,
+        question: Question,
         pages: Sequence[PageUnits],
         *,
         share: float = 1.0,
@@ -188,7 +186,7 @@ class Blend:
         best = np.argsort(-relevance.values, kind="stable")[:WINDOWS_OF_PAGES]
         with anyio.move_on_after(STEP_SHARE * time_left()):
             scores = await self.reranker.score(
-                question, [texts[row] for row in best.tolist()]
+                question.text, [texts[row] for row in best.tolist()]
             )
             values = 0.5 * relevance.values
             values[best] = 0.5 + 0.5 * unit_range(scores)
@@ -196,7 +194,11 @@ class Blend:
         return relevance
 
     async def _vectors(
-        self, question: str, pages: Sequence[PageUnits], counted: "_Counted", most: int
+        self,
+        question: Question,
+        pages: Sequence[PageUnits],
+        counted: "_Counted",
+        most: int,
     ) -> "_Meaning":
         """Return the vectors of units, zeros where not embedded since they are over `most` tokens
         together, and of questions, by the embedder that reads all of them."""
@@ -220,7 +222,7 @@ class Blend:
         with anyio.move_on_after(STEP_SHARE * time_left()) as step:
             each = list(dict.fromkeys(questions))
             found = await embedder.embed(each, kind="query")
-            spoken = language_asked(question, counted.index.languages)
+            spoken = question.spoken_to(counted.index.languages)
             background = await background_of(
                 embedder, spoken, counted.index.languages, found
             )
@@ -259,21 +261,20 @@ class _Meaning:
 
 def _fitting(
     embedder: Embedder | None,
-    question: str,
+    question: Question,
     pages: Sequence[PageUnits],
     index: TermIndex,
 ) -> Embedder | None:
     """Return the embedder for question and pages; vectors that pages bring are the first's."""
     if any(page.vectors is not None for page in pages):
         return fitting(embedder, (), ())
-    languages = [guess_language(question), *index.languages]
-    return fitting(
-        embedder, languages, [question, *(" ".join(page.texts[:20]) for page in pages)]
-    )
+    languages = [question.spoken, *index.languages]
+    texts = [question.text, *(" ".join(page.texts[:20]) for page in pages)]
+    return fitting(embedder, languages, texts)
 
 
 def _heard_by(
-    model: Embedder | CrossEncoder, question: str, index: TermIndex
+    model: Embedder | CrossEncoder, question: Question, index: TermIndex
 ) -> list[str]:
     """Return what a model is asked of each page; nothing where it would read the question for some
     of them only.
@@ -284,8 +285,8 @@ def _heard_by(
     """
     many = model.reads("中文")
     texts = [
-        question if many or language != "en" else heard(question, "en")
-        for language in index.languages
+        (question if many or code != "en" else question.heard_in(code)).text
+        for code in index.languages
     ]
     return texts if all(map(model.reads, texts)) else []
 
@@ -293,7 +294,7 @@ def _heard_by(
 class _Counted:
     """The question's words in the units, and the windows that the units make."""
 
-    def __init__(self, question: str, pages: Sequence[PageUnits]) -> None:
+    def __init__(self, question: Question, pages: Sequence[PageUnits]) -> None:
         self.index = TermIndex(pages)
         self.own, self.above = self.index.question_counts(question)
         texts = [text for page in pages for text in page.texts]
@@ -303,9 +304,9 @@ class _Counted:
         self.windows = [
             cut_windows(self.tokens, self.index.page_starts, size) for size in SIZES
         ]
-        spoken = language_asked(question, self.index.languages)
+        spoken = question.spoken_to(self.index.languages)
         self.foreign = bool(spoken) and spoken not in self.index.languages
-        letters = letter_counts(question, texts) if self.foreign else None
+        letters = letter_counts(question.text, texts) if self.foreign else None
         self.words = [self._words(windows, letters) for windows in self.windows]
         """The standardised BM25 of these windows."""
 
@@ -486,7 +487,7 @@ class First(Protocol):
 
     async def read(
         self,
-        question: str,
+        question: Question,
         pages: Sequence[PageUnits],
         *,
         share: float = 1.0,
@@ -504,7 +505,7 @@ class Reread:
     encoder: CrossEncoder
 
     async def read(
-        self, question: str, pages: Sequence[PageUnits], *, share: float = 1.0
+        self, question: Question, pages: Sequence[PageUnits], *, share: float = 1.0
     ) -> Relevance:
         """Return the first reader's scores with what the cross-encoder found in the best windows
         added.
@@ -528,7 +529,7 @@ class Reread:
         return replace(relevance, late=True) if further.late else further
 
     async def _read(
-        self, question: str, pages: Sequence[PageUnits], share: float, of_long: int
+        self, question: Question, pages: Sequence[PageUnits], share: float, of_long: int
     ) -> Relevance:
         relevance = await self.first.read(question, pages, share=share, of_long=of_long)
         questions = _heard_by(self.encoder, question, relevance.index)
@@ -571,20 +572,19 @@ class Reread:
 
 def _readable(
     encoder: CrossEncoder,
-    question: str,
+    question: Question,
     asked: Sequence[str],
     pages: Sequence[PageUnits],
     index: TermIndex,
 ) -> NDArray[np.bool_]:
     """Return whether a cross-encoder reads each unit [units]: it knows the page's script, and a
     question in another language than the page has words in the page's (`asked`)."""
-    spoken = guess_language(question)
     many = encoder.reads("中文")
     known = [
         many
         or (
             encoder.reads(" ".join(page.texts[:20]))
-            and (spoken in ("", language) or text != question)
+            and (question.spoken in ("", language) or text != question.text)
         )
         for page, text, language in zip(pages, asked, index.languages, strict=True)
     ]
@@ -629,7 +629,7 @@ def _best_windows(
 
 
 async def score_texts(
-    texts: Sequence[str], question: str, *, embedder: Embedder | None
+    texts: Sequence[str], question: Question, *, embedder: Embedder | None
 ) -> Floats:
     """Return one score a text [n] by BM25 and, where it reads the question, the embedder: for texts
     without structure.
@@ -641,7 +641,7 @@ async def score_texts(
         ModelError: The embedder failed.
     """
 
-    asked = also_in_english(question, guess_language(question) or "en")
+    asked = {question.heard_in("en"): "en", question: question.language}
 
     def by_words() -> Floats:
         found = [BM25(texts, language=code).scores(one) for one, code in asked.items()]
@@ -649,8 +649,11 @@ async def score_texts(
 
     total = await in_thread(by_words)
     spoken = guess_language(" ".join(texts[:20]))
-    embedder = fitting(embedder, [guess_language(question), spoken], [question])
-    understood = [one for one in asked if embedder is not None and embedder.reads(one)]
+    embedder = fitting(embedder, [question.spoken, spoken], [question.text])
+    wordings = [one.text for one in asked]
+    understood = [
+        one for one in wordings if embedder is not None and embedder.reads(one)
+    ]
     if embedder is None or not texts or not understood:
         return total
     best = np.argsort(-total, kind="stable")[:MOST_TEXTS].tolist()

@@ -15,7 +15,6 @@ import numpy as np
 
 from pipeline.document.page import Document, Reading
 from pipeline.reading.bm25 import Floats
-from pipeline.reading.extract import read_choice
 from pipeline.reading.relevance import WORTH
 from pipeline.text.words import index_terms
 from pipeline.work import check_cancelled
@@ -39,7 +38,7 @@ def named_rows_first(documents: Sequence[Document], reading: Reading) -> Reading
     owner, unit = reading.places[best]
     if reading.parts or documents[owner].blocks[unit.block].kind != "row":
         return reading
-    if read_choice(reading.question):
+    if reading.question.choice:
         return reading
     rows = _rows(documents[owner], reading, owner)
     named = _named(documents[owner], reading, rows)
@@ -72,7 +71,7 @@ def _named(document: Document, reading: Reading, rows: Sequence[int]) -> list[in
     """
     language = document.page.language or "en"
     title = index_terms(document.page.title, language=language)
-    asked = set(index_terms(reading.question, language=language)).difference(title)
+    asked = set(reading.question.terms(language)).difference(title)
     found: dict[int, set[str]] = {}
     for row in rows:
         check_cancelled()

@@ -20,16 +20,13 @@ from numpy.typing import NDArray
 from errors import QUOTED
 from models.pair import ENGLISH
 from pipeline.document.page import Verdict as Word
+from pipeline.question.question import Question
 from pipeline.reading.bm25 import Floats, TermIndex, rarity
 from pipeline.reading.relevance import Relevance
 from pipeline.text.words import (
-    guess_language,
-    heard,
     index_terms,
-    language_asked,
     languages,
     meanings,
-    raw_words,
     words,
 )
 
@@ -153,7 +150,7 @@ class Verdict:
     """Those that a page lacks, by its number; empty where it surely answers."""
 
 
-def judge(question: str, relevance: Relevance) -> Verdict:
+def judge(question: Question, relevance: Relevance) -> Verdict:
     """Say whether the pages answer `question`."""
     pages = read_features(question, relevance)
     best = max(pages, key=confidence_of, default=None)
@@ -200,7 +197,7 @@ def _is_near(page: Features) -> bool:
 
 
 def _lacking(
-    question: str, pages: Sequence[Features], index: TermIndex
+    question: Question, pages: Sequence[Features], index: TermIndex
 ) -> dict[int, tuple[str, ...]]:
     """Return the names and numbers of the question that each page lacks.
 
@@ -214,7 +211,7 @@ def _lacking(
         page.page: tuple(
             name
             for name in page.missing
-            if not _said_otherwise(name, question, page.missing, index)
+            if not _said_otherwise(name, question.text, page.missing, index)
         )
         for page in pages
     }
@@ -281,21 +278,21 @@ def _meaning_row(features: Features) -> tuple[float, ...]:
     return features.unit, features.names, features.length, features.cosine or 0.0
 
 
-def read_features(question: str, relevance: Relevance) -> list[Features]:
+def read_features(question: Question, relevance: Relevance) -> list[Features]:
     """Return what the verdict sees of each page that holds units."""
     index = relevance.index
-    texts = [heard(question, language) for language in index.languages]
-    looked_for = {text: _Asked(text, index) for text in dict.fromkeys(texts)}
-    spoken = language_asked(question, index.languages)
+    heard = [question.heard_in(language) for language in index.languages]
+    looked_for = {one: _Asked(one, index) for one in dict.fromkeys(heard)}
+    spoken = question.spoken_to(index.languages)
     size = math.log(max(len(relevance.windows), _SMALL) / _SMALL)
     stretches = pairwise(index.page_starts.tolist())
     found: list[Features] = []
-    for page, (text, language, (low, high)) in enumerate(
-        zip(texts, index.languages, stretches, strict=True)
+    for page, (wording, language, (low, high)) in enumerate(
+        zip(heard, index.languages, stretches, strict=True)
     ):
         if high == low:
             continue
-        asked = looked_for[text]
+        asked = looked_for[wording]
         shares, names = asked.shares, asked.names
         missing = tuple(
             name
@@ -310,7 +307,7 @@ def read_features(question: str, relevance: Relevance) -> list[Features]:
                 cosine=_best(relevance.cosines, low, high),
                 read=_best(relevance.read, low, high),
                 missing=missing,
-                heard=text if text != question else "",
+                heard=wording.text if wording != question else "",
                 english=language == ENGLISH,
                 across=bool(spoken) and spoken != language,
                 size=size,
@@ -323,7 +320,7 @@ def read_features(question: str, relevance: Relevance) -> list[Features]:
 class _Asked:
     """A question as some pages hear it: what of it stands in each unit of all."""
 
-    def __init__(self, question: str, index: TermIndex) -> None:
+    def __init__(self, question: Question, index: TermIndex) -> None:
         terms = index.terms(question)
         asked = [
             term for term in terms if not _ASKING.intersection(term.values())
@@ -355,14 +352,14 @@ def _best(values: Floats | None, low: int, high: int) -> float | None:
     return float(max(known)) if len(known) else None
 
 
-def _names(question: str, index: TermIndex) -> dict[str, NDArray[np.bool_]]:
+def _names(question: Question, index: TermIndex) -> dict[str, NDArray[np.bool_]]:
     """Return the names and numbers of the question, each with where its words stand [words,
     units]."""
-    nouns_too = guess_language(question) == "de"
+    nouns_too = question.spoken == "de"
     found: dict[str, NDArray[np.bool_]] = {}
-    for place, word in enumerate(raw_words(question)):
+    for place, word in enumerate(question.words):
         capital = place > 0 and word[0].isupper() and (not nouns_too or word.isupper())
         if (capital or any(c.isdecimal() for c in word)) and index_terms(word):
-            own, above = index.counts(index.terms(word))
+            own, above = index.counts(index.terms(Question(word)))
             found[word] = (own + above) > 0
     return found

@@ -30,7 +30,7 @@ from pipeline.document.page import (
 )
 from pipeline.reading.bm25 import reciprocal_rank_fusion
 from pipeline.text.frame import new_mark, quoted
-from pipeline.text.words import TELLING_RUNS, heard, word_runs
+from pipeline.text.words import TELLING_RUNS, word_runs
 from pipeline.work import LONG_SHARE, STEP_SHARE, in_thread, time_left, traced
 
 _TRACKING: Final = re.compile(
@@ -475,7 +475,8 @@ def _repeats(
     already."""
     undated = replace(query, freshness="any")
     in_english = any(
-        query.text == heard(other.text, "en") != other.text for other in queries
+        query.text == other.question.heard_in("en").text != other.text
+        for other in queries
     )
     return (
         in_english or (undated != query and undated in queries)
@@ -507,7 +508,7 @@ def cache_key(provider: str, query: SearchQuery, limit: int) -> str:
     """Return the key of an answer: provider, query, filters and, where freshness counts, the
     day."""
     day = datetime.now(UTC).date().isoformat() if query.freshness != "any" else ""
-    parts = json.dumps([provider, asdict(query), limit, day])
+    parts = json.dumps([provider, asdict(replace(query, asked=None)), limit, day])
     return (
         "search:"
         + hashlib.blake2b(

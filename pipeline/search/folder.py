@@ -40,6 +40,7 @@ from pipeline.document.page import (
 )
 from pipeline.fetch.files import CONVERTED, IMAGES, Files, ending_of, read_raw
 from pipeline.html.document import read_document
+from pipeline.question.question import Question
 from pipeline.read.sniff import decode, looks_like_text
 from pipeline.reading.bm25 import Floats, blend
 from pipeline.search.listing import (
@@ -59,7 +60,6 @@ from pipeline.search.word_index import (
     remove,
 )
 from pipeline.text.frame import one_line
-from pipeline.text.words import also_in_english, guess_language
 from pipeline.work import check_cancelled, in_thread, time_left
 
 EMBEDDED_AT_ONCE: Final = 16
@@ -169,7 +169,7 @@ class FolderProvider:
     async def search(self, query: SearchQuery, *, limit: int) -> SearchOutcome:
         """Return at most `limit` files with a term of `query`, or near it, best first, each with
         its best passage."""
-        language = query.language or guess_language(query.text) or "en"
+        language = query.language or query.question.language
         self._asked = anyio.current_time()
         ends = self._asked + 2 * self._patience
         try:
@@ -177,7 +177,7 @@ class FolderProvider:
             await in_thread(self._look_around, time.monotonic())
             await self._catch_up()
             # 2. Find the files
-            indexed, best, by_words = await self._find(query.text, language, limit)
+            indexed, best, by_words = await self._find(query.question, language, limit)
         except sqlite3.Error as error:
             if not self._do_without(error):
                 raise
@@ -208,7 +208,7 @@ class FolderProvider:
             except (SourceError, OSError):
                 return
             read[place] = await in_thread(
-                _shown, read[place], document, query.text, language
+                _shown, read[place], document, query.question, language
             )
 
         # Whatever looking around took, the best files get the time that embedding had.
@@ -441,18 +441,17 @@ class FolderProvider:
                 self._parsed += left
 
     async def _find(
-        self, text: str, language: str, limit: int
+        self, question: Question, language: str, limit: int
     ) -> tuple[IndexedFiles, list[IndexedFile], bool]:
         """Return all files, the `limit` best by words and meaning of outlines, and whether these
         have a word of it."""
-        indexed, words = await in_thread(self._opened().scores, text, language=language)
+        indexed, words = await in_thread(
+            self._opened().scores, question, language=language
+        )
         scores, wanted = words, words > 0
         embedder = self._embedder
-        understood = (
-            []
-            if embedder is None
-            else [one for one in also_in_english(text, language) if embedder.reads(one)]
-        )
+        wordings = dict.fromkeys((question.heard_in("en").text, question.text))
+        understood = [one for one in wordings if embedder and embedder.reads(one)]
         if len(words) and embedder is not None and understood:
             asked = None
             # Where the embedder fails or takes too long, words find files without it.
@@ -524,7 +523,7 @@ async def _read_anew(page: Page) -> Document:
 
 
 def _shown(
-    unread: SearchResult, document: Document, question: str, language: str
+    unread: SearchResult, document: Document, question: Question, language: str
 ) -> SearchResult:
     """Return a result with what its page says, and its best passage."""
     best = next(
@@ -544,9 +543,8 @@ def _left_out(
     """Sentences on what was not honoured, and what will not be searched by asking again."""
     if query.freshness != "any":
         yield "Files carry no reliable date, so freshness was not filtered by."
-    if query.language and query.language != guess_language(
-        query.text
-    ):  # else nobody asked for a filter
+    # Else nobody asked for a filter
+    if query.language and query.language != query.question.spoken:
         yield "The language was used for word forms, not as a filter."
     if in_part := sum(bool(file.unread) for file in indexed.partly):
         yield f"{in_part} files were searched in part."

@@ -26,11 +26,12 @@ from pipeline.document.page import (
     kept_with_document,
 )
 from pipeline.document.units import tag_sentences
+from pipeline.question.question import Question
 from pipeline.reading.bm25 import BM25, RRF_K, Floats, cut_windows
 from pipeline.reading.relevance import SIZES, score_texts
 from pipeline.text.frame import one_line
 from pipeline.text.tokens import count_each, cut_to_tokens
-from pipeline.text.words import guess_language, heard
+from pipeline.text.words import guess_language
 from pipeline.work import STEP_SHARE, in_thread, time_left, traced
 
 RankForm = Literal["mixed", "snippet", "engine", "paper"]
@@ -80,7 +81,7 @@ class _Item:
 
 @traced("rank")
 async def mixed_rank(
-    question: str,
+    question: Question,
     results: Sequence[SearchResult],
     documents: Mapping[str, Document],
     *,
@@ -105,9 +106,8 @@ async def mixed_rank(
     """
     if not results:
         return ()
-    language = guess_language(question) or "en"
     # 1. Items: a snippet for every page, and its content where it came in time
-    items = await in_thread(_items, question, results, documents, form, language)
+    items = await in_thread(_items, question, results, documents, form)
     # 2. One score an item
     models = (None, None) if form == "engine" else (embedder, reranker)
     items, scores, made_by = await _scored(question, items, *models)
@@ -142,19 +142,16 @@ async def mixed_rank(
 
 
 def _items(
-    question: str,
+    question: Question,
     results: Sequence[SearchResult],
     documents: Mapping[str, Document],
     form: RankForm,
-    language: str,
 ) -> list[_Item]:
     items = []
     for page, result in enumerate(results):
         document = documents.get(result.url) if form != "snippet" else None
         passages = (
-            best_passages(document, question, limit=PASSAGES[0], language=language)
-            if document
-            else []
+            best_passages(document, question, limit=PASSAGES[0]) if document else []
         )
         # A folder's snippet is a passage of the file, which need not be scored twice.
         if form == "paper" or all(
@@ -188,7 +185,7 @@ def _items(
 
 
 async def _scored(
-    question: str,
+    question: Question,
     items: list[_Item],
     embedder: Embedder | None,
     reranker: Reranker | None,
@@ -203,8 +200,8 @@ async def _scored(
     texts = [item.text for item in few]
     with anyio.move_on_after(STEP_SHARE * time_left()):
         if reranker is not None:
-            return few, await reranker.score(question, texts), "rerank"
-        if embedder is not None and embedder.reads(heard(question, "en")):
+            return few, await reranker.score(question.text, texts), "rerank"
+        if embedder is not None and embedder.reads(question.heard_in("en").text):
             return few, await score_texts(texts, question, embedder=embedder), "blend"
     return (
         items,
@@ -265,12 +262,13 @@ class UnitRun:
 
 
 def best_passages(
-    document: Document, question: str, *, limit: int, language: str = "en"
+    document: Document, question: Question, *, limit: int, language: str = ""
 ) -> list[UnitRun]:
     """Return up to `limit` passages, best first; those without any term of `question` last."""
     page = document.page.language or _guessed(document)
-    asked = heard(question, page)
-    passages, words = _counted(document, language if asked == question else page)
+    asked = question.heard_in(page)
+    own = language or question.language
+    passages, words = _counted(document, own if asked == question else page)
     scores = words.scores(asked)
     return [passages[place] for place in np.argsort(-scores, kind="stable")[:limit]]
 

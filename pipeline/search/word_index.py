@@ -30,12 +30,12 @@ from numpy.typing import NDArray
 from cache.folder import LOCK_WAIT
 from pipeline.document.converted import can_recognise
 from pipeline.fetch.files import CONVERTED, ending_of
+from pipeline.question.question import Question
 from pipeline.read.format import endings_of, formats
 from pipeline.reading.bm25 import Floats, okapi
 from pipeline.text.words import (
     LONGEST_WORD,
     REMEMBERED,
-    also_in_english,
     bigrams,
     fold,
     index_terms,
@@ -393,14 +393,15 @@ class WordIndex:
             ((w,) for w in new if _has_forms(w)),
         )
 
-    def scores(self, question: str, *, language: str) -> tuple[IndexedFiles, Floats]:
+    def scores(
+        self, question: Question, *, language: str
+    ) -> tuple[IndexedFiles, Floats]:
         """Return all files, and the BM25 score of each [n], 0 without a term of `question`, or of
         its English."""
         terms = dict.fromkeys(
             (term, code)
-            for one, code in also_in_english(question, language).items()
-            for term in index_terms(one, language=code)
-            or index_terms(one, language=code, keep_stop_words=True)
+            for one, code in {question.heard_in("en"): "en", question: language}.items()
+            for term in one.terms(code) or one.terms(code, keep_stop_words=True)
         )
         with self._lock:
             indexed = self.indexed()

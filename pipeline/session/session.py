@@ -29,6 +29,7 @@ from pipeline.fetch.exchange import DAY
 from pipeline.fetch.files import may_open
 from pipeline.fetch.handles import page_handle
 from pipeline.messages import KEPT_SECONDS
+from pipeline.question.question import Question
 from pipeline.question.turns import completed
 from pipeline.search.chain import Findings
 from pipeline.services import Fetches, Searches, Services
@@ -176,12 +177,18 @@ class Ongoing:
     """The session of a running call."""
 
     def __init__(
-        self, stores: Stores, session: Session, question: str, roots: Sequence[Path]
+        self,
+        stores: Stores,
+        session: Session,
+        question: Question,
+        roots: Sequence[Path],
     ) -> None:
         """Take up `session` with a question; see `begin`."""
         self.session = session
-        self._question = " ".join(question.split())
-        self.understood = _understood(self._question, session.turns)
+        self._question = " ".join(question.text.split())
+        folded = self._question == question.text
+        asked = question if folded else Question(self._question)
+        self.understood = _understood(asked, session.turns)
         """The question with what it refers to in the turn before; empty where it is complete by
         itself."""
         self._asked = _now()
@@ -195,7 +202,7 @@ class Ongoing:
     async def begin(
         cls,
         stores: Stores,
-        question: str,
+        question: Question,
         *,
         handle: str,
         owner: str,
@@ -409,13 +416,13 @@ def _result(page: SeenPage, place: int) -> SearchResult:
     )
 
 
-def _understood(question: str, turns: Sequence[Turn]) -> str:
+def _understood(question: Question, turns: Sequence[Turn]) -> str:
     """Return a question with what it refers to in the last turn; one that is asked once more as it
     was."""
     if not turns:
         return ""
     last = turns[-1]
-    if last.question.casefold() == question.casefold():
+    if last.question.casefold() == question.text.casefold():
         return last.understood
     return completed(question, last.understood or last.question)
 

@@ -28,7 +28,6 @@ from errors import (
 from pipeline.document.page import (
     Document,
     Failure,
-    Freshness,
     Page,
     ParsedRequest,
     SearchOutcome,
@@ -44,10 +43,12 @@ from pipeline.fetch.files import (
     split_span,
 )
 from pipeline.fetch.handles import keep_page
-from pipeline.question.parse import Parser, is_site, parse
+from pipeline.question.question import NOTHING, Question
+from pipeline.question.wants import Freshness, is_site
 from pipeline.raptor.tree import Tree, below, find_tree
 from pipeline.search.listing import Passed, list_files, may_answer, not_searched
 from pipeline.search.mixed import RankedPage, RankForm, mixed_rank
+from pipeline.search.parse import Parser, parse
 from pipeline.services import Fetches, Services
 from pipeline.sources.sites import Twins, look_over, nearest
 from pipeline.text.frame import place_of, told_failure
@@ -105,7 +106,7 @@ async def load_sources(
     *,
     seconds: float,
     report: Report,
-    question: str = "",
+    question: Question = NOTHING,
     needed: bool = True,
 ) -> Loaded:
     """Read every source at once and return the documents that were ready within `seconds`; late
@@ -342,7 +343,7 @@ def files_in(name: str, roots: Sequence[Path]) -> tuple[Path, list[Path], Passed
 
 async def _expand_sites(
     names: Sequence[str],
-    question: str,
+    question: Question,
     services: Services,
     *,
     seconds: float,
@@ -415,7 +416,7 @@ HITS_PER_PAGE: Final = 2
 class Wanted:
     """What to gather."""
 
-    question: str
+    question: Question
     max_pages: int
     freshness: Freshness = "any"
     language: str = ""
@@ -541,6 +542,7 @@ def narrowed(query: SearchQuery, wanted: Wanted) -> SearchQuery:
     return replace(
         wanted.filters,
         text=query.text,
+        asked=query.asked,
         scholarly=query.scholarly,
         freshness=wanted.freshness if wanted.freshness != "any" else query.freshness,
         language=wanted.language or query.language,

@@ -36,7 +36,8 @@ from pipeline.evidence.render import absolute
 from pipeline.fetch.files import DOCUMENTS, split_span
 from pipeline.html.addresses import base_of
 from pipeline.html.guard import parse
-from pipeline.question.parse import SITE
+from pipeline.question.question import Question
+from pipeline.question.wants import SITE
 from pipeline.read.format import HTML
 from pipeline.reading.relevance import score_texts
 from pipeline.search.chain import Findings, canonical_url
@@ -88,7 +89,7 @@ class ChosenPages:
 
 
 async def look_over(
-    site: str, questions: Sequence[str], services: Services, *, seconds: float
+    site: str, questions: Sequence[Question], services: Services, *, seconds: float
 ) -> "Survey":
     """Return which pages `site` names: `site:` and the address to begin at, `#pages=17-32` behind
     it for the next.
@@ -110,7 +111,7 @@ async def look_over(
 
 
 async def nearest(
-    survey: "Survey", questions: Sequence[str], services: Services, *, most: int
+    survey: "Survey", questions: Sequence[Question], services: Services, *, most: int
 ) -> ChosenPages:
     """Return the pages of a site, at most `most`, that are nearest to any of `questions` by title
     and path."""
@@ -141,14 +142,14 @@ async def nearest(
 
 
 async def _ranked(
-    listed: Sequence[Listed], questions: Sequence[str], services: Services
+    listed: Sequence[Listed], questions: Sequence[Question], services: Services
 ) -> list[Listed]:
     """Return pages, those first that are near to any of the questions."""
     texts = [page.text for page in listed]
     scores = [
         await score_texts(texts, one, embedder=services.embedder)
         for one in questions
-        if one.strip()
+        if one
     ]
     order = (
         np.argsort(-np.max(scores, axis=0), kind="stable")
@@ -205,7 +206,7 @@ class SiteSearch:
     async def search(self, queries: Sequence[SearchQuery], *, limit: int) -> Findings:
         """Return the pages nearest to any of the queries; raises the first site's `SourceError` if
         none names any."""
-        questions, errors = [query.text for query in queries], list[SourceError]()
+        questions, errors = [query.question for query in queries], list[SourceError]()
         outcomes: list[SearchOutcome] = []
         for site in self._sites:
             try:
@@ -223,7 +224,7 @@ class SiteSearch:
         )
 
     async def _one(
-        self, site: str, questions: Sequence[str], limit: int
+        self, site: str, questions: Sequence[Question], limit: int
     ) -> SearchOutcome:
         if site not in self._known:
             seconds = STEP_SHARE * time_left()
@@ -253,7 +254,9 @@ class SiteSearch:
 class Survey:
     """What is known of a site while it is looked over."""
 
-    def __init__(self, site: str, questions: Sequence[str], services: Services) -> None:
+    def __init__(
+        self, site: str, questions: Sequence[Question], services: Services
+    ) -> None:
         self.name, self.span = split_span(site)
         start = self.name[len(SITE) :].strip()
         start = start if "://" in start else f"https://{start}"

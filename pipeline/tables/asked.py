@@ -17,6 +17,7 @@ from urllib.parse import unquote
 from errors import UsageError
 from pipeline.document.page import Document
 from pipeline.document.table import GROUP, KNOWN, Table, Told
+from pipeline.question.question import Question
 from pipeline.tables.query import (
     Condition,
     Measure,
@@ -37,7 +38,7 @@ from pipeline.tables.spoken import (
 from pipeline.tables.table import all_rows, name_terms, tables_of
 from pipeline.text.frame import one_line
 from pipeline.text.months import Month, month_of
-from pipeline.text.words import guess_language, index_terms, meanings, words
+from pipeline.text.words import index_terms, meanings, words
 
 FEWEST: Final = 3
 """Rows of a table in which something can be chosen, and as many that share an extreme are no
@@ -58,7 +59,7 @@ _GLOSS: Final = re.compile(r"\b([A-Z]\w+(?:\s[A-Z]\w+)*)\s\(([A-Z][A-Z\d]{1,5})\
 """A name, and its code in brackets."""
 
 
-def ask_tables(question: str, documents: Sequence[Document]) -> Told | None:
+def ask_tables(question: Question, documents: Sequence[Document]) -> Told | None:
     """Return what the one table that a question is about tells, None where that is not sure.
 
     It is not sure where another table that the question's words are about as well cannot tell it:
@@ -66,12 +67,11 @@ def ask_tables(question: str, documents: Sequence[Document]) -> Told | None:
     """
     found: list[Told] = []
     silent = -1
-    own = guess_language(question)
     spoken: dict[str, Spoken] = {}
     for place, document in enumerate(documents):
         # A file that does not name its language is in English or in that of the question.
         said = document.page.language
-        for language in (said,) if said else dict.fromkeys(("en", own or "en")):
+        for language in (said,) if said else dict.fromkeys(("en", question.language)):
             asked = spoken.setdefault(
                 language, read_question(heard_by(question, language), language)
             )
@@ -99,7 +99,7 @@ def _asking(asked: Spoken, document: Document, place: int) -> "Iterator[_Asking]
 
 
 def ask_parts(
-    question: str, parts: Iterable[str], documents: Sequence[Document]
+    question: Question, parts: Iterable[Question], documents: Sequence[Document]
 ) -> tuple[Told, ...]:
     """Return what tables tell of a question, else of those of its parts that one is about."""
     asked = _asked(question, documents)
@@ -110,18 +110,17 @@ def ask_parts(
     )
 
 
-def _asked(question: str, documents: Sequence[Document]) -> Told | None:
+def _asked(question: Question, documents: Sequence[Document]) -> Told | None:
     """Return what a table tells of a question in any of its wordings; where it names a file, a
     table of that file."""
     for place, document in enumerate(documents):
         name = unquote(document.page.final_url.partition("#")[0].rpartition("/")[2])
-        if "." in name and name.casefold() in question.casefold():
-            rest = re.sub(
-                rf"(?:\b\w+\s+)?{re.escape(name)}", " ", question, flags=re.IGNORECASE
-            )
+        if "." in name and name.casefold() in question.text.casefold():
+            called = rf"(?:\b\w+\s+)?{re.escape(name)}"
+            rest = re.sub(called, " ", question.text, flags=re.IGNORECASE)
+            wordings = _wordings(Question(rest))
             told = next(
-                filter(None, (ask_tables(one, [document]) for one in _wordings(rest))),
-                None,
+                filter(None, (ask_tables(one, [document]) for one in wordings)), None
             )
             return replace(told, document=place) if told else None
     return next(
@@ -129,12 +128,12 @@ def _asked(question: str, documents: Sequence[Document]) -> Told | None:
     )
 
 
-def _wordings(question: str) -> Iterator[str]:
+def _wordings(question: Question) -> Iterator[Question]:
     """Yield a question as it is, then with codes or names alone: `Alaska (AK)` is one thing."""
     yield question
-    if _GLOSS.search(question):
-        yield _GLOSS.sub(r"\2", question)
-        yield _GLOSS.sub(r"\1", question)
+    if _GLOSS.search(question.text):
+        yield Question(_GLOSS.sub(r"\2", question.text))
+        yield Question(_GLOSS.sub(r"\1", question.text))
 
 
 def _agree(one: Told, other: Told) -> bool:

@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final
 
+from pipeline.question.question import Question
 from pipeline.tables.query import Operator
 from pipeline.tables.table import name_terms
 from pipeline.text.months import AskedMonth, coded, months_in
 from pipeline.text.words import (
-    guess_language,
     heard,
     index_terms,
     meanings,
@@ -108,14 +108,13 @@ class Spoken:
         return chosen | self.total | self.mean | self.count | self.negated | compared
 
 
-def heard_by(question: str, language: str) -> str:
+def heard_by(question: Question, language: str) -> str:
     """Return a question in the words of a page's language, its months too."""
-    own = guess_language(question)
-    return (
-        question
-        if own == language
-        else heard(coded(question, frozenset((own, language))), language)
-    )
+    own = question.spoken
+    if own == language:
+        return question.text
+    dated = coded(question.text, frozenset((own, language)))
+    return heard(dated, own, language)
 
 
 def read_question(question: str, language: str) -> Spoken:

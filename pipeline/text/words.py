@@ -51,7 +51,7 @@ shown.
 import re
 import threading
 import unicodedata
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Final
@@ -373,12 +373,9 @@ UNDETERMINED: Final = "und"
 """ISO 639-2 for a language that nobody knows."""
 
 
-def language_asked(question: str, languages: Collection[str]) -> str:
-    """Return the language of a question to pages in `languages`; `UNDETERMINED` where its letters
-    say only that it is not theirs, empty where nothing tells."""
-    spoken = guess_language(question)
-    apart = bool(languages) and all(language in OTHER_SCRIPTS for language in languages)
-    return UNDETERMINED if apart and not spoken and _LETTER.search(question) else spoken
+def holds_letters(text: str) -> bool:
+    """Whether `text` has a letter of any script."""
+    return _LETTER.search(text) is not None
 
 
 def language_of(text: str, declared: str) -> str:
@@ -582,11 +579,9 @@ _SENSES: Final = 3
 """Words of a language that an English one is looked for by."""
 
 
-@lru_cache(maxsize=256)
-def heard(question: str, language: str) -> str:
-    """Return `question` as a page in `language` (ISO 639-1) understands it; as it is where no list
-    helps."""
-    spoken = guess_language(question)
+def heard(question: str, spoken: str, language: str) -> str:
+    """Return `question`, in the language `spoken`, as a page in `language` understands it; as it is
+    where no list helps. Both are ISO 639-1 codes, empty where unknown."""
     own, other = _list(spoken), _list(language)
     if (
         spoken == language
@@ -601,12 +596,6 @@ def heard(question: str, language: str) -> str:
 def translates(language: str) -> bool:
     """Whether a list has the words of `language` in English."""
     return language in _languages()
-
-
-def also_in_english(question: str, language: str) -> dict[str, str]:
-    """Return what texts in unknown languages are asked, by language: `question`, and its English if
-    that is another."""
-    return {heard(question, "en"): "en", question: language}
 
 
 def _list(language: str) -> "_WordList | None":

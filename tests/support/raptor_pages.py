@@ -9,6 +9,7 @@ from models.protocols import Embedder, Said, TextKind, Vectors
 from pipeline.document.page import Document, Page
 from pipeline.evidence.assemble import Assembled, assemble
 from pipeline.html.document import read_document
+from pipeline.question.question import Question
 from pipeline.raptor.query import read_tree
 from pipeline.raptor.tree import Tree, TreeNode
 from pipeline.reading.relevance import Blend
@@ -150,7 +151,12 @@ async def guided(
         return {place: documents[place] for place in places if place < len(documents)}
 
     read, reading = await read_tree(
-        tree, question, pages, reader=Blend(embedder), embedder=embedder, max_tokens=max_tokens
+        tree,
+        Question(question),
+        pages,
+        reader=Blend(embedder),
+        embedder=embedder,
+        max_tokens=max_tokens,
     )
     return assemble(read, reading, max_tokens=max_tokens, mark="m")
 

@@ -24,21 +24,16 @@ from pipeline.session.session import SCHEME, find_session
 from pipeline.sources.gather import Loaded, load_sources
 from pipeline.text.frame import SAID_TOKENS, address, new_mark, notice, one_line, quoted
 from pipeline.work import LONG_SHARE, in_thread
+from tools.common.answer import FIRST, Ending, answer, larger
 from tools.common.context import (
-    APART,
-    FIRST,
-    Found,
-    Part,
     ToolContext,
-    answer,
-    failures_of,
-    larger,
     owner_of,
     reporter,
     services_of,
-    tell_failures,
 )
+from tools.common.results import APART, Found, Part
 
+TOOL: Final = "extract_relevant"
 LONGEST_DRAFT: Final = 100_000
 """Characters of a draft: some 15,000 words."""
 
@@ -105,38 +100,36 @@ async def check_draft(
     ordered = sorted(checked, key=lambda one: one.outcome in FINE)
     sheet, told = await in_thread(_sheet, ordered, loaded, max_tokens or UNASKED)
     fine = sum(one.outcome in FINE for one in checked)
-    data = DraftFound(
-        answered=fine == len(checked),
-        verdict="answered" if fine == len(checked) else "unsure",
-        reason=_counted(checked),
-        confidence=round(fine / len(checked), 2),
-        passages=[],
-        pages=[
-            address(document.page.final_url) for document in loaded.documents[:FIRST]
-        ],
-        handles=[page_handle(document.page) for document in loaded.documents[:FIRST]],
-        left_out=len(checked) - told,
-        failures=failures_of(loaded.failures),
-        next=larger("extract_relevant", max_tokens or UNASKED)
-        if told < len(checked)
-        else [],
-        tokens=sheet.tokens,
-        checked=[
-            Item(
-                number=number,
-                kind=one.kind,
-                outcome=one.outcome,
-                citation=one.citation,
-                text=shortened(one_line(one.text), SAID_TOKENS),
-                note=one_line(one.note),
-                nearest=""
-                if one.outcome in FINE
-                else shortened(one_line(one.words), SAID_TOKENS),
-            )
-            for number, one in enumerate(ordered[:told], 1)
-        ],
-    )
+    following = larger(TOOL, max_tokens or UNASKED) if told < len(checked) else []
+    ending = Ending(TOOL, sheet, following, loaded.failures)
+    ending.write(hinted=False)
+    pages = [document.page for document in loaded.documents[:FIRST]]
+    facts: dict[str, object] = {
+        "answered": fine == len(checked),
+        "verdict": "answered" if fine == len(checked) else "unsure",
+        "reason": _counted(checked),
+        "confidence": round(fine / len(checked), 2),
+        "passages": [],
+        "pages": [address(page.final_url) for page in pages],
+        "handles": [page_handle(page) for page in pages],
+        "left_out": len(checked) - told,
+        "checked": [_item(*numbered) for numbered in enumerate(ordered[:told], 1)],
+    }
+    data = DraftFound.model_validate(facts | ending.facts)
     return answer(sheet.text, data)
+
+
+def _item(number: int, one: Checked) -> Item:
+    fine = one.outcome in FINE
+    return Item(
+        number=number,
+        kind=one.kind,
+        outcome=one.outcome,
+        citation=one.citation,
+        text=shortened(one_line(one.text), SAID_TOKENS),
+        note=one_line(one.note),
+        nearest="" if fine else shortened(one_line(one.words), SAID_TOKENS),
+    )
 
 
 def _named(
@@ -198,7 +191,6 @@ def _sheet(
         told += 1
     if told < len(checked):
         sheet.add(f"{len(checked) - told} more: repeat with a larger max_tokens.")
-    tell_failures(sheet, loaded.failures)
     return sheet, told
 
 

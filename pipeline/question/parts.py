@@ -1,0 +1,290 @@
+"""The parts of a request that must each be answered, by rules and the words of its language.
+
+Cut are sentences that ask, clauses that begin with a question word of their own behind "and", lists
+of questions, and the sides of a comparison. A question in doubt stays whole: read as two it may
+miss what only the whole of it says. Not for: parts that a model names
+(`pipeline/search/parse.py`).
+"""
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from typing import Final
+
+from pipeline.question.sides import sides_of
+from pipeline.text.words import (
+    any_of,
+    find_entities,
+    index_terms,
+    is_cjk,
+    whole_words,
+    words,
+)
+
+MOST_PARTS: Final = 4
+"""Parts that are read apart; what follows is asked with the last."""
+LONGEST: Final = 900
+"""Characters from which a request is a story, whose sentences are not cut."""
+_HEAD_WORDS: Final = 4
+"""Words within which a question's own question word stands: "At what moments", "Do you know
+who"."""
+_SHORTEST: Final = 3
+"""Words of a question; fewer hang on the one before ("And why?")."""
+_OWN_WORDS: Final = 2
+"""Words by which a part says what it is about; one with fewer leans on another ("and in what
+year?"), and one without any ("and why?") is answered where that is."""
+_MARKS: Final = "?？؟"
+_SENTENCE: Final = re.compile(rf"(?<=[{_MARKS}])\s*(?=\S)")
+_ITEM: Final = re.compile(r"(?:^|\n)\s*(?:\d{1,2}[.)]|[-*•])\s+([^\n]{8,200})")
+_STOPS: Final = " \t\n,;，、；،؛"
+_BARE: Final = 12
+"""Characters of a side that is no name by its form: "北京和上海", "서울과 부산"."""
+_LISTED: Final = re.compile(r"[,،、，]\s*$")
+"""Behind a side of a comparison that further ones follow."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Rules:
+    """The patterns of one language."""
+
+    language: str
+    word: re.Pattern[str]
+    """A question word."""
+    joint: re.Pattern[str]
+    """What stands between two questions of a sentence; the group is empty for a mere comma."""
+    clause: re.Pattern[str] | None
+    """The same where question words stand anywhere in a clause (Chinese, Japanese, Korean,
+    Turkish), else None."""
+    polar: re.Pattern[str]
+    back: re.Pattern[str]
+    """A word for what was named before."""
+    sides: re.Pattern[str]
+    """What stands between the sides of a comparison; the group is set where it alone says that they
+    are compared."""
+    bare: re.Pattern[str]
+    """Two sides by what stands around them, in scripts that mark no names; the groups are the
+    sides."""
+    compared: re.Pattern[str]
+    describing: re.Pattern[str]
+    plural: re.Pattern[str]
+
+
+def cut_parts(request: str, language: str) -> tuple[str, ...]:
+    """Return the questions of `request`, whose language is an ISO 639-1 code, that must each be
+    answered, to be understood alone; none where it is one."""
+    request = request.strip()
+    if len(request) > LONGEST:
+        return ()
+    rules = _rules(language)
+    items = [item.strip() for item in _ITEM.findall(request)]
+    if len(items) > 1 and all(_asks(item, rules) for item in items):
+        return _bounded(items)
+    pieces = [
+        piece
+        for sentence in _sentences(request, rules)
+        for piece in _clauses(sentence, rules)
+    ]
+    if len(pieces) < 2:
+        sides = sides_of(request, rules.language)
+        return _bounded(list(sides)) if sides else _compared(request, rules)
+    whole = next(
+        (piece for piece in pieces if _own_words(piece, rules) >= _OWN_WORDS), request
+    )
+    return _bounded([_with_subject(piece, whole, rules) for piece in pieces])
+
+
+def question_word(text: str, language: str) -> str:
+    """Return the first question word of a text, empty where there is none."""
+    found = _rules(language).word.search(text)
+    return found[0] if found else ""
+
+
+def describes(question: str, language: str) -> bool:
+    """Whether a question describes something instead of naming it: "the film that was shot there",
+    "whose"."""
+    return bool(_rules(language).describing.search(question.partition(" ")[2]))
+
+
+def _bounded(parts: list[str]) -> tuple[str, ...]:
+    return (
+        (*parts[: MOST_PARTS - 1], " ".join(parts[MOST_PARTS - 1 :]))
+        if len(parts) > MOST_PARTS
+        else tuple(parts)
+    )
+
+
+def _asks(text: str, rules: _Rules) -> bool:
+    return text.endswith(tuple(_MARKS)) or bool(rules.word.search(text))
+
+
+def _sentences(request: str, rules: _Rules) -> list[str]:
+    """Return the sentences that ask, each with what only tells around it; the request where it is
+    one."""
+    found: list[str] = []
+    telling = ""
+    for sentence in _SENTENCE.split(request):
+        enough = (
+            len(sentence) > _SHORTEST
+            if is_cjk(sentence)
+            else len(sentence.split()) >= _SHORTEST
+        )
+        if enough and _asks(sentence, rules):
+            found.append(f"{telling} {sentence}".strip())
+            telling = ""
+        elif found:
+            found[-1] += f" {sentence}"
+        else:
+            telling = f"{telling} {sentence}".strip()
+    return found or [request]
+
+
+def _clauses(sentence: str, rules: _Rules) -> list[str]:
+    """Return the questions that a sentence joins, in order; the sentence where it is one."""
+    if rules.clause:
+        clauses = rules.clause.split(sentence)
+        alone = len(clauses) > 1 and all(
+            len(one) > _SHORTEST and rules.word.search(one) for one in clauses
+        )
+        return clauses if alone else [sentence]
+    joints = list(rules.joint.finditer(sentence))
+    while joints and not joints[-1][1]:
+        joints.pop()
+    pieces: list[str] = []
+    start = 0
+    for joint in joints:
+        left = sentence[start : joint.start()].strip(_STOPS)
+        right = sentence[joint.end() :]
+        apart = bool(joint[1]) and joint[0].startswith((",", ";"))
+        if (
+            _own_words(left, rules)
+            and _own_words(right, rules)
+            and _may_end(left, right, apart, rules)
+        ):
+            pieces.append(left)
+            start = joint.end()
+    return [*pieces, sentence[start:].strip(_STOPS)]
+
+
+def _may_end(left: str, right: str, apart: bool, rules: _Rules) -> bool:
+    """Whether a question may end before `right`, which begins with a question word or as one that
+    wants yes or no.
+
+    `apart` where more than a word stands between them.
+    """
+    own = rules.word.search(left)
+    polar = rules.polar.match(left)
+    if own is None or polar:
+        at_head = bool(polar)
+    else:
+        above = left[: own.start()].rstrip()
+        at_head = len(above.split()) < _HEAD_WORDS or above.endswith(
+            (",", ";", ":", ".")
+        )
+    opening = rules.word.search(right)
+    # "people who sail and who row": the same word inside the first question is no question of its
+    # own without a comma
+    inside = 0 if polar or own is None else own.end()
+    again = opening is not None and opening[0].casefold() in (
+        other[0].casefold() for other in rules.word.finditer(left, inside)
+    )
+    return at_head and (apart or not again)
+
+
+def _with_subject(piece: str, whole: str, rules: _Rules) -> str:
+    """Return a part with the question that it leans on, where it points back or says too little by
+    itself."""
+    own = _own_words(piece, rules)
+    # A word that points back points, among twice as many, to something in the part itself.
+    leans = is_cjk(piece) or own < (2 if rules.back.search(piece) else 1) * _OWN_WORDS
+    return (
+        f"{piece} ({whole.rstrip(f'{_MARKS} ')})" if leans and piece != whole else piece
+    )
+
+
+def _own_words(piece: str, rules: _Rules) -> int:
+    """Return how many words a part has beside its question word that are no stop words."""
+    return len(index_terms(rules.word.sub(" ", piece), language=rules.language))
+
+
+def _compared(request: str, rules: _Rules) -> tuple[str, ...]:
+    """Return a comparison once for each side, the others left out; nothing where none is."""
+    for match in rules.sides.finditer(request):
+        left, right = request[: match.start()], request[match.end() :]
+        after = find_entities(right, language="")
+        sides = _listed(left)
+        if not sides or not after or not right.startswith(after[0]):
+            continue
+        if (
+            match[1]
+            and not left.startswith(sides[0])
+            and left[left.index(sides[0]) - 2] not in ",:"
+        ):
+            # "Which singer is American, Mark King or Nick Hexum?"
+            sides = sides[-1:]
+        head = left[: left.rindex(sides[0])]
+        if match[1] or rules.compared.search(request) or rules.plural.search(head):
+            return _bounded(
+                [f"{head}{side}{right[len(after[0]) :]}" for side in (*sides, after[0])]
+            )
+    found = rules.bare.search(request) if rules.compared.search(request) else None
+    return (
+        tuple(f"{side}{request[found.end() :]}" for side in found.groups())
+        if found
+        else ()
+    )
+
+
+def _listed(left: str) -> list[str]:
+    """Return the names that a text ends with, commas between them, in order."""
+    names = find_entities(left, language="")
+    if not names or not left.endswith(names[-1]):
+        return []
+    above = left.removesuffix(names[-1])
+    listed = _LISTED.search(above)
+    return [*(_listed(above[: listed.start()]) if listed else []), names[-1]]
+
+
+@cache
+def _rules(language: str) -> _Rules:
+    def of(section: str) -> str:
+        return any_of(words(f"questions.{section}", language))
+
+    flags = re.IGNORECASE
+    asking = rf"(?:(?:{of('before')})\s+)?(?:{of('words')})(?!\w)"
+    # "and in the second table, which …"
+    placed = rf"(?:(?:{of('before')})\s[^,;?]{{3,60}},\s+)?"
+    # Arabic writes its "and" with the word that follows.
+    follows = rf"(?:\s+|(?<=\sو))(?=(?:{placed}{asking}|(?:{of('polar')})\b))"
+    joint = rf"((?:[,;،؛]?\s+(?:{of('and')})|[;؛]){follows})|[,،]\s+(?={asking})"
+    unparted = is_cjk(of("words"))
+    joined = words("questions.joint", language)
+    endings = "".join(
+        rf"|(?<={ending})\s+" for ending in words("questions.ending", language)
+    )
+    also = whole_words(joined).pattern
+    clause = rf"\s*(?:[，、；,;]\s*(?:{also})?|{also})\s*{endings}"
+    sides = rf"({of('or')})|{of('and')}"
+    return _Rules(
+        language,
+        word=re.compile(whole_words(words("questions.words", language)).pattern, flags),
+        joint=re.compile(joint, flags),
+        clause=re.compile(clause) if joined else None,
+        polar=re.compile(rf"(?:{of('polar')})\b", flags),
+        back=re.compile(rf"\b(?:{of('back')})\b", flags),
+        sides=re.compile(
+            rf"\s*(?:{sides})\s*"
+            if unparted
+            else rf",?\s+(?:{sides})\s+(?:(?:{of('article')})\s+)?",
+            flags,
+        ),
+        bare=re.compile(
+            rf"^(?:{of('compared')})?(.{{2,{_BARE}}}?)\s*(?:{of('and')})\s*(.{{2,{_BARE}}}?)(?={of('after')})"
+        ),
+        compared=re.compile(
+            whole_words(words("questions.compared", language)).pattern, flags
+        ),
+        describing=re.compile(rf"\b(?:{of('describing')})\b", flags),
+        plural=re.compile(
+            rf"\b(?:{of('plural')})\s+(?:(?:{of('article')})\s+)?$", flags
+        ),
+    )
