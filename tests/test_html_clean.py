@@ -177,6 +177,8 @@ def test_text_that_the_page_hides_is_gone(hidden: str) -> None:
         "<style>.a > .b .x{display:none}</style><div class=a><div><div class=b><p "
         "class=x>word</p></div></div></div>",
         "<style>.x{display:none}.x{display:block}</style><p class=x>word</p>",
+        "<style>.c{overflow:hidden}</style><div style='height:0'><p class=c>word</p></div>",
+        "<!doctype html><style>.X{display:none}</style><p class=a>a</p><p class=x>word</p>",
         "<span class=sr-only>word</span>",
         "<details><summary>More</summary>word</details>",
         "<details><summary>More</summary><div aria-hidden=true>word</div></details>",
